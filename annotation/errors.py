@@ -1,4 +1,4 @@
-"""Errors of answering. Each message first tells the worker what happened to their answers."""
+"""Errors about answering. Each message first tells the worker what happened to their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class JoinRefused(QuorumError):
 
 
 class AllSlotsTaken(JoinRefused):
-    """All places are taken; one may be free soon. Nothing is stored."""
+    """Raised if all places are taken. A place may be free soon. Nothing is stored."""
 
     status = 409
     title = "All places are taken"
@@ -41,7 +41,7 @@ class NameTaken(QuorumError):
 
 
 class AnswerProblem(QuorumError):
-    """An answer is invalid; ``position`` is its position on the page, if it is on the page."""
+    """Raised if an answer is invalid. ``position`` is its position on the page, or None if it is not on the page."""
 
     title = "An answer is not valid"
 
@@ -51,7 +51,10 @@ class AnswerProblem(QuorumError):
 
 
 class AnswersMissing(QuorumError):
-    """Answers are missing, so the submission was saved as a draft; ``missing`` are the open positions."""
+    """Raised if answers are missing.
+
+    The submission was saved as a draft; ``missing`` are the positions without an answer.
+    """
 
     title = "Answers are missing"
 
@@ -66,7 +69,7 @@ class AnswersMissing(QuorumError):
 
 
 class AddressFull(TooMany):
-    """Too many people from the visitor's network address work on the study; one may leave soon."""
+    """Raised if too many people from the visitor's network address work on the study. One of them may leave soon."""
 
     title = "Too many people at your internet address"
 
@@ -89,7 +92,7 @@ class SlotTaken(QuorumError):
 
 
 class TooLateToChange(QuorumError):
-    """Answers can no longer be revised: the time for it is over, or the work was decided on."""
+    """Raised if answers can no longer be revised, because the time for it is over or somebody decided on the work."""
 
     status = 409
     title = "It is too late to change your answers"
@@ -101,29 +104,29 @@ class TooLate(QuorumError):
 
 
 class StoredTooLate(TooLate):
-    """The answers came after the lease; they are stored, but excluded."""
+    """Raised if the answers came after the lease ended. They are stored, but excluded."""
 
 
 class AlreadyEnded(QuorumError):
-    """The assignment was submitted with other answers, or returned."""
+    """Raised if the assignment was returned, or was submitted with other answers."""
 
     status = 409
     title = "Already ended"
 
 
 class WorkTakenBack(AlreadyEnded):
-    """The crowd took the work back, or the worker returned it there."""
+    """Raised if the crowd took the work back, or the worker returned it at the crowd."""
 
 
 class ArrivalRefused(QuorumError):
-    """The address by which the worker came from a crowd leads to no work."""
+    """Raised if the address with which the worker came from a crowd leads to no work."""
 
     status = 403
     title = "This HIT cannot be opened"
 
 
 class NotAdmitted(QuorumError):
-    """The worker must do something first; ``address`` is the URL name of the study's page for it."""
+    """Raised if the worker must do something first. ``address`` is the URL name of the study's page for it."""
 
     address = ""
     status = 403
@@ -131,7 +134,7 @@ class NotAdmitted(QuorumError):
 
 
 class ConsentChanged(NotAdmitted):
-    """The consent text has changed; ``consent`` is the API address of the new text."""
+    """Raised if the consent text has changed. ``consent`` is the API address of the new text."""
 
     title = "Please agree again"
 

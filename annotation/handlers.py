@@ -1,4 +1,4 @@
-"""Job handlers: find rows by their ids, call one service, report progress."""
+"""Job handlers. Each finds rows by their ids, calls one service, and reports progress."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from judgments.studies.studies import find_study
 
 
 def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, str]) -> None:
-    """Read a panel's list for its page. The list's ids of people stay with the upload, outside the database."""
+    """Read a panel's list for its page.
+
+    The people's ids stay in the uploaded file and are not stored in the database.
+    """
     panel = design_of(find_study(study)).panel
     with uploads.open_upload(upload, run.progress) as files:
         shown: dict[str, Any] = {}

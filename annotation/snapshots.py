@@ -1,4 +1,4 @@
-"""A consistent snapshot of a study's judgments."""
+"""Consistent snapshots of a study's judgments."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Snapshot:
 
     Attributes:
         last: row id of the last judgment.
-        invalidated: assignment -> the detector that invalidated it, as named in files.
+        invalidated: the detector that invalidated each assignment, as named in files, by the assignment's id.
         unconfirmed: paid assignments that the crowd has not confirmed.
         excluded_workers: row ids of workers excluded by the control rule.
         withdrawn: row ids of withdrawn control items.
-        decisions: unit row id -> adjudicated value.
+        decisions: the adjudicated value of each decided unit, by unit row id.
         systems: row ids of the systems that the study draws from; None in older snapshots.
         outputs: row id of the last system output.
         searched: whether some outputs are found images.
-        in_part: task -> partly known systems (``Dataset.known_in_part``).
+        in_part: the partly known systems of each task (``Dataset.known_in_part``).
     """
 
     at: datetime
@@ -54,12 +54,12 @@ class Snapshot:
         return rows.filter(assignment__study=study) if units is None else rows.filter(unit__in=units)
 
     def judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
-        """Return unrevised judgments, including those in ``invalidated``."""
+        """Return the judgments that were not revised, including those in ``invalidated``."""
         unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
         return self.all_judgments(study, units=units).filter(unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
-        """Return whether the study's rules include this work; an import may still have excluded it."""
+        """Return whether the study's rules include this work. An import may still have excluded it."""
         return (
             assignment not in self.invalidated
             and assignment not in self.unconfirmed

@@ -25,6 +25,6 @@ urlpatterns = [
     path("", include("annotation.urls")),
 ]
 
-handler400 = "config.api.framework.bad_request"
-handler404 = "config.api.framework.not_found"
-handler500 = "config.api.framework.server_error"
+handler400 = "config.error_views.bad_request"
+handler404 = "config.error_views.not_found"
+handler500 = "config.error_views.server_error"

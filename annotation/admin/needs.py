@@ -1,4 +1,4 @@
-"""The decisions in a study that wait for a person, for its page and for the list of studies."""
+"""List the decisions that wait for a person. The page of a study and the list of studies show them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Import the admin pages of annotation, which register themselves."""
+"""Import the modules of annotation that register admin pages."""
 
 from annotation.admin import needs, tables
 from annotation.crowds import views as crowds_page

@@ -43,7 +43,7 @@ class WorkerAdmin(ReadOnlyAdmin):
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
     search_fields = ("name",)
-    fields = ("name", "source", "study", "anonymous", "created_at")  # never the hashes of secrets
+    fields = ("name", "source", "study", "anonymous", "created_at")  # not the hashes of the worker's secrets
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
         rows = super().get_queryset(request).select_related("study")

@@ -55,7 +55,7 @@ def _find_by_uuid(rows: QuerySet[Assignment], id: str) -> Assignment | None:
 
 
 class WorkerSerializer(RowSerializer[Worker]):
-    """A worker; ``study`` only for those that a rehearsal or an import made."""
+    """A worker. ``study`` is set only for workers whom a rehearsal or an import created."""
 
     study = Related("study.slug", optional=True)
 
@@ -65,7 +65,7 @@ class WorkerSerializer(RowSerializer[Worker]):
 
 
 class AssignmentSerializer(RowSerializer[Assignment]):
-    """An assignment; its answers are judgments once it is submitted."""
+    """An assignment. Its answers become judgments when it is submitted."""
 
     study = Related("study.slug")
     hit = Related("hit.key", optional=True)
@@ -85,7 +85,7 @@ class AssignmentSerializer(RowSerializer[Assignment]):
 
 
 class JudgmentSerializer(RowSerializer[Judgment]):
-    """A judgment as in the judgments file, without ``used``."""
+    """A judgment with the columns of the judgments file, except ``used``."""
 
     study = Related("assignment.study.slug")
     unit = Related("unit.key")
@@ -121,17 +121,17 @@ class JudgmentSerializer(RowSerializer[Judgment]):
 
     @extend_schema_field(serializers.ChoiceField(choices=Judgment.Presented.choices, allow_null=True))
     def get_presented(self, row: Judgment) -> str | None:
-        """The option on the left; null for protocols without sides."""
+        """Return the option that was shown on the left; null for protocols without sides."""
         return row.presented or None
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:
-        """An open answer as in files; null if there is a value."""
+        """Return an open answer in the form used in files; null if the judgment has a value."""
         return self._exported(row, row.answer)
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Judgment) -> Any:
-        """The right answer of a control item."""
+        """Return the right answer of a control item."""
         return self._exported(row, row.unit.expected)
 
     def _exported(self, row: Judgment, answer: Any) -> Any:
@@ -143,7 +143,7 @@ ASSIGNMENTS = Assignment.objects.select_related("study", "hit", "worker")
 
 
 class WorkerResource(Resource):
-    """People who judge, the rehearsal crowd, and raters of imported judgments; never their tokens."""
+    """Workers, including those of rehearsals and the raters of imported judgments, without their tokens."""
 
     reading, study_path, several, scope = "annotation.view_worker", "participations__study", True, "workers"
     queryset = Worker.objects.select_related("study")
@@ -179,7 +179,7 @@ class AssignmentView(APIView):
         summary="One assignment",
     )
     def get(self, request: Request, id: str) -> Response:
-        """The row, for staff."""
+        """Return the assignment. This call is for staff."""
         assignment = _find_by_uuid(VisibleRows().filter_queryset(request, ASSIGNMENTS, self), id)
         if assignment is None:
             raise ObjectNotFound("There is no such assignment.")
@@ -192,12 +192,12 @@ class AssignmentView(APIView):
         request=work.SaveRequest,
     )
     def patch(self, request: Request, id: str) -> Response:
-        """A worker's call: merge answers into the draft; repeating it changes nothing."""
+        """Merge answers into the draft. This call is for the worker; repeating it changes nothing."""
         return save_draft(request, id)
 
 
 class JudgmentResource(Resource):
-    """Answers in the unit's order. Exports tell which of them are included, by the study's rule."""
+    """Judgments. Values are in the unit's order. Exports also say which judgments the study's rules include."""
 
     reading, study_path, scope = "annotation.view_judgment", "assignment__study", "judgments"
     queryset = Judgment.objects.select_related(
@@ -225,7 +225,7 @@ class JudgmentResource(Resource):
 
 
 class ParticipationSerializer(RowSerializer[Participation]):
-    """A worker's part in a study; never their completion code."""
+    """A worker's participation in a study, without the completion code."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -252,7 +252,7 @@ class ParticipationResource(Resource):
 
 
 class InvitationSerializer(RowSerializer[Invitation]):
-    """A personal code, good for one person."""
+    """An invitation: a personal code that one person can use once."""
 
     study = Related("study.slug")
     worker = Related("worker.name", optional=True)
@@ -263,7 +263,7 @@ class InvitationSerializer(RowSerializer[Invitation]):
 
 
 class InvitationResource(Resource):
-    """Personal codes."""
+    """Invitations, each with a personal code."""
 
     reading, scope = "annotation.view_invitation", "workers"
     queryset = Invitation.objects.select_related("study", "worker")
@@ -296,7 +296,7 @@ class ProblemReportSerializer(RowSerializer[ProblemReport]):
 
 
 class ProblemReportResource(Resource):
-    """Pictures that cannot be seen, broken sentences, anything else."""
+    """Problems that workers reported, such as a picture that cannot be seen or a broken sentence."""
 
     reading, study_path, scope = "annotation.view_problemreport", "assignment__study", "judgments"
     queryset = ProblemReport.objects.select_related("assignment__study", "assignment__worker", "unit")
@@ -320,12 +320,12 @@ class WrittenCaptionSerializer(RowSerializer[WrittenCaption]):
 
     @extend_schema_field({"type": "string", "nullable": True})
     def get_study(self, row: WrittenCaption) -> str | None:
-        """Its slug."""
+        """Return the slug of the study."""
         return row.judgment.assignment.study.slug if row.judgment else None
 
 
 class WrittenCaptionResource(Resource):
-    """Captions that workers wrote, once they are part of a dataset."""
+    """Captions that workers wrote and that are part of a dataset."""
 
     reading, scope = "annotation.view_writtencaption", "judgments"
     study_path: ClassVar[str] = "judgment__assignment__study"
@@ -342,7 +342,7 @@ class WrittenCaptionResource(Resource):
 
 
 class BudgetSerializer(RowSerializer[Budget]):
-    """Integer cents."""
+    """A budget; amounts are in whole cents."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -357,7 +357,7 @@ class BudgetSerializer(RowSerializer[Budget]):
 
 
 class BudgetResource(Resource):
-    """A study's budget at a place, reserved and spent."""
+    """The budgets of studies at each platform, with reserved and spent money."""
 
     reading, scope = "annotation.view_budget", "money"
     queryset = Budget.objects.select_related("study")
@@ -366,7 +366,7 @@ class BudgetResource(Resource):
 
 
 class LedgerSerializer(RowSerializer[LedgerEntry]):
-    """A move of money, in cents."""
+    """A ledger entry, in cents."""
 
     study = Related("budget.study.slug")
     place = Related("budget.platform")
@@ -382,7 +382,7 @@ class LedgerSerializer(RowSerializer[LedgerEntry]):
 
 
 class LedgerResource(Resource):
-    """Every move of money; its sums are the budget's counters."""
+    """Ledger entries, one for each change of a budget. The counters of a budget are the sums of its entries."""
 
     reading, study_path, scope = "annotation.view_ledgerentry", "budget__study", "money"
     queryset = LedgerEntry.objects.select_related("budget__study", "by")
@@ -398,7 +398,7 @@ class LedgerResource(Resource):
 
 
 def budget_currency() -> Subquery:
-    """Return a subquery for the currency of a row's budget: that of its study at its platform."""
+    """Return a subquery for the currency of the budget that a row's study has at the row's platform."""
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     return Subquery(budgets.values("currency")[:1])
 
@@ -423,7 +423,7 @@ class PublicationSerializer(RowSerializer[Publication]):
 
 
 class PublicationResource(Resource):
-    """A HIT at Mechanical Turk, a whole study at a panel."""
+    """External HITs: a HIT at Mechanical Turk, or a whole study at a panel."""
 
     reading, scope = "annotation.view_publication", "money"
     queryset = Publication.objects.select_related("study", "hit").annotate(currency=budget_currency())
@@ -432,7 +432,7 @@ class PublicationResource(Resource):
 
 
 class SessionSerializer(RowSerializer[CrowdSession]):
-    """A piece of paid work; never the crowd's own id of the person."""
+    """A person's session at a crowd, without the crowd's own id of the person."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -447,7 +447,7 @@ class SessionSerializer(RowSerializer[CrowdSession]):
 
 
 class SessionResource(Resource):
-    """People from a crowd, and the outcome of their session."""
+    """Sessions of people sent by a crowd, with their outcome."""
 
     reading, scope = "annotation.view_crowdsession", "money"
     queryset = CrowdSession.objects.select_related("study", "worker")
@@ -458,7 +458,7 @@ class SessionResource(Resource):
 
 
 class CrowdCallSerializer(RowSerializer[CrowdCall]):
-    """An outbox message to a crowd; never the crowd's own id of a person."""
+    """An outbox message to a crowd, without the crowd's own id of the person."""
 
     study = Related("study.slug")
     place = Related("platform")
@@ -478,7 +478,7 @@ class CrowdCallSerializer(RowSerializer[CrowdCall]):
 
 
 class CrowdCallResource(Resource):
-    """Outbox messages to crowds, each sent once."""
+    """Outbox messages to crowds. Each is delivered once."""
 
     reading, scope = "annotation.view_crowdcall", "money"
     queryset = CrowdCall.objects.select_related("study", "worker", "made_by").annotate(

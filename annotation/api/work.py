@@ -1,4 +1,4 @@
-"""The HTTP calls of a worker's client: requests and replies. Services check the answers."""
+"""The HTTP calls that a worker's client makes: requests, replies and views. Services check the answers."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from judgments.studies.studies import find_study
 
 
 class Schema(serializers.Serializer[Any]):
-    """A described body."""
+    """The base of request and reply bodies that the schema describes."""
 
 
 class Problem(Schema):
-    """RFC 9457."""
+    """An error, as a problem document (RFC 9457)."""
 
     type = serializers.CharField()
     title = serializers.CharField()
@@ -53,14 +53,14 @@ CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; noth
 
 
 class TextField(serializers.CharField):
-    """A text as sent, which a service checks."""
+    """A text field without checks or trimming; a service checks the text."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
 
 
 class JoinRequest(Parameters):
-    """A name, and the study's requirements."""
+    """A request to join a study: a name, and the values that the study requires."""
 
     worker = TextField()
     code = TextField(required=False)
@@ -72,7 +72,7 @@ class JoinRequest(Parameters):
 
 
 class JoinedReply(Schema):
-    """The worker's access."""
+    """The worker's name, token and resume code."""
 
     worker = serializers.CharField()
     token = serializers.CharField()
@@ -93,14 +93,14 @@ class Picture(Schema):
 
 
 class SourceText(Schema):
-    """The text of the item, where the study shows it."""
+    """The source text of the item, if the study shows it."""
 
     text = serializers.CharField()
     language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
 
 
 class ShownScale(Schema):
-    """The points that can be answered: from the lowest to the highest by steps, with the words of some."""
+    """A scale: its lowest and highest point, the step between points, and the words for some points."""
 
     low = PlainNumberField()
     high = PlainNumberField()
@@ -109,7 +109,10 @@ class ShownScale(Schema):
 
 
 class ShownUnit(Schema):
-    """A unit as shown: triplet has a, b, c; pairwise image, b, c; relevance and graded image, caption."""
+    """A unit as the worker sees it.
+
+    A triplet has a, b and c; a pairwise unit has image, b and c; a relevance or graded unit has image and caption.
+    """
 
     position = serializers.IntegerField()
     protocol = serializers.CharField()
@@ -124,7 +127,7 @@ class ShownUnit(Schema):
 
 
 class AssignmentReply(Schema):
-    """A HIT as its worker may see it."""
+    """An assignment, with the units as its worker sees them."""
 
     id = serializers.UUIDField()
     expires_at = serializers.DateTimeField()
@@ -132,7 +135,7 @@ class AssignmentReply(Schema):
 
 
 class Answer(Schema):
-    """One answer, as the worker sees the unit."""
+    """An answer to one unit, in the order that the worker sees."""
 
     position = serializers.IntegerField(min_value=1)
     value = PlainNumberField(required=False, help_text="Of kinds with numbers.")
@@ -147,17 +150,17 @@ class Answer(Schema):
 
 @extend_schema_field(Answer(many=True))
 class AnswersField(serializers.ListField):
-    """Answers, whose members the services check."""
+    """A list of answers. Services check the members."""
 
 
 class SaveRequest(Parameters):
-    """Some answers."""
+    """Answers to save in the draft."""
 
     answers = AnswersField()
 
 
 class SavedReply(Schema):
-    """The current draft."""
+    """The assignment with its current draft."""
 
     id = serializers.UUIDField()
     state = serializers.CharField()
@@ -165,39 +168,39 @@ class SavedReply(Schema):
 
 
 class SubmitRequest(SaveRequest):
-    """The answers not saved before, or all of them."""
+    """The answers that were not saved before, or all answers."""
 
     next = serializers.BooleanField(required=False)
 
 
 class StateReply(Schema):
-    """The state of the assignment."""
+    """The assignment's id and state."""
 
     id = serializers.UUIDField()
     state = serializers.CharField()
 
 
 class RevisedReply(StateReply):
-    """The positions that changed."""
+    """The assignment's state, and the positions whose answers changed."""
 
     revised = serializers.ListField(child=serializers.IntegerField())
 
 
 class ExtendedReply(StateReply):
-    """The current lease."""
+    """The assignment's state, the end of its lease, and how many extensions are left."""
 
     expires_at = serializers.DateTimeField()
     extensions_left = serializers.IntegerField()
 
 
 class SubmittedReply(StateReply):
-    """The next HIT is included if requested."""
+    """The assignment's state and, if requested, the next assignment."""
 
     next = AssignmentReply(required=False, allow_null=True)
 
 
 class ReportRequest(Parameters):
-    """What is wrong with the unit at a position."""
+    """A report of a problem with the unit at a position."""
 
     position = serializers.IntegerField()
     what = serializers.ChoiceField(choices=ProblemReport.Kind.choices, required=False)
@@ -212,12 +215,13 @@ class ReportReply(Schema):
     what = serializers.CharField()
 
 
-# only tokens: session authentication would require a CSRF token, which workers do not have
+# Tokens are the only authentication here: with a session, Django would require a CSRF token, which workers do not
+# have.
 TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 
 class IsWorker(BasePermission):
-    """Allow a worker's token only in the worker's calls, with their own methods."""
+    """Allow a worker's token only for the views and methods meant for workers."""
 
     message = "This call takes the token of a participant who joined."
 
@@ -226,7 +230,7 @@ class IsWorker(BasePermission):
 
 
 class AllowAnyPost(BasePermission):
-    """Allow anybody to join a study, which makes them a worker."""
+    """Allow anybody to join a study, also without a token."""
 
     message = "This call is POST alone."
 
@@ -237,7 +241,7 @@ class AllowAnyPost(BasePermission):
 def worker_call(
     operation_id: str, summary: str, responses: dict[int, Any], *, request: Any = None, **fields: Any
 ) -> Callable[[Any], Any]:
-    """Describe a call of a worker's client in the schema."""
+    """Return a decorator that describes a call of a worker's client in the schema."""
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
@@ -249,7 +253,7 @@ def worker_call(
 
 
 class WorkView(APIView):
-    """A call of a worker's client."""
+    """The base of the calls of a worker's client."""
 
     authentication_classes = TOKEN_AUTHENTICATION
     permission_classes = [IsWorker]
@@ -269,7 +273,7 @@ class JoinView(WorkView):
         auth=[{"token": []}, {}],  # a worker who sends a token keeps it
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Join a study. A name makes a worker; a taken name needs its token or its resume code."""
+        """Join a study. A new name creates a worker; a name in use requires its token or its resume code."""
         body = JoinRequest.read(request.data)
         study, name = find_study(slug), body.pop("worker")
         if "resume" in body:
@@ -299,7 +303,7 @@ class AcceptView(WorkView):
         },
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Give the held HIT, or the next one."""
+        """Return the worker's current HIT, or claim the next one."""
         study, worker = find_study(slug), calling_worker(request)
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
@@ -323,7 +327,7 @@ class SubmitView(WorkView):
         request=SubmitRequest,
     )
     def post(self, request: Request, id: str) -> Response:
-        """Submit; with ``next`` the reply has the next HIT."""
+        """Submit an assignment. With ``next``, the reply also has the next HIT."""
         body = SubmitRequest.read(request.data)
         assignment = _own_assignment(request, id)
         reply: dict[str, Any] = {"id": str(assignment.pk), "state": "submitted"}
@@ -350,7 +354,7 @@ class ReviseView(WorkView):
         request=SaveRequest,
     )
     def post(self, request: Request, id: str) -> Response:
-        """Change submitted answers. Each that differs is stored beside the one before; twice is harmless."""
+        """Change submitted answers. Earlier answers are kept. Repeating changes nothing."""
         answers = SaveRequest.read(request.data)["answers"]
         assignment = _own_assignment(request, id)
         revised = revise_judgments(assignment=assignment, answers=answers)
@@ -370,7 +374,7 @@ class ExtendView(WorkView):
         },
     )
     def post(self, request: Request, id: str) -> Response:
-        """Extend the lease: a whole one from now on."""
+        """Extend the lease by granting a full lease from now on."""
         assignment = _own_assignment(request, id)
         lease = extend_lease(assignment=assignment)
         return Response(
@@ -396,7 +400,7 @@ class RetakeView(WorkView):
         },
     )
     def post(self, request: Request, id: str) -> Response:
-        """Reclaim a HIT whose lease expired, with the answers saved on it; the id may be a new one."""
+        """Reclaim a HIT whose lease expired, together with its saved answers. The assignment's id may change."""
         lost = _own_assignment(request, id)
         assignment = retake_assignment(assignment=lost)
         claim = Claim(assignment=assignment, created=False, page_units=page_units_of(assignment))
@@ -412,7 +416,7 @@ class ReturnView(WorkView):
         {200: StateReply, 404: Problem, 409: Problem},
     )
     def post(self, request: Request, id: str) -> Response:
-        """Return the HIT. Its slot goes to somebody else; twice is harmless."""
+        """Return a HIT, so that its slot goes to another worker. Repeating changes nothing."""
         assignment = _own_assignment(request, id)
         return_assignment(assignment=assignment)
         return Response({"id": str(assignment.pk), "state": assignment.state})
@@ -428,7 +432,7 @@ class ReportView(WorkView):
         request=ReportRequest,
     )
     def post(self, request: Request, id: str) -> Response:
-        """Report a picture that cannot be seen, a broken sentence, something else."""
+        """Report a problem with a unit, such as a picture that cannot be seen or a broken sentence."""
         body = ReportRequest.read(request.data)
         assignment = _own_assignment(request, id)
         report = report_problem(assignment=assignment, **{"what": "other", **body})
@@ -438,7 +442,7 @@ class ReportView(WorkView):
 
 
 def save_draft(request: Request, id: str) -> Response:
-    """PATCH /api/assignments/{id}/: merge answers into the draft; the reply is the whole draft."""
+    """Merge answers into the draft and return the whole draft (PATCH /api/assignments/{id}/)."""
     answers = SaveRequest.read(request.data)["answers"]
     assignment = _own_assignment(request, id)
     saved = save_answers(assignment=assignment, answers=answers)
@@ -477,5 +481,5 @@ def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
 
 
 def private_response(body: Any, status: int = 200) -> Response:
-    """Return a response that must not be cached, since it has tokens or answers."""
+    """Return a response that must not be cached, because it contains tokens or answers."""
     return Response(body, status=status, headers={"Cache-Control": "no-store"})

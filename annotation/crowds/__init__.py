@@ -1,4 +1,4 @@
-"""The crowds that are known: the platform's, and those that features declare."""
+"""The crowd backends: those of the platform, and those that features declare."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def backend_of(study: Study) -> CrowdBackend:
 
 @cache
 def _crowds_of_apps() -> Mapping[str, tuple[str, CrowdBackend]]:
-    """Return crowd name -> (feature, backend), including disabled features."""
+    """Return the feature and the backend of each crowd by name, including those of disabled features."""
     return {crowd.name: (feature, crowd()) for feature, crowd in of_apps("crowds")}
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Ability(StrEnum):
-    """An operation that a crowd may support; the values are also the kinds of ``CrowdCall``."""
+    """An operation that a crowd may support. The values are also the kinds of ``CrowdCall``."""
 
     PUBLISH = "publish"
     EXTEND = "extend"
@@ -57,7 +57,7 @@ ABILITY_PHRASES = {
 
 
 class CrowdProblem(Exception):
-    """A call to a crowd failed. ``str()`` is one sentence for the researcher.
+    """Raised when a call to a crowd fails. ``str()`` is one sentence for the researcher.
 
     Attributes:
         had_no_effect: whether the call certainly had no effect.
@@ -67,11 +67,11 @@ class CrowdProblem(Exception):
 
 
 class CrowdRefusal(CrowdProblem):
-    """The crowd will never do this. The call fails, and its reservation is released."""
+    """Raised if the crowd refuses a call permanently. The call fails, and its reservation is released."""
 
 
 class RetryLater(CrowdProblem):
-    """The call is tried again later. It may have had an effect, unless ``had_no_effect``.
+    """Raised if a call should be tried again later. It may have had an effect, unless ``had_no_effect``.
 
     Attributes:
         after: seconds that the crowd asked to wait.
@@ -86,11 +86,11 @@ class RetryLater(CrowdProblem):
 
 
 class OutOfFunds(CrowdProblem):
-    """The account at the crowd cannot pay: calls that cost money wait for a person."""
+    """Raised if the account at the crowd cannot pay. Calls that cost money then wait for a person."""
 
 
 class UnknownOutcome(CrowdProblem):
-    """It is unknown whether the call had an effect, and repeating it is unsafe: a person has to check."""
+    """Raised if nobody knows whether a call had an effect, and a repetition is unsafe: a person has to check."""
 
     had_no_effect = False
 
@@ -115,7 +115,7 @@ def fee_of(cents: int, percent: Decimal, *, least: int = 0) -> int:
 
 @dataclass(frozen=True, slots=True)
 class HITPlan:
-    """An external HIT to publish; ``hit`` is the row id of its HIT, None for the whole study."""
+    """An external HIT to publish. ``hit`` is the row id of its HIT, or None if it is the whole study."""
 
     hit: int | None
     places: int
@@ -148,10 +148,10 @@ class CrowdPublication:
     """An external HIT, as the crowd reports it.
 
     Attributes:
-        token: the token that Quorum created it with, if the crowd stores it.
-        is_over: whether nobody can take it and nobody is at work on it.
+        token: the token with which Quorum created it, if the crowd stores the token.
+        is_over: whether nobody works on it and nobody can accept it any more.
         readable: whether its work can be listed; false once it is deleted.
-        facts: details to show to people. If they are equal, its work has not changed.
+        facts: details to show to people. While they are unchanged, the HIT's work is unchanged.
     """
 
     external_id: str
@@ -167,7 +167,7 @@ class CrowdPublication:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswers:
-    """Answers given on a page that the crowd shows; ``missing`` are the positions without an answer."""
+    """The answers given on a page that the crowd shows. ``missing`` are the positions without an answer."""
 
     layout: Layout
     answers: list[dict[str, Any]]
@@ -245,30 +245,34 @@ class CrowdBackend(ABC):
         return None
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Carry out a call, or find that it was carried out before; return JSON to store with it.
+        """Carry out a call, or find out that it was carried out before; return JSON to store with it.
 
-        No transaction is open. A publish returns ``external_id`` and may return ``group_id`` and ``expires_at``
-        (ISO 8601).
+        It is called outside a transaction. The result of a publish has ``external_id`` and may have ``group_id``
+        and ``expires_at`` (ISO 8601).
 
         Raises:
-            CrowdRefusal, RetryLater, OutOfFunds, UnknownOutcome.
+            CrowdRefusal: the crowd refuses the call permanently.
+            RetryLater: the call should be tried again later.
+            OutOfFunds: the account cannot pay.
+            UnknownOutcome: nobody knows whether the call had an effect.
         """
         raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        """Yield the study's external HITs at the crowd, and those of ``known`` that still exist."""
+        """Yield the study's external HITs at the crowd, and those in ``known`` that still exist there."""
         return iter(())
 
     def ids_with_news(self, platform: str) -> Iterable[str]:
-        """Yield ids of external HITs that have changed. It is only a hint: a sync must find changes without it."""
+        """Yield ids of external HITs that have changed. This is only a hint: a sync must find changes without it."""
         return ()
 
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
-        """Return whether the crowd confirms a person's work; None if it does not tell.
+        """Return whether the crowd confirms that the work is the person's; None if the crowd does not say.
 
-        A visitor waits for the result, so the crowd is asked once and briefly. No transaction is open.
+        A visitor waits for the result, so the crowd is asked once, with a short timeout. It is called outside a
+        transaction.
 
         Args:
             worker, work: the crowd's ids of the person and of the work.
@@ -281,11 +285,11 @@ class CrowdBackend(ABC):
         return None
 
     def fetch_answers(self, publication: Publication, work: CrowdWork) -> SubmittedAnswers | None:
-        """Return answers given on a page that the crowd shows; None if Quorum's own page took them."""
+        """Return the answers given on a page that the crowd shows; None if the answers came from Quorum's own page."""
         return None
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
-        """Yield the submitted work of an external HIT, whether decided on or not."""
+        """Yield the submitted work of an external HIT, both decided and undecided."""
         return iter(())
 
 
@@ -297,7 +301,7 @@ class LocalBackend(CrowdBackend):
     sends_people = False
 
     def platform(self, design: StudyDesign) -> str:
-        return "local"  # people of crowds that derive from it join locally, too
+        return "local"  # also for subclasses: people of their crowds join locally, too
 
     def describe_entrance(self, study: Study) -> str:
         return _("Participants join at /s/%(slug)s/ on this server.") % {"slug": study.slug}

@@ -1,4 +1,4 @@
-"""Open a study at its crowd, list what prevents it, and close it."""
+"""Open a study at its crowd, list the obstacles to opening, and close a study."""
 
 from __future__ import annotations
 
@@ -45,7 +45,11 @@ def open_study(*, study: Study, by: User | None = None, progress: Progress | Non
 
 
 def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
-    """Send the outbox messages of opening; return a sentence about those that are left, or ""."""
+    """Send the outbox messages of opening. Return a sentence about calls that are not finished, or "".
+
+    Raises:
+        WrongState: the crowd stopped, or refused all publications.
+    """
     carried = carry_out_calls(study=study, progress=progress)
     if carried.stop_reason:
         raise WrongState(
@@ -67,7 +71,7 @@ def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
 
 
 def check_design_at_crowd(*, study: Study) -> None:
-    """Ask the crowd whether it supports the design, before a transaction opens the study."""
+    """Raise WrongState if the crowd does not support the design; call it before a transaction opens the study."""
     design = design_of(study)
     try:
         backend_for(design).check_at_crowd(design)
@@ -106,7 +110,7 @@ class Obstacle(NamedTuple):
 
 
 def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
-    """Return what prevents opening, in the sentences with which ``begin_opening`` refuses.
+    """Return the obstacles to opening, in the sentences with which ``begin_opening`` refuses.
 
     The crowd itself is asked only when the study is opened.
 
@@ -136,7 +140,8 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
         try:
             check()
         except WrongState as problem:
-            if str(problem) not in {reason.sentence for reason in reasons}:  # a crowd may refuse the same
+            # a crowd's check may give the same reason
+            if str(problem) not in {reason.sentence for reason in reasons}:
                 reasons.append(Obstacle(about, str(problem)))
     return reasons
 
@@ -175,7 +180,7 @@ def _refuse_another_platform(study: Study, platform: str) -> None:
 
 
 def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
-    """Bind the study to its platform for good, so that people and money of two platforms are never mixed."""
+    """Bind the study to its platform permanently, so that people and money of two platforms are never mixed."""
     design = design_of(study)
     platform = backend.platform(design)
     _refuse_another_platform(study, platform)
@@ -188,7 +193,7 @@ def _bind_to_platform(study: Study, backend: CrowdBackend) -> None:
 
 
 def close_study(*, study: Study, by: User | None = None, progress: Progress | None = None) -> None:
-    """Close the study, also at the crowd; workers who hold a lease may still submit."""
+    """Close the study, also at the crowd. Workers who hold a lease may still submit."""
     begin_closing(study=study, by=by)
     carry_out_calls(study=study, progress=progress)
 
@@ -218,6 +223,6 @@ ASK_THE_CROWD = FollowUp(carry_out=_carry_out_now, enqueue=sync_if_calls_wait)
 def add_opening_warning(doubt: OpeningCheck) -> None:
     """Register a check that returns why a study should not be opened yet, or "".
 
-    A person can open the study in spite of the warning.
+    A person can still open the study despite the warning.
     """
     OPENING_CHECKS.append(doubt)

@@ -41,7 +41,7 @@ class OpenRequest(Parameters):
     command=CommandHelp("Let participants into a study.", "triplets-50"),
 )
 def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> Outcome:
-    """Publish the study to its crowd; twice is harmless."""
+    """Publish the study to its crowd. Repeating changes nothing."""
     doubts = (
         []
         if anyway or study.state != Study.State.GENERATED
@@ -71,14 +71,14 @@ def _open(*, study: Study, by: User | None) -> Outcome:
     command=CommandHelp("Offer no more work of a study.", "triplets-50"),
 )
 def close(*, study: Study, by: User | None) -> Outcome:
-    """Offer no more work. Workers who hold a HIT may still submit it; twice is harmless."""
+    """Offer no more work. Workers who hold a HIT may still submit it. Repeating changes nothing."""
     begin_closing(study=study, by=by)
     return Outcome(_("The study is closed. Participants can still submit pages of work in progress."))
 
 
 @operation("sync-crowd", "Compare with the crowd", job=SYNC)
 def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
-    """Send what waits for the crowd, take over submitted work, and report differences."""
+    """Send waiting messages to the crowd, import submitted work, and report differences."""
     synced = sync_with_crowd(study=study, thorough=thorough)
     odd = len(synced.discrepancies)
     event = (

@@ -31,14 +31,14 @@ from judgments.studies.designs import design_of
 
 ID_REPLACEMENT = "…"
 PUBLIC_LINK_PLATFORMS = ("", "local")  # platforms of studies with a public link
-# Platform of people in result files; people from Mechanical Turk's API are other rows.
+# The platform of people in result files. People from Mechanical Turk's API have rows of their own.
 MTURK_FILES = "mturk-files"
 AMAZON_ID = re.compile(r"A[0-9A-Z]{9,20}")
 ADDRESS = re.compile(r"[^@\s]+@[^@\s]+")  # some platforms identify people by e-mail address
 
 
 def pseudonym(platform: str, raw: str) -> str:
-    """Return the stable pseudonym of a person; without the installation's key it reveals nothing.
+    """Return the pseudonym of a person. It stays the same, and reveals nothing without the installation's key.
 
     Args:
         platform: the crowd, and sandbox or live.
@@ -48,7 +48,7 @@ def pseudonym(platform: str, raw: str) -> str:
 
 
 def worker_name(name: str) -> str:
-    """Return a pseudonym for an Amazon id or an e-mail address in a result file; return other names unchanged."""
+    """Return a pseudonym if a name in a result file is an Amazon id or an e-mail address; else return the name."""
     return pseudonym(MTURK_FILES, name) if AMAZON_ID.fullmatch(name) or ADDRESS.fullmatch(name) else name
 
 
@@ -57,12 +57,15 @@ def session_pseudonym(platform: str, raw: str) -> str:
 
 
 def installation_id() -> str:
-    """Return a word that distinguishes this installation's calls from others of the same crowd account."""
+    """Return a word that distinguishes this installation from others that use the same crowd account."""
     return _mark("installation")[:12]
 
 
 def worker_token(platform: str, name: str) -> str:
-    """Return the token of a panel's person, the same in every browser, since people come by the panel's link."""
+    """Return the token of a person sent by a panel.
+
+    It is the same in every browser, since people come by the panel's link.
+    """
     return _mark("token", platform, name)
 
 
@@ -76,7 +79,7 @@ def erased_worker_hash(source: str, platform: str, name: str) -> str:
 
 
 def erased_people(study: Study) -> frozenset[str]:
-    """Return the marks of people who were erased from a study, to recognise them in later lists of the crowd."""
+    """Return the marks of people erased from a study, by which they are recognised in later lists of the crowd."""
     return frozenset(Erasure.objects.filter(study=study).values_list("mark", flat=True))
 
 
@@ -102,7 +105,7 @@ def _mark(*parts: str) -> str:
 
 
 def without_ids(text: str, values: Iterable[str]) -> str:
-    """Replace ids in a text, except within longer words."""
+    """Replace each of the ids in a text, unless it is part of a longer word."""
     for value in sorted(values, key=len, reverse=True):
         if value in text:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(value)}(?![A-Za-z0-9])", ID_REPLACEMENT, text)
@@ -115,7 +118,7 @@ def error_of_call(call: CrowdCall, text: str) -> str:
         rows = RawId.objects.filter(Q(session=call.session) | Q(worker=call.session.worker_id, session=None))
     elif call.worker_id is not None:
         rows = RawId.objects.filter(worker=call.worker_id, session=None)
-    elif call.publication is not None:  # publishing sends who has a qualification
+    elif call.publication is not None:  # a publish call sends the ids of people with a qualification
         workers = design_of(call.study).workers
         people = Qualification.objects.filter(name__in=(*workers.requires, *workers.forbids))
         rows = RawId.objects.filter(
@@ -135,7 +138,7 @@ def ids_not_passed_on(platform: str, qualification: str) -> list[str]:
 
 
 def remove_ids(rows: Collection[RawId]) -> None:
-    """Remove ids that will be deleted from stored calls and answers: people copy them into forms."""
+    """Remove ids from stored calls and answers, before the ids are deleted. People copy their ids into forms."""
     values: dict[int, list[str]] = {}
     for row in rows:
         values.setdefault(row.worker_id, []).append(row.value)
@@ -170,16 +173,17 @@ def _without_ids_in(value: Any, ids: Collection[str]) -> Any:
 def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     """Delete the raw ids of people who are in no other study, and the demographics of the study.
 
-    These people can no longer be paid or messaged. Ids of people who never came are deleted as well, if they got a
-    qualification that the study names, or the study sent its crowd a message about them.
+    These people can no longer be paid or messaged. Some ids belong to people who never came: they got a
+    qualification that the study names, or the study wrote its crowd a message about them. These are deleted as
+    well.
     """
     if study.state == Study.State.OPEN:
         raise WrongState(
             f"Nothing was deleted: study {study.slug!r} is open, and people who come leave their ids again; close it "
             "first."
         )
-    # includes people without work: they have a session but no participation
-    here = Worker.objects.filter(
+    # people without work are included: they have a session but no participation
+    participants = Worker.objects.filter(
         Q(participations__study=study) | Q(crowd_sessions__study=study), source=Worker.Source.CROWD
     )
     elsewhere = Worker.objects.filter(
@@ -195,7 +199,9 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
         participations=None,
         crowd_sessions=None,
     )
-    people = RawId.objects.filter(Q(worker__in=here) | Q(worker__in=never_came)).exclude(worker__in=elsewhere)
+    people = RawId.objects.filter(Q(worker__in=participants) | Q(worker__in=never_came)).exclude(
+        worker__in=elsewhere
+    )
     rows = list(people | RawId.objects.filter(session__study=study))
     # Wait until demographics that are being stored are committed.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)

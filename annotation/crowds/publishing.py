@@ -1,4 +1,4 @@
-"""Publish the HITs of a study at its crowd, add slots, offer them longer, and take them down."""
+"""Publish the HITs of a study at its crowd, add slots, extend their time, and close them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     """Write publish messages and reserve their price; return the number of new external HITs.
 
     Args:
-        besides: row ids of HITs to skip; None for the whole study.
+        besides: row ids of HITs to skip; None in it stands for the whole study.
     """
     backend = backend_of(study)
     if Ability.PUBLISH not in backend.can:
@@ -41,8 +41,12 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     design = design_of(study)
     rows = at_crowd(Publication, study)
-    up = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *besides}
-    wanted = [plan for plan in backend.publication_plans(study) if plan.hit not in up and plan.places > 0]
+    published_hits = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *besides}
+    wanted = [
+        plan
+        for plan in backend.publication_plans(study)
+        if plan.hit not in published_hits and plan.places > 0
+    ]
     prices = [backend.price(design, places=plan.places) for plan in wanted]
     screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
     sums = [
@@ -137,15 +141,15 @@ def ask_to_extend(
 
 @commit_as_one_order
 def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str = "") -> int:
-    """Extend all published external HITs until ``hours`` from now; return their number."""
+    """Keep all published external HITs open until ``hours`` from now; return their number."""
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s.")
             % {"slug": study.slug, "state": study.get_state_display()}
         )
     until = timezone.now() + timedelta(hours=hours)
-    up = at_crowd(Publication, study).filter(state__in=PUBLISHED_STATES)
-    publications = list(up.select_related("study"))
+    published = at_crowd(Publication, study).filter(state__in=PUBLISHED_STATES)
+    publications = list(published.select_related("study"))
     if not publications:
         raise WrongState(
             _("Nothing was changed: study %(slug)r has no published work at its crowd.")
@@ -157,23 +161,23 @@ def offer_longer(*, study: Study, hours: int, by: User | None = None, why: str =
 
 
 def _released_slots(publication: Publication) -> int:
-    """Return the number of released slots, which are opened again if the HIT is extended."""
+    """Return the number of slots whose money was released. An extension opens them again."""
     decided = publication.sessions.exclude(booked="").count()
     return max(0, publication.places - publication.held_slots - decided)
 
 
 def _released_screen_outs(publication: Publication) -> int:
-    """Return the number of paid screen-outs whose reservation was released."""
+    """Return the number of screen-outs whose reservation was released."""
     paid = publication.entries.filter(what="screened-out").count()
     return max(0, publication.screen_outs - publication.screen_outs_held - paid)
 
 
 @commit_as_one_order
 def pay_more_screen_outs(*, study: Study, count: int, by: User | None = None, why: str = "") -> None:
-    """Write a message to pay for ``count`` more screen-outs; a study that paused because none were left resumes."""
+    """Write a message to pay for ``count`` more screen-outs. If the study paused for lack of them, it resumes."""
     rows = at_crowd(Publication, study).exclude(screen_out_cents=0)
-    up = rows.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
-    publication = up.select_related("study").last()
+    published = rows.filter(state__in=(*PUBLISHED_STATES, Publication.State.FINISHED))
+    publication = published.select_related("study").last()
     if publication is None or study.state != Study.State.OPEN:
         raise WrongState(
             _(
@@ -190,16 +194,16 @@ def ask_to_expire(*, study: Study, by: User | None = None, for_a_while: bool = F
     """Write messages that close all external HITs to new workers; return their number.
 
     Args:
-        for_a_while: whether the HITs are closed only until ``offer_again`` reopens them.
+        for_a_while: whether the HITs stay closed only until ``offer_again`` reopens them.
     """
     backend = backend_of(study)
     if Ability.EXPIRE not in backend.can:
         return 0
     _cancel_unsent(study)
-    up = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
-    for publication in up:
+    published = list(at_crowd(Publication, study).filter(state=Publication.State.PUBLISHED))
+    for publication in published:
         ask_to_take_down(publication=publication, by=by, for_a_while=for_a_while, why=why)
-    return len(up)
+    return len(published)
 
 
 @commit_as_one_order
@@ -209,7 +213,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
     if Ability.EXTEND not in backend.can:
         return plan_publications(study=study, by=by)
     until = timezone.now() + timedelta(hours=design_of(study).crowd.lifetime_hours)
-    down = (
+    paused = (
         at_crowd(Publication, study)
         .filter(
             state__in=PUBLISHED_STATES,
@@ -219,7 +223,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
         )
         .distinct()
     )
-    publications = list(down.select_related("study").order_by("pk"))
+    publications = list(paused.select_related("study").order_by("pk"))
     for publication in publications:
         ask_to_extend(publication=publication, until=until, by=by, why=why)
     reopened = {publication.hit_id for publication in publications}
@@ -227,14 +231,14 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 
 
 def _cancel_unsent(study: Study) -> None:
-    """Cancel publish messages that certainly have not been sent."""
-    never = at_crowd(CrowdCall, study).filter(
+    """Cancel publish messages that were certainly never sent."""
+    unsent = at_crowd(CrowdCall, study).filter(
         kind=Ability.PUBLISH,
         state=CrowdCall.State.WAITING,
         first_started_at=None,
     )
-    for call in never.select_related("publication", "study").order_by("pk"):
-        if never.filter(pk=call.pk).update(
+    for call in unsent.select_related("publication", "study").order_by("pk"):
+        if unsent.filter(pk=call.pk).update(
             state=CrowdCall.State.DROPPED, problem="The study was closed before it was put up."
         ):
             apply_failure(call)

@@ -1,4 +1,4 @@
-"""Give people qualifications and take them away, in the database and at their crowd.
+"""Give people qualifications and take qualifications away, in the database and at the crowd.
 
 The database decides who may join by a link or through a panel's entrance. Mechanical Turk and Prolific exclude
 people themselves, so they get a copy of each change.
@@ -28,9 +28,9 @@ from judgments.studies.designs import design_of
 def give_qualification(
     *, study: Study, workers: Collection[Worker], name: str, value: int = 1, by: User | None = None
 ) -> None:
-    """Give people a qualification, or take it away with the value 0, in the database and at their crowd.
+    """Give people a qualification, or take it away with ``value`` 0, in the database and at their crowd.
 
-    Before the study is first opened, nothing is sent; publishing sends it.
+    Nothing is sent before the study is first opened; publishing then sends it.
     """
     name = name.strip()
     if not is_qualification(name):
@@ -51,7 +51,10 @@ def give_qualification(
 
 
 def _refuse_to_take_away(study: Study, workers: Collection[Worker], name: str) -> None:
-    """Raise WrongState if the crowd may have the qualification, since an unopened study cannot send it the change."""
+    """Raise WrongState if the study was never opened and the crowd may have the qualification.
+
+    An unopened study cannot send the change to its crowd.
+    """
     have = Qualification.objects.filter(name=name, worker__in=workers).values("worker__platform")
     other = Study.objects.filter(platform__in=have).exclude(platform="").order_by("-pk").first()
     if other is not None:
@@ -70,7 +73,7 @@ def _record(worker: Worker, name: str, value: int) -> None:
 
 @transaction.atomic
 def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
-    """Return the workers with these ids at the study's crowd; create those who have never come."""
+    """Return the workers with these ids at the study's crowd; create workers for ids that are new."""
     backend = backend_for(design_of(study))
     if not backend.sends_people:
         raise WrongState("Nobody was qualified: people who join by the link have names; give their names.")
@@ -91,7 +94,7 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
 
 
 def grant(*, assignment: Assignment) -> None:
-    """Give the assignment's worker the qualification that the study grants, in the same transaction."""
+    """Give the worker the qualification that the study grants. Call it in the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants
     worker = assignment.worker

@@ -1,4 +1,4 @@
-"""The sessions of workers sent by a crowd: arrival, HITs, answers, and the crowd's reports about them."""
+"""The sessions of workers sent by a crowd: their arrival, HITs and answers, and what the crowd reports about them."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ MOST_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither 
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 LEFT_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
-MINUTES_TO_STORE = 10  # lease in minutes, to store answers that already exist
+MINUTES_TO_STORE = 10  # minutes of a lease that is only taken to store existing answers
 
 
 @transaction.atomic
 def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
-    """Return the worker with the crowd's id ``raw``; ``name`` is the kind of id, such as WorkerId."""
+    """Return the worker whose id at the crowd is ``raw``. ``name`` is the kind of id, such as WorkerId."""
     worker, created = Worker.objects.get_or_create(
         source=Worker.Source.CROWD, platform=study.platform, name=pseudonym(study.platform, raw)
     )
@@ -84,7 +84,7 @@ def worker_for_crowd_id(*, study: Study, raw: str, name: str) -> Worker:
 def open_session(*, publication: Publication, worker: Worker, external_id: str) -> CrowdSession:
     """Return the worker's session with this external id.
 
-    If the id belonged to another worker's session before (psiTurk#184), end that one.
+    If another worker's session had the id before, that session is ended (psiTurk#184).
     """
     before = CrowdSession.objects.filter(
         platform=publication.platform, external_id=external_id, status=Status.WORKING
@@ -103,7 +103,7 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 def receive_worker(
     *, publication: Publication, raw: str, external_id: str, consent: bool = False
 ) -> CrowdSession:
-    """Store the arrival of a Mechanical Turk worker; return their session, reopened if it had ended.
+    """Store the arrival of a Mechanical Turk worker. Return their session; if it had ended, it is reopened.
 
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
@@ -136,7 +136,7 @@ def _receive(publication: Publication, raw: str, external_id: str, *, consent: b
 
 
 def _move_work(session: CrowdSession) -> None:
-    """Move a worker's unconfirmed work on a HIT to their new session of the HIT."""
+    """Move a worker's unconfirmed work on a HIT from earlier sessions to the new session of the same HIT."""
     same = CrowdSession.objects.filter(publication=session.publication, worker=session.worker_id)
     for old in same.exclude(pk=session.pk).filter(confirmed=False).order_by("pk"):
         if old.status == Status.WORKING:
@@ -149,7 +149,7 @@ def _move_work(session: CrowdSession) -> None:
 
 @transaction.atomic
 def end_session(*, session: CrowdSession, status: str) -> bool:
-    """End a session without submission; keep drafts. Return False if it had ended."""
+    """End a session that was not submitted; drafts are kept. Return False if it had ended."""
     work = Assignment.objects.filter(session=session)
     state = Assignment.State.EXPIRED if status == Status.TIMED_OUT else Assignment.State.RETURNED
     release_slots(work, state)
@@ -159,12 +159,12 @@ def end_session(*, session: CrowdSession, status: str) -> bool:
 def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) -> Claim:
     """Claim the HIT that the crowd gave this worker, or return the session's current claim.
 
-    If no slot is open, somebody left without notice, or came with an invented id. A worker whom the crowd confirms
-    gets an additional slot, since the crowd limits their number; others get none. A worker whose lease expired, and
-    who got the HIT again, finds their draft.
+    If no slot is open, somebody left without notice, or came with an invented id. If the crowd confirms the worker,
+    a slot is added, since the crowd limits the number of its workers; otherwise the claim is refused. A worker who
+    gets the HIT again after their lease expired finds their draft.
 
     Args:
-        late: whether to accept a closed study, for answers that the crowd accepted.
+        late: whether to claim also in a closed study, to store answers that the crowd accepted.
     """
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
@@ -177,7 +177,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
             _refuse_beyond_limit(session)
         candidate = _candidate(session, hit)
         most: int | None = 0
-        if _is_full(hit):  # ask the crowd only if it matters, as the visitor waits for it
+        if _is_full(hit):  # ask the crowd only if the HIT is full, since the visitor waits for the response
             most = None if session.confirmed or late else _slots_to_add(session)
         try:
             with transaction.atomic():
@@ -205,7 +205,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     """
     same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
-        return MOST_EXTRA_SLOTS  # two people have the same id; the crowd will confirm only one of them, later
+        return MOST_EXTRA_SLOTS  # two people have the same id, of whom the crowd will later confirm only one
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
     named = backend_of(session.study).knows_work(
         session.publication, worker=raw.value if raw else "", work=session.external_id
@@ -222,7 +222,10 @@ def _slots_to_add(session: CrowdSession) -> int | None:
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:
-    """Check the limit of HITs per person, which Mechanical Turk cannot check."""
+    """Raise RequirementNotMet if the worker reached the limit of HITs per person.
+
+    Mechanical Turk cannot check this limit.
+    """
     if has_reached_limit(study=session.study, design=design_of(session.study), worker=session.worker):
         raise RequirementNotMet(
             _(
@@ -239,7 +242,7 @@ def _has_expired(assignment: Assignment) -> bool:
 
 
 def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
-    """Raise SlotTaken if the worker has, or did, the HIT in another session."""
+    """Raise SlotTaken if the worker holds or did the HIT in another session."""
     mine = Assignment.objects.filter(hit=hit, worker=session.worker_id).exclude(session=session)
     if any(not _has_expired(assignment) for assignment in mine.filter(state__in=LIVE_STATES)):
         raise SlotTaken(
@@ -248,8 +251,10 @@ def _refuse_second_time(session: CrowdSession, hit: HIT) -> None:
 
 
 def _restore_draft(now: Assignment) -> None:
-    left = Assignment.objects.filter(hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"])
-    before = left.order_by("-accepted_at").first()
+    earlier = Assignment.objects.filter(
+        hit=now.hit_id, worker=now.worker_id, state__in=["returned", "expired"]
+    )
+    before = earlier.order_by("-accepted_at").first()
     if before is not None and before.answers and (before.order, before.flips) == (now.order, now.flips):
         now.answers = before.answers
         now.save(update_fields=["answers"])
@@ -288,8 +293,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
     Call it in a transaction.
 
     Args:
-        most: how many slots the HIT may have beyond those at the crowd; None for any number, for a person whom the
-            crowd confirms.
+        most: how many slots the HIT may have beyond those at the crowd; None for any number, if the crowd confirms
+            the person.
     """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return
@@ -302,7 +307,7 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
 
 
 class IncompleteWork(QuorumError):
-    """The crowd has work whose answers are not completely stored in the database."""
+    """Raised if the crowd has work whose answers are not completely stored in the database."""
 
 
 def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdWork) -> CrowdSession:
@@ -354,7 +359,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -
 
 @transaction.atomic
 def _move(session: CrowdSession, publication: Publication) -> None:
-    """Move a session to the external HIT that the crowd reports; exclude its answers to another HIT."""
+    """Move a session to the external HIT that the crowd reports. Answers to another HIT are excluded."""
     same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
     other = Assignment.objects.filter(session=session).exclude(same)
     pages = list(other.select_for_update().order_by("pk"))
@@ -399,7 +404,7 @@ def _bring_answers(
         _store_handed_in(session, publication, answers)
         return
     if publication.hit is None:
-        return  # workers of a panel have several HITs, and see on their pages what is missing
+        return  # workers of a panel do several HITs, and their pages show what is missing
     if last is None:
         raise IncompleteWork("Nothing was ever answered here under that assignment.")
     if not _is_complete(last):
@@ -443,7 +448,11 @@ def _store_saved(saved: Assignment) -> None:
 
 
 def _take_slot(assignment: Assignment) -> None:
-    """Take a slot for an assignment that has none, before its state changes. Call it in a transaction."""
+    """Take a slot for an assignment that has none, before its state changes. Call it in a transaction.
+
+    Raises:
+        IncompleteWork: the worker has done the HIT again, or no slot is open.
+    """
     hit = assignment.hit_id
     assert hit is not None  # crowd work is never imported
     lock_for_settling(study=assignment.study, hits=[hit])
@@ -458,7 +467,7 @@ def _take_slot(assignment: Assignment) -> None:
 
 @transaction.atomic
 def exclude_unknown_work(*, session: CrowdSession) -> int:
-    """Exclude work that the crowd does not know, and reopen its slots; return the number of assignments."""
+    """Exclude work that the crowd does not know, and reopen its slots. Return the number of excluded assignments."""
     rows = Assignment.objects.filter(session=session, state=Assignment.State.SUBMITTED)
     pages = list(rows.select_for_update().order_by("pk"))
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
@@ -491,7 +500,7 @@ def _bring_back(apart: Assignment) -> None:
 
 
 def remove_extra_slots(*, study: Study) -> int:
-    """Remove slots that were added to replace people who left; return their number."""
+    """Remove slots that were added in place of workers who left; return their number."""
     wanted = int(study.design["judgments_per_unit"])
     more = HIT.objects.filter(study=study, required__gt=wanted, open_slots__gt=0)
     return sum(_remove_excess_assignments(study, pk, wanted) for pk in more.values_list("pk", flat=True))
@@ -502,18 +511,18 @@ def _remove_excess_assignments(study: Study, hit: int, wanted: int) -> int:
     live = list(Assignment.objects.filter(hit=hit, state__in=LIVE_STATES).select_for_update().order_by("pk"))
     lock_for_settling(study=study, hits=[hit])
     row = HIT.objects.select_for_update(no_key=True).get(pk=hit)
-    gone = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
-    if gone <= 0:
+    excess = min(row.open_slots, row.required - max(wanted, len(live) + row.spared))
+    if excess <= 0:
         return 0
-    required = row.required - gone
+    required = row.required - excess
     taken = {assignment.slot for assignment in live if assignment.slot < required}
     for assignment in live:
         if assignment.slot >= required:
             assignment.slot = next(slot for slot in count() if slot not in taken)
             taken.add(assignment.slot)
             assignment.save(update_fields=["slot"])
-    HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - gone)
-    return gone
+    HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - excess)
+    return excess
 
 
 def hand_in(
@@ -522,7 +531,8 @@ def hand_in(
     """Submit an assignment of the session, which then waits for the crowd's confirmation.
 
     Raises:
-        StoredTooLate: the lease had ended, or the crowd does not know the work; the answers are stored but excluded.
+        StoredTooLate: the lease had ended, or the crowd does not know the work; the answers are stored but
+            excluded.
     """
     if assignment.state == Assignment.State.APART:
         raise StoredTooLate(late_note())
@@ -551,7 +561,10 @@ def record_handed_in(*, session: CrowdSession) -> bool:
 def store_late_answers(
     *, session: CrowdSession, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> None:
-    """Store late answers: as excluded judgments if complete, else as a draft. Release slot and session."""
+    """Store answers that came late, and end the assignment and the session.
+
+    Complete answers are stored as excluded judgments, others as a draft.
+    """
     sheet = check_submitted_answers(assignment, answers)
     locked = lock_assignment(assignment)
     release_slots(Assignment.objects.filter(pk=locked.pk), Assignment.State.EXPIRED)

@@ -1,4 +1,4 @@
-"""Synchronise the database with a crowd; safe to repeat, and to run concurrently."""
+"""Synchronise the database with a crowd. This is safe to repeat and to run concurrently."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ from judgments.studies.studies import lock_study, mark_closed
 Status = CrowdSession.Status
 State = Publication.State
 SYNC = "sync_crowd"  # the job's kind
-LEAST_HINT_INTERVAL = timedelta(minutes=1)  # between two syncs started by hints
+LEAST_HINT_INTERVAL = timedelta(minutes=1)  # least time between two syncs started by hints
 CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
 MOST_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
-OVERRIDABLE = timedelta(days=30)  # Mechanical Turk's time for approving rejected work
-FULL_READ_INTERVAL = timedelta(hours=24)  # after which unchanged external HITs are read all the same
+OVERRIDABLE = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
+FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external HITs are read all the same
 
 
 def ask_to_sync(*, study: Study, by: User | None = None, soonest: timedelta | None = None) -> Job | None:
-    """Queue a sync; return None if one is queued, or the last one began within ``soonest``."""
+    """Queue a sync. Return None if one is queued already, or the last one began within ``soonest``."""
     jobs = Job.objects.filter(kind=SYNC, args__study=study.slug)
     if jobs.filter(state=Job.State.QUEUED).exists():
         return None
@@ -69,20 +69,22 @@ def sync_if_calls_wait(study: Study, by: User | None) -> None:
         ask_to_sync(study=study, by=by)
 
 
-# for operations with many messages: HTTP calls do not wait; the next sync sends them
+# for operations with many messages: HTTP calls do not wait, and the next sync sends the rest
 SYNC_LATER = FollowUp(carry_out=lambda study: "", enqueue=sync_if_calls_wait)
 
 
 def sync_what_is_due() -> list[str]:
-    """Queue a sync of every study for which it is due (``CROWD_SYNC_SECONDS``); return their slugs."""
+    """Queue a sync of every study that is due for one (``CROWD_SYNC_SECONDS``); return their slugs."""
     every = timedelta(seconds=settings.CROWD_SYNC_SECONDS)
-    up = Publication.objects.filter(study=OuterRef("pk"), state__in=["planned", "published", "expired"])
+    unfinished = Publication.objects.filter(
+        study=OuterRef("pk"), state__in=["planned", "published", "expired"]
+    )
     calls = CrowdCall.objects.filter(study=OuterRef("pk"), state__in=["waiting", "started"])
     crowds = Study.objects.exclude(platform__in=["", "local"]).annotate(asks=Exists(calls))
     names = [backend.name for backend in BACKENDS if Ability.DELETE in backend.can]
-    over = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
+    deletable = Q(Exists(_deletable().filter(study=OuterRef("pk"))), design__crowd__backend__in=names)
     slugs = []
-    for study in crowds.filter(Exists(up) | Q(asks=True) | over).order_by("pk"):
+    for study in crowds.filter(Exists(unfinished) | Q(asks=True) | deletable).order_by("pk"):
         pause = every if study.state == Study.State.OPEN or study.asks else every * CLOSED_INTERVAL_FACTOR
         if isinstance(backend_of(study), UnavailableBackend):
             continue
@@ -94,7 +96,7 @@ def sync_what_is_due() -> list[str]:
 
 
 def record_notification(*, platform: str, external_id: str) -> bool:
-    """Store that an external HIT may have changed. Return False if it is unknown."""
+    """Record that an external HIT may have changed. Return False if it is unknown."""
     rows = Publication.objects.filter(platform=platform, external_id=external_id)
     publication = rows.select_related("study").first()
     if publication is None:
@@ -115,7 +117,7 @@ class Discrepancy:
 
 @dataclass(frozen=True, slots=True)
 class SyncReport:
-    """The report of a sync (CONTRACT.md 1)."""
+    """The result of a sync (CONTRACT.md 1)."""
 
     hits: int
     assignments: dict[str, int]
@@ -131,9 +133,9 @@ class SyncReport:
 def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
     budget = at_crowd(Budget, study).first()
     states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
-    there = at_crowd(Publication, study).exclude(external_id="")
+    publications = at_crowd(Publication, study).exclude(external_id="")
     return SyncReport(
-        hits=there.count(),
+        hits=publications.count(),
         assignments=dict(sorted(states)),
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
@@ -209,7 +211,7 @@ def sync_with_crowd(
     wait: Callable[[float], None] = time.sleep,
     progress: Progress | None = None,
 ) -> SyncReport:
-    """Synchronise a study with its crowd; if ``thorough``, also read external HITs that seem unchanged."""
+    """Synchronise a study with its crowd. If ``thorough``, read external HITs even if they seem unchanged."""
     backend = backend_of(study)
     discrepancies: list[Discrepancy] = []
     if backend.sends_people and study.platform:
@@ -237,7 +239,7 @@ def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress |
 
 @transaction.atomic
 def close_if_all_refused(study: Study) -> str:
-    """Close an open study if the crowd refused all of its publications; return the reason, or ""."""
+    """Close an open study if the crowd refused all of its publications. Return the reason; "" if it stays open."""
     lock_study(study)
     rows = at_crowd(Publication, study)
     calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
@@ -258,7 +260,7 @@ def close_if_all_refused(study: Study) -> str:
 
 @dataclass(slots=True)
 class _Comparison:
-    """The comparison of all external HITs of a study with its crowd."""
+    """The comparison of all external HITs of a study with those at its crowd."""
 
     study: Study
     backend: CrowdBackend
@@ -271,25 +273,25 @@ class _Comparison:
 
     def run(self, progress: Progress | None) -> None:
         platform = Publication.objects.filter(platform=self.study.platform)
-        for external_id in self.backend.ids_with_news(self.study.platform):  # one queue has all studies
+        for external_id in self.backend.ids_with_news(self.study.platform):  # the queue serves all studies
             platform.filter(external_id=external_id).update(hinted_at=timezone.now())
         expire_overdue(study=self.study)
         known = list(platform.filter(study=self.study, state__in=[State.PUBLISHED, State.EXPIRED]))
         self.asked_at = timezone.now()
         listed = list(self.backend.fetch_publications(self.study, known=known))
         unread = 0
-        for number, there in enumerate(listed):
-            publication = self.publication_of(there)
+        for number, reported in enumerate(listed):
+            publication = self.publication_of(reported)
             if publication is None or (
                 publication.state == State.FINISHED
-                and publication.seen == dict(there.facts)
+                and publication.seen == dict(reported.facts)
                 and not self.full
             ):
                 continue
             try:
-                self.sync_publication(publication, there)
+                self.sync_publication(publication, reported)
                 unread = 0
-            except RetryLater as problem:  # the next sync reads it again, as nothing was stored as seen
+            except RetryLater as problem:  # the next sync reads it again, since it is not marked as read
                 unread += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
@@ -297,9 +299,9 @@ class _Comparison:
                     break
             if progress is not None:
                 progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")
-        there_are = {there.external_id for there in listed}
+        reported_ids = {reported.external_id for reported in listed}
         for publication in known:
-            if publication.external_id not in there_are:
+            if publication.external_id not in reported_ids:
                 cents = spell_cents(
                     publication.held_slots * publication.price_cents, design_of(self.study).currency
                 )
@@ -312,7 +314,10 @@ class _Comparison:
         remove_extra_slots(study=self.study)
 
     def publication_of(self, there: CrowdPublication) -> Publication | None:
-        """Return the row of an external HIT, if need be of the call with unknown outcome that created it."""
+        """Return the row of an external HIT; None if it has no row here.
+
+        If a call with unknown outcome created the HIT, the call is marked as done.
+        """
         rows, name = at_crowd(Publication, self.study), there.external_id
         publication = rows.filter(external_id=name).first()
         if publication is not None:
@@ -346,7 +351,7 @@ class _Comparison:
     def sync_publication(self, publication: Publication, there: CrowdPublication) -> None:
         self.compare(publication, there)
         began = timezone.now()
-        # read the work before unconfirmed work is excluded
+        # read the work before excluding unconfirmed work
         if self.full or _has_news(publication, there) or (there.is_over and _has_unconfirmed(publication)):
             for work in self.backend.fetch_work(publication):
                 try:
@@ -390,7 +395,7 @@ def _has_unconfirmed(publication: Publication) -> bool:
 
 
 def _end_superseded(publication: Publication) -> None:
-    """End unconfirmed sessions whose id the crowd has given to another worker: it has taken back their work."""
+    """End unconfirmed sessions whose id now belongs to another worker, since the crowd took their work back."""
     sessions = CrowdSession.objects.filter(publication=publication)
     named = sessions.filter(confirmed=True).values("external_id")
     for session in sessions.filter(confirmed=False, external_id__in=named):
@@ -418,11 +423,12 @@ def _end(publication: Publication, *, began_before: datetime, asked_at: datetime
 
 @transaction.atomic
 def _release_open_slots(publication: Publication, waiting: int, asked_at: datetime) -> None:
-    """Release the money of slots that nobody will fill; mark the publication as finished once all is decided.
+    """Release the money of slots that nobody will fill. Mark the publication as finished once all work is decided.
 
     Args:
         waiting: number of slots that may still turn out to be filled.
-        asked_at: when the crowd said that the publication was over. One that was extended since is left alone.
+        asked_at: when the crowd reported that the publication was over. A publication that was extended since then
+            is left unchanged.
     """
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if locked.state not in (State.PUBLISHED, State.EXPIRED):
@@ -443,7 +449,10 @@ def _release_open_slots(publication: Publication, waiting: int, asked_at: dateti
 
 
 def approve_what_is_due(*, study: Study) -> int:
-    """Write messages that approve work without objections after the design's waiting time; return their number."""
+    """Write messages that approve work that nothing speaks against, once the design's waiting time is over.
+
+    Return their number.
+    """
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
         return 0
@@ -470,7 +479,7 @@ def approve_what_is_due(*, study: Study) -> int:
             continue
         try:
             decide_session(session=session, approve=True)
-        except WrongState:  # it was decided meanwhile
+        except WrongState:  # somebody decided meanwhile
             continue
         count += 1
     if count:
@@ -488,18 +497,19 @@ def delete_what_is_over(*, study: Study) -> int:
     if Ability.DELETE not in backend_of(study).can:
         return 0
     with transaction.atomic():
-        over = list(
+        publications = list(
             _deletable().filter(study=study, platform=study.platform).select_related("study").order_by("pk")
         )
-        for publication in over:
+        for publication in publications:
             ask_to_delete(publication=publication)
-    return len(over)
+    return len(publications)
 
 
 def _deletable() -> QuerySet[Publication]:
-    """Return finished external HITs that are full or of closed studies, if all work and money is stored.
+    """Return finished external HITs that can be deleted.
 
-    Those with a rejection are kept as long as the crowd allows it to be overridden.
+    They are full, or their study is closed, and all of their work and money is stored. HITs with a rejection are
+    kept as long as the crowd allows the rejection to be overridden.
     """
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
     under_way = calls.filter(state__in=["waiting", "started", "parked"])
@@ -522,5 +532,5 @@ def _deletable() -> QuerySet[Publication]:
 
 def _has_only_submitted(session: CrowdSession) -> bool:
     states = set(session.assignments.values_list("state", flat=True))
-    left = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
-    return states - left == {Assignment.State.SUBMITTED}
+    ended = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
+    return states - ended == {Assignment.State.SUBMITTED}

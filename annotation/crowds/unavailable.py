@@ -1,4 +1,4 @@
-"""The substitute for a crowd whose feature is off or not installed."""
+"""The backend that stands in for a crowd whose feature is off or not installed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class UnavailableBackend(CrowdBackend):
     """The backend of a crowd whose feature is off, or whose package is not installed.
 
     Its studies can be listed, worked on, exported, erased and deleted. Outbox messages wait until the feature is
-    on. Whatever opens a study or needs a price raises ``FeatureIsOff``.
+    on. Opening a study, and anything that needs a price, raises ``FeatureIsOff``.
 
     Attributes:
-        crowd: the backend of the disabled feature; for a package that is not installed, one without abilities.
+        crowd: the backend of the disabled feature; if the package is not installed, a backend without abilities.
     """
 
     def __init__(self, name: str, feature: str = "", crowd: CrowdBackend | None = None) -> None:

@@ -1,4 +1,4 @@
-"""The crowd page of a study, with budget, wages, outbox and forms; the admin lists of crowds' rows.
+"""The crowd page of a study, with budget, wages, outbox and forms, and the admin lists of rows about crowds.
 
 The module also has the view to which Mechanical Turk sends notifications.
 """
@@ -63,8 +63,8 @@ from judgments.templatetags.judgments_tags import cents
 
 MOST_LINES_SHOWN = 20
 UNITS_A_PAGE = 20  # approximate number of units in a HIT
-LATEST_CALLS = 200  # number of latest calls, of which similar ones are shown in one line
-MOST_SUGGESTIONS = 200  # number of workers' names that a field suggests
+LATEST_CALLS = 200  # number of latest calls that are read; similar ones are shown in one line
+MOST_SUGGESTIONS = 200  # number of workers' names suggested in a field
 LIMITS_SHOWN = (
     Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
     Ability.BLOCK, Ability.MESSAGE, Ability.COST,
@@ -89,8 +89,8 @@ class CrowdForm:
     """The form of a step on the crowd page.
 
     Attributes:
-        needs: the ability that the crowd must have; None for no condition.
-        key: the setting of the design that must be on; "" for no condition.
+        needs: the ability that the crowd must have; None if any crowd will do.
+        key: the setting of the design that must be on; "" if there is no such condition.
     """
 
     step: str
@@ -162,14 +162,14 @@ FORMS = [
 
 
 def add_crowd_form(form: CrowdForm, *, before: str) -> None:
-    """Show the form on the crowd page, before the form of the step ``before``."""
+    """Add a form to the crowd page, before the form of the step ``before``."""
     steps = [other.step for other in FORMS]
     FORMS.insert(steps.index(before), form)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the log that stands for one or several similar calls.
+    """A line of the log. It stands for one call, or for several similar calls.
 
     Attributes:
         about: the worker or the HIT.
@@ -185,7 +185,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class TopUp:
-    """The cost of a person's top-ups with fees, and the word that confirms paying them."""
+    """The cost of a person's top-ups with fees, and the word that confirms the payment."""
 
     worker: str
     cents: int
@@ -208,7 +208,7 @@ class CrowdFigures:
     wages: Wages
     pays: list[Pay]
     unopposed: int
-    # figures cached by an older version lack these
+    # figures that an older version cached lack these fields
     overclaims: list[Overclaim] = field(default_factory=list)
     overclaimed: int = 0
     top_ups: list[TopUp] = field(default_factory=list)
@@ -254,7 +254,7 @@ FIGURES = add_figures(
 
 
 def _concerns_a_crowd(study: Study) -> bool:
-    """Return whether the study uses a crowd, pays, or uses qualifications."""
+    """Return whether the study uses a crowd, pays money, or uses qualifications."""
     design = design_of(study)
     workers = design.workers
     named = workers.requires or workers.forbids or workers.grants
@@ -328,7 +328,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "begin": {
             "set-budget": {"amount": spell_cents(budget)},
             "extend-crowd": {"hours": design.crowd.lifetime_hours},
-            # the form is refused if a bonus was ordered after the page was loaded
+            # the form is refused if a bonus was ordered after the page loaded
             "bonus": {"seen": calls.latest("pk").pk if states else 0},
         },
         "refusal": refusal,
@@ -348,7 +348,7 @@ def _pause(seconds: int) -> str:
 
 
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
-    """Return failed and indeterminate calls for the page; a person decides about the indeterminate ones."""
+    """Return failed and indeterminate calls for the page. A person decides on the indeterminate ones."""
     rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
         :MOST_LINES_SHOWN
     ]
@@ -415,7 +415,7 @@ def _qualifications(study: Study, workers: Workers) -> list[tuple[str, int]]:
 
 
 def _compared(study: Study) -> dict[str, object] | None:
-    """Return the findings of the last sync, without failed calls, which the page shows in any case."""
+    """Return the findings of the last sync, without failed calls, which the page shows separately."""
     last = Job.objects.filter(kind=SYNC, args__study=study.slug, state=Job.State.DONE).first()
     if last is None or not last.result:
         return None
@@ -489,7 +489,7 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
     list_filter = ("platform", "status", "confirmed", "study")
     list_select_related = ("study", "worker")
     search_fields = ("=external_id", "=worker__name")
-    exclude = ("receipt",)  # its content is controlled by the worker
+    exclude = ("receipt",)  # the worker controls its content
 
     @display(description=gettext_lazy("submitted"), ordering="submitted_at")
     def handed_in(self, session: CrowdSession) -> str:

@@ -1,4 +1,4 @@
-"""The operations on a crowd's workers: block them, give them qualifications, and write to them."""
+"""The operations on a crowd's workers: block them, give them qualifications, and send them messages."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-MOST_IDS = 1_000  # takes some seconds, in which nobody else can write to SQLite
-NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the page's list of names
+MOST_IDS = 1_000  # this many take some seconds, during which nobody else can write to SQLite
+NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the list of names on the page
 
 
 class BlockRequest(Parameters):
@@ -44,7 +44,7 @@ class BlockRequest(Parameters):
     follow_up=SYNC_LATER,
 )
 def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Ask the crowd to keep a worker away from all work of this account, now and later."""
+    """Ask the crowd to keep a worker from all work of this account, both current and future."""
     person = find_worker(study, worker)
     messages.ask_to_block(study=study, worker=person, why=why, by=by)
     return Outcome(_("The crowd is asked to block %(found)s from all your work.") % {"found": person})
@@ -64,14 +64,14 @@ class UnblockRequest(Parameters):
     follow_up=SYNC_LATER,
 )
 def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Outcome:
-    """Ask the crowd to let a blocked worker come again."""
+    """Ask the crowd to lift a worker's block."""
     person = find_worker(study, worker)
     messages.ask_to_unblock(study=study, worker=person, why=why, by=by)
     return Outcome(_("The crowd is asked to lift the block of %(found)s.") % {"found": person})
 
 
 class QualifyRequest(Parameters):
-    """People, and a qualification's name, which studies require or forbid (``workers.requires``, ``forbids``)."""
+    """People, and the name of a qualification that studies require or forbid (``workers.requires``, ``forbids``)."""
 
     one_of = (("worker", "ids"),)
 
@@ -104,7 +104,7 @@ def qualify(
     worker: str = "",
     ids: Collection[str] = (),
 ) -> Outcome:
-    """Give people a qualification, here and at their crowd. Studies require or forbid it by its name."""
+    """Give people a qualification, here and at their crowd. Studies require or forbid a qualification by its name."""
     people = [find_worker(study, worker)] if worker else workers_by_crowd_ids(study=study, ids=ids)
     qualifications.give_qualification(study=study, workers=people, name=qualification, value=value, by=by)
     who = str(people[0]) if len(people) == 1 else _("%(n)s people") % {"n": len(people)}
@@ -117,7 +117,7 @@ def qualify(
 
 
 class MessageRequest(Parameters):
-    """A message to one worker, or to all whose work was decided on."""
+    """A message to one worker, or to all workers whose work was approved or rejected."""
 
     worker = serializers.CharField(
         max_length=80, required=False, allow_blank=True, label="Participant", style=NAME_ATTRIBUTES
@@ -137,7 +137,7 @@ class MessageRequest(Parameters):
     follow_up=SYNC_LATER,
 )
 def write_to_workers(*, study: Study, by: User | None, subject: str, text: str, worker: str = "") -> Outcome:
-    """Write to workers whose work was approved or rejected. A crowd lets nobody write to strangers."""
+    """Send a message to workers whose work was approved or rejected. Crowds do not allow messages to others."""
     if worker:
         people = [find_worker(study, worker)]
     else:

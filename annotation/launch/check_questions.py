@@ -1,4 +1,4 @@
-"""The rule on check questions, and the probability that it excludes a careful participant."""
+"""The pass mark for check questions, and the probability that it excludes a careful participant."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items in so many groups on a page; a group can be a picture with several captions."""
+    """Return the number of items in ``groups`` groups on a page. A group can be a picture with several captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return when the rule on check questions first applies, and the probability that it then excludes the person.
+    """Return when the pass mark first applies, and the probability that it then excludes the participant.
 
-    The time is given as the number of check questions on so many whole pages of work.
+    The time is a number of check questions: those on as many whole pages of work as are needed.
 
     Args:
-        accuracy: the probability that the person answers a check question right.
+        accuracy: the probability that the participant answers a check question right.
     """
     on_a_page = items_among(design, design.controls.per_hit)
     seen = on_a_page * math.ceil(design.controls.least / on_a_page)
@@ -31,7 +31,7 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
 
 
 def describe_rule(design: StudyDesign) -> str:
-    """Describe the rule on check questions; "" if the study has none."""
+    """Describe the pass mark in a sentence; return "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)

@@ -1,4 +1,4 @@
-"""The models of assignments with judgments, written captions and problem reports, and of quality control.
+"""The models of assignments, judgments, written captions and problem reports, and of quality control.
 
 Quality control has detectors, flags, exclusions, appeals, adjudications, quiz attempts and alarms.
 """
@@ -30,18 +30,19 @@ LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
 EXCLUDED_STATES = ("invalidated", "apart")
 FINISHED_STATES = ("submitted", "approved", "rejected")
 
-BY_A_PERSON = "person"  # in files, the reason of an exclusion without a rule
-UNKNOWN_TO_CROWD = "unknown-to-crowd"  # likewise, if the crowd does not know the work
-IMPORTED_REVISION = "revision"  # signal: number of earlier answers that an imported file lacks
+BY_A_PERSON = "person"  # the reason, in files, of an exclusion without a rule
+UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the reason, in files, if the crowd does not know the work
+# name of a signal: the number of earlier answers that are missing from an imported file
+IMPORTED_REVISION = "revision"
 
-# sends ``assignment`` and how many ``judgments`` were stored, in the transaction that stores them
+# Sent in the transaction that stores judgments, with ``assignment`` and the number of ``judgments``.
 assignment_submitted = Signal()
 
-# Name -> expression that is annotated on an assignment locked for its submission, so that receivers need no query
-# to find out that they have nothing to do.
+# Expressions, by name, with which an assignment is annotated when it is locked for its submission. They save
+# receivers a query to find out that they have nothing to do.
 submission_annotations: dict[str, Exists] = {}
 
-worker_excluded = Signal()  # sends ``exclusion``, in the transaction that stores it
+worker_excluded = Signal()  # sent with ``exclusion``, in the transaction that stores it
 
 
 class AssignmentQuerySet(models.QuerySet["Assignment"]):
@@ -56,7 +57,7 @@ class AssignmentQuerySet(models.QuerySet["Assignment"]):
 
 
 class Assignment(models.Model):
-    """A HIT taken by one worker. Since a submission names its id, repeating it is harmless."""
+    """A HIT taken by one worker. A submission names the assignment's id, so repeating it is harmless."""
 
     class State(models.TextChoices):
         RESERVED = "reserved", pgettext_lazy("staff", "reserved (loaded in advance)")
@@ -152,7 +153,7 @@ class Assignment(models.Model):
     )
     simulated = models.BooleanField(default=False)
 
-    has_detectors = False  # whether a detector is enabled; set when the row is locked
+    has_detectors = False  # whether a detector is enabled; set when the row is locked for its submission
 
     objects = AssignmentQuerySet.as_manager()
 
@@ -203,12 +204,12 @@ class Assignment(models.Model):
                 name="leases_by_expiry",
             ),
             models.Index(fields=["worker", "hit"], name="work_of_a_worker"),
-            # the dashboard queries the pace often
+            # the dashboard often queries how fast work is submitted
             models.Index(fields=["study", "submitted_at"], name="work_by_submission"),
             # work is counted and listed by state, the oldest first
             models.Index(fields=["study", "state", "submitted_at"], name="work_by_state"),
             models.Index(fields=["accepted_at"], name="work_in_order"),
-            # partial, as most assignments have neither session nor exclusion
+            # partial indexes, as most assignments have neither session nor exclusion
             models.Index(fields=["session"], condition=Q(session__isnull=False), name="work_by_session"),
             models.Index(
                 fields=["exclusion"], condition=Q(exclusion__isnull=False), name="work_by_exclusion"
@@ -219,7 +220,7 @@ class Assignment(models.Model):
         return str(self.id)
 
     def renew_lease(self, *, now: datetime, expires_at: datetime) -> None:
-        """Set the end of the lease of a locked row; if it had expired, record the gap."""
+        """Set the end of the lease of a locked row. If the lease had expired, record the gap."""
         if self.expires_at is not None and self.expires_at < now:
             self.gaps = [*self.gaps, [self.expires_at.isoformat(), now.isoformat()]]
         self.expires_at = expires_at
@@ -227,7 +228,7 @@ class Assignment(models.Model):
 
 
 class AppendOnly(Exception):
-    """A judgment was about to be changed or deleted; a correction must be a new row."""
+    """Raised if code tries to change or delete a judgment. A correction must be a new row."""
 
 
 class JudgmentQuerySet(models.QuerySet["Judgment"]):
@@ -245,7 +246,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
         raise AppendOnly("judgments are never deleted")
 
     def redact(self, **values: Any) -> int:
-        """Overwrite personal data; only for erasing a person."""
+        """Overwrite personal data. Call it only to erase a person."""
         return super().update(**values)
 
     def erase(self) -> int:
@@ -253,7 +254,7 @@ class JudgmentQuerySet(models.QuerySet["Judgment"]):
 
 
 class Judgment(models.Model):
-    """One worker's answer to one unit, in the unit's order, on whichever side options were shown."""
+    """One worker's answer to one unit. The value is in the unit's order, whichever side each option was shown on."""
 
     of_study = ("assignment__study",)
 
@@ -353,9 +354,9 @@ class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
 
 
 class WrittenCaption(models.Model):
-    """The writer of a caption, who must never judge it.
+    """The author of a caption, who must never judge it.
 
-    Candidates are stored by text, so a text that two people wrote has two writers.
+    Candidates are stored by text, so a text that two people wrote has two authors.
     """
 
     caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")
@@ -432,7 +433,7 @@ class Exclusion(models.Model):
 
 
 class Case(models.Model):
-    """A detector's flag on a worker, open or decided."""
+    """A flag: what a detector found about a worker, open or decided."""
 
     class State(models.TextChoices):
         OPEN = "open", pgettext_lazy("staff", "open")
@@ -474,7 +475,7 @@ class Case(models.Model):
 
 
 class Adjudication(models.Model):
-    """A disputed unit sent to a chosen person, who decides without seeing the votes."""
+    """A disputed unit that a chosen person decides without seeing the votes."""
 
     class State(models.TextChoices):
         WAITING = "waiting", pgettext_lazy("staff", "waiting")
@@ -557,7 +558,7 @@ class QuizAttempt(models.Model):
 
 
 class StudyAlarm(models.Model):
-    """A shortage in a study, such as of control items, with the number of affected pages of one worker."""
+    """An alarm about one worker, such as that no new control items are left, and the number of affected pages."""
 
     class Kind(models.TextChoices):
         CONTROLS_USED_UP = (

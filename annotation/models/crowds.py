@@ -1,7 +1,7 @@
-"""The models of external HITs, sessions of their workers, outbox messages, and raw ids from a crowd.
+"""The models of external HITs, of sessions of their workers, of outbox messages, and of raw ids from a crowd.
 
 Every row has its ``platform``: the crowd and, for Mechanical Turk, sandbox or live. Counters never mix two
-platforms. Platforms are defined by backends (annotation.crowds), not by choices of a field, so a new crowd needs no
+platforms. Backends define the platforms (annotation.crowds), not the choices of a field, so a new crowd needs no
 migration.
 """
 
@@ -20,12 +20,12 @@ from judgments.models import HIT, Study
 from judgments.models.datasets import account_key
 
 PLATFORM_LENGTH = 20
-TOKEN_LENGTH = 64  # of Mechanical Turk's UniqueRequestToken
+TOKEN_LENGTH = 64  # the length of Mechanical Turk's UniqueRequestToken
 Row = TypeVar("Row", bound=models.Model)
 
 
 def at_crowd(model: type[Row], study: Study) -> models.QuerySet[Row]:
-    """Return a study's rows at the platform to which it was opened."""
+    """Return a study's rows at the platform where the study was opened."""
     return model._default_manager.filter(study=study, platform=study.platform)
 
 
@@ -33,7 +33,8 @@ class Publication(models.Model):
     """An external HIT: a HIT at Mechanical Turk, or a whole study at a panel.
 
     ``token`` is derived from the rows of the study and stored before the crowd is called, so that the HIT can be
-    found after a lost response. ``held_slots`` have reserved money until they are decided or released.
+    found if the response is lost. ``held_slots`` is the number of slots whose money stays reserved until they are
+    decided or released.
     """
 
     class State(models.TextChoices):
@@ -212,9 +213,11 @@ class CrowdSession(models.Model):
 
 
 class CrowdCall(models.Model):
-    """An outbox message to a crowd, delivered exactly once: stored with the decision, sent after it.
+    """An outbox message to a crowd.
 
-    It is also the log of who asked for what, why, and what the crowd answered.
+    It is stored with the decision that causes it, sent afterwards, and delivered once.
+
+    It also records who requested what, why, and how the crowd answered.
     """
 
     class State(models.TextChoices):
@@ -295,16 +298,16 @@ class CrowdCall(models.Model):
         return self.state == self.State.FAILED and bool(self.answer.get("unsure"))
 
     def publication_now(self) -> Publication:
-        """Return the current row of the publication, whose slots may have grown since the call was written."""
+        """Return the current row of the publication. Its slots may have grown since the call was written."""
         return Publication.objects.select_related("hit", "study").get(calls=self)
 
     def session_now(self) -> CrowdSession:
         return CrowdSession.objects.select_related("study", "worker", "publication").get(calls=self)
 
     def remember(self, **facts: Any) -> bool:
-        """Store facts for a later attempt immediately; None deletes a fact.
+        """Store facts for a later attempt, at once; None deletes a fact.
 
-        Return False if another runner took the call; the caller must then not call the crowd.
+        Return False if another runner took the call. The caller must then not call the crowd.
         """
         answer = {name: value for name, value in {**self.answer, **facts}.items() if value is not None}
         mine = CrowdCall.objects.filter(pk=self.pk, state=self.State.STARTED, attempts=self.attempts)
@@ -315,7 +318,7 @@ class CrowdCall(models.Model):
 
 
 class RawId(models.Model):
-    """The crowd's own id of a person or session, stored apart from all answers, so that it can be deleted."""
+    """The crowd's own id of a person or session. It is stored apart from all answers, so that it can be deleted."""
 
     worker = models.ForeignKey(
         Worker, verbose_name="participant", on_delete=models.CASCADE, related_name="raw_ids"
@@ -347,7 +350,7 @@ class RawId(models.Model):
 
 
 class Demographics(models.Model):
-    """A crowd's data about a participant: personal, and deleted together with the raw ids."""
+    """A crowd's data about a participant. They are personal, and deleted together with the raw ids."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="demographics")
     worker = models.ForeignKey(
@@ -368,7 +371,7 @@ class Demographics(models.Model):
 
 
 class Seat(models.Model):
-    """A keyed hash of the network address that took a slot; deleted when the slot is free."""
+    """A seat: a keyed hash of the network address that took a slot. It is deleted when the slot is free."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=32)

@@ -18,7 +18,10 @@ CURRENCY_LENGTH = 3  # ISO 4217
 
 
 class Budget(models.Model):
-    """A study's budget at a platform. Only annotation.money.ledger changes its counters, with an entry for each."""
+    """A study's budget at a platform.
+
+    Only annotation.money.ledger changes its counters, and adds an entry for each change.
+    """
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="budgets")
     platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)
@@ -58,7 +61,7 @@ class Budget(models.Model):
 
 
 class LedgerEntry(AppendOnlyRow):
-    """A booking. The counters of a budget are the sums of its entries; ``key`` prevents double booking."""
+    """A booking. The sums of a budget's entries equal its counters; ``key`` prevents double booking."""
 
     of_study = ("budget__study",)
 
@@ -106,7 +109,7 @@ class LedgerEntry(AppendOnlyRow):
 
 
 class Commitment(models.Model):
-    """An account's share of a budget's reserved and spent money. The shares add up to the whole."""
+    """An account's share of a budget's reserved and spent money. The shares of a budget add up to the whole."""
 
     of_study = ("budget__study",)
 
@@ -159,7 +162,7 @@ class SpendingLimit(models.Model):
 
 
 class SpendingRequest(models.Model):
-    """An order above the installation's limit for one person, which waits for a second person."""
+    """An order above the installation's limit for one person. It waits until a second person confirms it."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -201,7 +204,7 @@ class SpendingRequest(models.Model):
 
 
 class MoneyRequest(models.Model):
-    """An HTTP request with a key and its response, so that repeating it changes nothing."""
+    """An HTTP request with an idempotency key, and its response, so that repeating it changes nothing."""
 
     by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     key = models.CharField(max_length=KEY_LENGTH, help_text="The Idempotency-Key it came with.")

@@ -12,14 +12,15 @@ from django.utils.translation import gettext_lazy
 from judgments.models import Study
 
 NAME_LENGTH = 100  # maximal length of a name that a person types
-MARK = re.compile(r" #[0-9a-f]{8}$")  # mark after a name that is used in another study
+MARK = re.compile(r" #[0-9a-f]{8}$")  # the mark after a name that another study uses, too
 MARK_LENGTH = len(" #01234567")
 
 
 class Worker(models.Model):
     """A person who judges, under one name at one crowd.
 
-    A crowd worker's name is a pseudonym. An anonymous worker is a slot in a published total, not a person.
+    A crowd worker's name is a pseudonym. An anonymous worker is no person: it stands for one answer of a published
+    total.
     """
 
     of_study = ("participations__study", "study")
@@ -98,7 +99,7 @@ class Worker(models.Model):
 
     @property
     def shown_name(self) -> str:
-        """The name as the worker typed it, without the mark that distinguishes namesakes of other studies."""
+        """The name that the worker typed, without the mark that tells apart people of the same name."""
         return MARK.sub("", self.name)
 
     def is_called(self, name: str) -> bool:
@@ -149,7 +150,7 @@ class Participation(models.Model):
 class Qualification(models.Model):
     """A property of a person that studies require or forbid by its name (``workers.requires``, ``forbids``).
 
-    Crowds that have such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
+    Crowds with such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
     """
 
     of_study = ("worker__participations__study",)

@@ -1,4 +1,4 @@
-"""The models of consent texts, erasure requests and erasures, and signals by which other apps erase their data."""
+"""The models of consent texts, erasure requests and erasures, and the signals by which other apps erase their data."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from common.rows import AppendOnlyRow
 from judgments.models import Study
 from judgments.models.datasets import account_key
 
-# sends ``study``, in the transaction that deletes its raw ids
+# Sent with ``study``, in the transaction that deletes its raw ids.
 ids_forgotten = Signal()
 
-# sends ``study`` and the ``worker`` to erase; receivers return another name of the person
+# Sent with ``study`` and the ``worker`` to erase. Receivers return another name of the person.
 identifying_word_wanted = Signal()
 
-# sends ``study`` and ``replacements`` (words that name people -> others), in the transaction that erases them
+# Sent with ``study`` and ``replacements``, in the transaction that erases people. Its keys are words that name
+# them.
 person_erased = Signal()
 
-# sends ``study`` and ``withdraw``, after the transaction that erased a person; may be sent again
+# Sent with ``study`` and ``withdraw``, after the transaction that erased a person. It may be sent again.
 erasure_committed = Signal()
 
 
 class ConsentVersion(AppendOnlyRow):
-    """A consent text of a study, as participants read it; the latest version is in force."""
+    """A consent text of a study, as participants read it. The latest version is in force."""
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consent_versions")
     number = models.PositiveIntegerField(help_text="From 1.")
@@ -50,7 +51,7 @@ class ConsentVersion(AppendOnlyRow):
 
 
 class ErasureRequest(models.Model):
-    """A participant's request to leave a study and be erased; deleted with the person when granted."""
+    """A participant's request to leave a study and be erased. If it is granted, it is deleted with the person."""
 
     class State(models.TextChoices):
         WAITING = "waiting", gettext_lazy("waiting")
@@ -78,11 +79,11 @@ class ErasureRequest(models.Model):
 
 
 class Erasure(AppendOnlyRow):
-    """The record of a person's erasure from a study, without name, pseudonym or answers.
+    """The record of a person's erasure from a study. It has no name, pseudonym or answer.
 
-    ``mark`` is a keyed hash of the person, so that a restored backup can be cleaned again. ``content`` has the
-    counts of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and earlier releases. The
-    rows form a chain: ``previous`` is the digest of the row before.
+    ``mark`` is a keyed hash of the person, so that the erasure can be repeated in a restored backup. ``content``
+    has the counts of removed rows, commitments to the judgments (``annotation.privacy.erasing``), and earlier
+    releases. The rows form a chain: ``previous`` is the digest of the row before.
     """
 
     class Extent(models.TextChoices):

@@ -18,7 +18,7 @@ from common.errors import ObjectNotFound, WrongState
 
 MOST_SHOWN = 30
 
-# sums of the row without an account, which holds for the installation
+# limits that only the installation's row has, which has no account
 INSTALLATION_SUMS = ("account_day_cents", "account_total_cents", "confirm_cents")
 SUMS = ("day_cents", "total_cents", *INSTALLATION_SUMS)
 SEE_LIMITS = "annotation.view_spendinglimit"
@@ -34,7 +34,7 @@ def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | N
 
 @transaction.atomic
 def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None) -> SpendingLimit:
-    """Set all limits of an account, or of the installation (""), in one currency; None is no limit."""
+    """Set all limits of an account, or of the installation (""), in one currency. None means no limit."""
     whose = User.objects.filter(username=account, is_staff=True).first() if account else None
     if account and whose is None:
         raise ObjectNotFound(
@@ -48,13 +48,13 @@ def set_limits(*, account: str = "", currency: str, by: User, **sums: int | None
     listed = ", ".join(f"{name} {sums.get(name)}" for name in SUMS)
     message = f"{listed} ({current_act().door})"
     flag = ADDITION if created else CHANGE
-    # as on the admin page
+    # the same as on the admin page
     LogEntry.objects.log_actions(by.pk, [row], flag, message, single_object=True)
     return row
 
 
 def lock_row(currency: str) -> None:
-    """Lock the installation's row of limits, which all orders lock; create it if it is missing."""
+    """Lock the installation's row of limits; create it if it is missing. All orders lock this row."""
     SpendingLimit.objects.get_or_create(account=None, currency=currency)
     SpendingLimit.objects.select_for_update().get(account=None, currency=currency)
 
@@ -78,7 +78,7 @@ class AccountSpending:
 
 
 def spending_by_account() -> list[AccountSpending]:
-    """Return, for each currency, the installation and the accounts with the largest commitments or with limits."""
+    """Return, for each currency, the installation and the accounts with limits or with the largest commitments."""
     shares = Commitment.objects.filter(account__isnull=False).order_by()
     limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     of_today = entries_of_today().filter(by__isnull=False).order_by()

@@ -15,10 +15,10 @@ from annotation.money.limits import one_order
 
 
 def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> None:
-    """Reserve the cost of a call, within the limits of the account ``by``, or else of the call's author.
+    """Reserve the cost of a call. It counts towards the limits of the account ``by``, or else of the call's author.
 
     Raises:
-        OverBudget: the budget does not have it.
+        OverBudget: the budget cannot cover it.
         OverLimit, NeedsConfirmation: see ``annotation.money.limits``.
     """
     if not cents or call.reserved_cents:
@@ -32,7 +32,7 @@ def reserve_for_call(*, call: CrowdCall, cents: int, by: User | None = None) -> 
 
 
 def reserve_again(*, call: CrowdCall, cents: int) -> None:
-    """Reserve the cost of a call whose reservation was released, although the crowd has carried it out."""
+    """Reserve the cost of a call again that the crowd carried out after its reservation had been released."""
     if cents and not call.reserved_cents:
         budget = budget_of(call.study, call.platform)
         if _book_for(call, "reserve", cents, budget, account=call.made_by_id):
@@ -42,7 +42,7 @@ def reserve_again(*, call: CrowdCall, cents: int) -> None:
 def _book_for(
     call: CrowdCall, what: str, reserved: int, budget: Budget, *, account: int | None = None
 ) -> bool:
-    """Change the reservation of a call; return False if this was booked before.
+    """Change the reservation of a call. Return False if this change was booked before.
 
     The key of the entry contains its number, since a retried call reserves money again.
     """
@@ -81,7 +81,7 @@ def spend_bonus(*, call: CrowdCall) -> None:
 
 
 def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen_outs: int = 0) -> None:
-    """Convert a call's reservation into held slots and screen-outs, and release the rest."""
+    """Convert the reservation of a call into money of held slots and screen-outs; release the rest."""
     Publication.objects.filter(pk=publication.pk).update(
         held_slots=F("held_slots") + places, screen_outs_held=F("screen_outs_held") + screen_outs
     )
@@ -92,7 +92,7 @@ def hold_slots(*, call: CrowdCall, publication: Publication, places: int, screen
 
 
 def release_slot_money(*, publication: Publication, places: int) -> bool:
-    """Release the money of slots that nobody will fill. Return False if fewer are held."""
+    """Release the money of ``places`` slots that nobody will fill. Return False if fewer slots are held."""
     locked = Publication.objects.select_for_update().get(pk=publication.pk)
     if places <= 0 or locked.held_slots < places:
         return False
@@ -101,7 +101,7 @@ def release_slot_money(*, publication: Publication, places: int) -> bool:
 
 
 def release_screen_outs(*, publication: Publication) -> None:
-    """Release the money of unused screen-outs. The caller has locked the row."""
+    """Release the money of unused screen-outs. The caller must have locked the row."""
     reserved = publication.screen_outs_held
     if not reserved:
         return
@@ -123,11 +123,11 @@ def _release_unfilled(publication: Publication, cents: int) -> None:
 
 @transaction.atomic
 def pay_screen_out(*, session: CrowdSession) -> bool:
-    """Spend the pay of a person who was screened out. Return False if it was booked before, or is zero."""
+    """Spend the pay for a person who was screened out. Return False if it was booked before, or is zero."""
     publication = session.publication
     if not publication.screen_out_cents:
         return False
-    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a simultaneous sync waits
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # a simultaneous sync waits for this lock
     if _is_booked(_key(session, "screen-out")):
         return False
     reserved = Publication.objects.filter(pk=publication.pk, screen_outs_held__gt=0).update(
@@ -142,12 +142,12 @@ def pay_screen_out(*, session: CrowdSession) -> bool:
 def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
     """Spend the price of an approved session. Return False if it was paid before.
 
-    The money comes from the external HIT's held slots or, if those were released, from the rest of the budget.
+    The money comes from the external HIT's held slots or, if these were released, from the rest of the budget.
 
     Args:
-        fact: whether the crowd has already paid it.
+        fact: whether the crowd has already paid the session.
     Raises:
-        OverBudget: the slots were released, and nothing is left.
+        OverBudget: the slots were released, and the budget has nothing left.
     """
     if _is_booked(_key(session, "reward")):
         return False
@@ -171,7 +171,7 @@ def pay_session(*, session: CrowdSession, fact: bool = False) -> bool:
 
 
 def unmatched_key(platform: str, worker: str, external_id: str) -> str:
-    """Return the ledger key of a payment without a session, from pseudonyms, as the person may be erased."""
+    """Return the ledger key of a payment without a session. It contains pseudonyms, since the person may be erased."""
     return f"{platform}:{keyed_hash('unmatched', worker)[:16]}:{external_id}:unmatched"
 
 

@@ -1,4 +1,4 @@
-"""The operations that decide on failed calls; they reserve money again, or spend it."""
+"""The operations that decide on failed calls. They reserve money again, or spend it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ from judgments.operations import Operation, Outcome, operation, row_of
 def _decision(
     step: str, summary: str, decide: Callable[..., Any], message: str, description: str
 ) -> Operation:
-    """Return an operation that decides on a failed call. All but "was-done" are orders, as the crowd is asked again."""
+    """Return an operation that decides on a failed call.
+
+    All of them except "was-done" are orders, since the crowd is called again.
+    """
     orders = step != "was-done"
 
     def preview(*, study: Study, call: str) -> Preview:

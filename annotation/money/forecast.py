@@ -1,4 +1,4 @@
-"""Forecast what a study costs, and what it pays per hour."""
+"""Forecast what a study costs, and how much it pays per hour."""
 
 from __future__ import annotations
 
@@ -40,14 +40,17 @@ class Forecast:
 
 
 def forecast_of(study: Study) -> Forecast:
-    """Forecast from HITs and prices. Published HITs keep their price; their released slots do not count."""
+    """Return the forecast for a study, from its HITs and prices.
+
+    Published HITs keep their price, and their released slots do not count.
+    """
     design, backend = design_of(study), backend_of(study)
-    up = Publication.objects.filter(study=study, platform=study.platform or backend.platform(design)).exclude(
-        state=Publication.State.WITHDRAWN
-    )
+    publications = Publication.objects.filter(
+        study=study, platform=study.platform or backend.platform(design)
+    ).exclude(state=Publication.State.WITHDRAWN)
     paid = Count("sessions", filter=Q(sessions__booked=CrowdSession.Booked.SPENT))
     rewards = fees = places = screen_outs = 0
-    for publication in up.annotate(paid=paid):
+    for publication in publications.annotate(paid=paid):
         planned = publication.state == Publication.State.PLANNED
         count = publication.places if planned else publication.held_slots + publication.paid
         reward, fee = publication.reward_cents, publication.fee_cents
@@ -76,7 +79,7 @@ def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
 
 
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
-    """Forecast before HITs are generated, from their number and the number of items in them."""
+    """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
     backend = backend_for(design)
     rows = _priced(design, backend, backend.slots_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
@@ -96,7 +99,10 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
 
 
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
-    """Return (slots, reward, fee) of each external HIT to publish, or of all slots if nothing is published."""
+    """Return the number of slots, the reward and the fee of each external HIT to publish.
+
+    If nothing is published, this is one row for all slots.
+    """
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
@@ -112,7 +118,8 @@ def _seconds_of_a_hit(study: Study) -> float:
     hits = HIT.objects.filter(study=study).count()
     if not hits:
         return 0.0
-    if LARGEST_PAGE in study.notes and study.design.get("arena"):  # an arena's pages are filled when claimed
+    # the pages of an arena are filled when a worker claims them
+    if LARGEST_PAGE in study.notes and study.design.get("arena"):
         return design_of(study).seconds_per_unit * float(study.notes[LARGEST_PAGE])
     units = HITUnit.objects.filter(hit__study=study).count()
     return design_of(study).seconds_per_unit * units / hits

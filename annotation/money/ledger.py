@@ -29,7 +29,7 @@ from judgments.studies.designs import design_of
 
 
 class OverBudget(QuorumError):
-    """The booking exceeds the budget; nothing was booked."""
+    """Raised if a booking would exceed the budget; nothing was booked."""
 
     status = 409
     title = "Beyond the budget"
@@ -45,10 +45,10 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
     budget = budget_of(study, platform)
     if cents == budget.budget_cents:
         return budget
-    taken = F("reserved_cents") + F("spent_cents")
-    room = Budget.objects.filter(pk=budget.pk).annotate(taken=taken)
+    committed = F("reserved_cents") + F("spent_cents")
+    room = Budget.objects.filter(pk=budget.pk).annotate(taken=committed)
     enough = Q(taken__lte=cents) | Q(budget_cents__lt=cents)
-    if not room.filter(enough).update(budget_cents=cents, over_cents=Greatest(taken - cents, Value(0))):
+    if not room.filter(enough).update(budget_cents=cents, over_cents=Greatest(committed - cents, Value(0))):
         budget.refresh_from_db()
         raise WrongState(
             _(
@@ -92,7 +92,7 @@ def book(
 
     Args:
         account: row id of the ordering account; default: the call's author, else the current account.
-        fact: whether the crowd has already paid it, so that it is booked even beyond the budget.
+        fact: whether the crowd has already paid the money. It is then booked even beyond the budget.
     Raises:
         OverBudget: the sum would exceed the budget; nothing was booked.
     """
@@ -127,13 +127,13 @@ def book(
 
 def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
     rows = Budget.objects.filter(pk=budget.pk)
-    taken = F("reserved_cents") + F("spent_cents") + reserved + spent
+    committed = F("reserved_cents") + F("spent_cents") + reserved + spent
     if reserved + spent > 0 and not fact:
-        rows = rows.filter(budget_cents__gte=taken)
+        rows = rows.filter(budget_cents__gte=committed)
     if rows.update(
         reserved_cents=F("reserved_cents") + reserved,
         spent_cents=F("spent_cents") + spent,
-        over_cents=Greatest(taken - F("budget_cents"), Value(0)),
+        over_cents=Greatest(committed - F("budget_cents"), Value(0)),
     ):
         return
     budget.refresh_from_db()
@@ -145,24 +145,24 @@ def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
 
 
 def _share(budget: Budget, cents: int, account: int | None) -> None:
-    """Add committed cents to the account's share, or subtract released ones. The budget's row is locked.
+    """Add newly committed cents to the account's share, or subtract released cents. The caller has locked the budget.
 
-    The slots of one external HIT may belong to several accounts: released cents go to the call's author first, then
-    to the account with the largest share.
+    The slots of one external HIT may belong to several accounts. Released cents are subtracted from the share of
+    the call's author first, then from the largest share.
     """
     if cents > 0:
         share, _ = Commitment.objects.get_or_create(budget=budget, account_id=account)
         Commitment.objects.filter(pk=share.pk).update(cents=F("cents") + cents)
         return
-    left = -cents
-    if not left:
+    remaining = -cents
+    if not remaining:
         return
     shares = Commitment.objects.filter(budget=budget, cents__gt=0).order_by("-cents", "pk")
     for share in sorted(shares, key=lambda row: account is None or row.account_id != account):
-        back = min(left, share.cents)
+        back = min(remaining, share.cents)
         Commitment.objects.filter(pk=share.pk).update(cents=F("cents") - back)
-        left -= back
-        if not left:
+        remaining -= back
+        if not remaining:
             return
 
 
@@ -176,13 +176,13 @@ def ledger_sums(budget: Budget) -> tuple[int, int]:
 
 def reserved_cents(budget: Budget) -> int:
     """Return the reserved cents, recomputed from held slots and open calls."""
-    here = {"study": budget.study, "platform": budget.platform}
-    rows = Publication.objects.filter(**here)
+    filters = {"study": budget.study, "platform": budget.platform}
+    rows = Publication.objects.filter(**filters)
     slots = rows.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0)).aggregate(
         cents=Sum(
             F("held_slots") * (F("reward_cents") + F("fee_cents"))
             + F("screen_outs_held") * F("screen_out_cents")
         )
     )["cents"]
-    calls = CrowdCall.objects.filter(**here).aggregate(cents=Sum("reserved_cents"))["cents"]
+    calls = CrowdCall.objects.filter(**filters).aggregate(cents=Sum("reserved_cents"))["cents"]
     return (slots or 0) + (calls or 0)

@@ -1,4 +1,4 @@
-"""Limits above studies: what an account and the installation may commit, and what a second person confirms.
+"""Limits above studies: the most that an account and the installation may commit, and orders that need a second person.
 
 Committed money is reserved or spent. It counts for the account that orders, not for the study's owner, so that a
 limit bounds what a stolen password or a wrong script can spend in any study. A day counts orders since midnight;
@@ -31,24 +31,25 @@ from judgments.models import Study
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# the order that reservations of the current block belong to, and the cents that a second person has confirmed
+# the order to which reservations in the current block belong, and the cents that a second person has confirmed
 _order: ContextVar[Order | None] = ContextVar("order", default=None)
 _agreed_cents: ContextVar[int | None] = ContextVar("agreed_cents", default=None)
 
-# Payments without a session that an uploaded list claims, and their return once it exists. An invented list must
-# not use up what others may spend, so they count for their study and the account that uploaded it.
+# Entries of payments without a session that an uploaded list claims, and of their return once the session exists.
+# An invented list must not use up the installation's limits. So these entries count only for their study and for
+# the account that uploaded the list.
 CLAIM_ENTRIES = ("unmatched", "matched")
 
 
 class OverLimit(QuorumError):
-    """The order exceeds a limit above the study; nothing was done."""
+    """Raised if an order exceeds a limit above the study; nothing was done."""
 
     status = 409
     title = "Beyond a limit"
 
 
 class NeedsConfirmation(QuorumError):
-    """The order is so large that a second person must confirm it; nothing was done."""
+    """Raised if an order is so large that a second person must confirm it; nothing was done."""
 
     status = 409
     title = "A second person must confirm"
@@ -60,7 +61,7 @@ class NeedsConfirmation(QuorumError):
 
 @dataclass(slots=True)
 class Order:
-    """The sum that one account orders at once."""
+    """An order: the sum that one account commits at once."""
 
     study: int
     account: int | None
@@ -73,10 +74,10 @@ class Order:
 
 @contextmanager
 def one_order(study: Study, account: int | None) -> Iterator[Order]:
-    """Treat all reservations in the block as one order, in one transaction; an inner block joins the outer one.
+    """Treat all reservations in the block as one order, in one transaction. An inner block joins the outer order.
 
     Raises:
-        OverLimit, NeedsConfirmation: everything in the block is rolled back.
+        OverLimit, NeedsConfirmation: see the classes; everything in the block is rolled back.
     """
     outer = _order.get()
     if outer is not None and outer.study == study.pk:
@@ -103,7 +104,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
 
 
 def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
-    """Make a call of the service one order, whatever it commits; the service takes ``study`` and perhaps ``by``."""
+    """Decorate a service so that each call of it is one order. The service takes ``study`` and may take ``by``."""
 
     @wraps(service)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -117,7 +118,7 @@ def commit_as_one_order(service: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def without_second_person(cents: int) -> Iterator[None]:
-    """In the block, let an order of exactly this sum pass, since a second person has confirmed it.
+    """Let an order of exactly ``cents`` pass in the block, since a second person has confirmed it.
 
     Raises:
         WrongState: the order has another sum.
@@ -131,10 +132,10 @@ def without_second_person(cents: int) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True)
 class SpendingBound:
-    """A limit and the sum that counts towards it.
+    """A limit, and the sum that counts towards it.
 
     Attributes:
-        owner_label: whose limit it is, in words.
+        owner_label: the account or installation that has the limit, in words.
         period_label: the period that it limits, in words.
     """
 
@@ -168,16 +169,16 @@ def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
 
 
 def _check(order: Order) -> None:
-    """Check an order, which is already booked in this transaction, against all limits.
+    """Check an order against all limits. It is already booked in this transaction.
 
     Raises:
-        OverLimit: the order exceeds a limit, or there are limits but none in its currency.
+        OverLimit: the order exceeds a limit, or limits exist, but none in its currency.
         NeedsConfirmation: a second person must confirm the order.
-        WrongState: the order does not cost what a second person has confirmed.
+        WrongState: the order does not cost the sum that a second person has confirmed.
     """
     if not SpendingLimit.objects.exists():
         return
-    # the next order waits for this lock, and then counts this one
+    # the next order waits for this lock, and then includes this one
     lock = SpendingLimit.objects.select_for_update().filter(account=None, currency=order.currency).first()
     amount = spell_cents(order.cents, order.currency)
     if lock is None:
@@ -214,9 +215,9 @@ def _check_agreed(order: Order, above: int | None) -> None:
 
 
 def committed_cents(currency: str, account: int | None = None) -> int:
-    """Return the reserved and spent cents of an account or, with None, of the whole installation.
+    """Return the reserved and spent cents of an account, or of the whole installation if ``account`` is None.
 
-    The installation's sum excludes payments that are booked only because a panel's list claims them.
+    The installation's sum leaves out payments that were booked only because a panel's list claims them.
     """
     if account is None:
         sums = Budget.objects.filter(currency=currency).aggregate(
@@ -232,7 +233,8 @@ def committed_cents(currency: str, account: int | None = None) -> int:
 def cents_committed_today(currency: str, account: int | None = None) -> int:
     """Return the cents that an account, or the installation, has committed since midnight.
 
-    What today's failed calls released is subtracted; claims of panels' lists do not count for the installation.
+    Money that calls of today released when they failed is subtracted. Claims of panels' lists do not count for the
+    installation.
     """
     rows = entries_of_today().filter(budget__currency=currency)
     rows = rows.exclude(what__in=CLAIM_ENTRIES) if account is None else rows.filter(by=account)
@@ -244,6 +246,6 @@ def entries_of_today() -> QuerySet[Any]:
     midnight = datetime.combine(timezone.now().astimezone(UTC), time.min, UTC)
     rows: QuerySet[Any] = LedgerEntry.objects.filter(at__gte=midnight)
     rows = rows.annotate(moved=F("reserved_cents") + F("spent_cents"))
-    # released today: by failed calls, and by work for which a list had claimed the payment
+    # released today by failed calls, and by work whose payment a list had claimed
     given_back = Q(call__made_at__gte=midnight) | Q(what="matched")
     return rows.filter(Q(moved__gt=0) | Q(moved__lt=0) & given_back)

@@ -48,7 +48,7 @@ def bonus(
     confirm: str | None = None,
     seen: str | None = None,
 ) -> Outcome:
-    """Ask the crowd to pay a bonus, in the background; /api/crowd-calls/ has the outcome."""
+    """Ask the crowd to pay a bonus. The crowd is called in the background; /api/crowd-calls/ has the result."""
     session = approved_session(study, worker)
     number = hold_for_bonus(session)
     current = preview_bonus(study=study, worker=worker, cents=cents)
@@ -63,7 +63,7 @@ def bonus(
 
 
 def _check_none_since(session: CrowdSession, seen: str) -> None:
-    """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page was loaded."""
+    """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page loaded."""
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():
         raise WrongState(
@@ -89,9 +89,9 @@ def _check_none_since(session: CrowdSession, seen: str) -> None:
 def top_up(
     *, study: Study, by: User | None, why: str, worker: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Pay top-ups of all people or of one; the crowd is asked in the background.
+    """Pay the top-ups of all participants or of one. The crowd is called in the background.
 
-    People for whom the budget does not suffice are left out and named.
+    Participants for whom the budget does not suffice are left out and named.
     """
     approved = CrowdSession.objects.filter(study=study, status="approved").order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
@@ -111,8 +111,8 @@ def top_up(
 def budget(
     *, study: Study, by: User | None, cents: int, why: str = "", confirm: str | None = None
 ) -> Outcome:
-    """Set the budget; it cannot fall below spent and reserved money."""
-    if study.platform:  # ensures that there is a row to lock
+    """Set the budget. It cannot be less than spent and reserved money."""
+    if study.platform:  # ensures that a row exists that can be locked
         Budget.objects.select_for_update(no_key=True).get(pk=budget_of(study, study.platform).pk)
     current = preview_budget(study=study, cents=cents)
     check_confirmed(current, confirm)

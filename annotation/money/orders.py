@@ -1,4 +1,4 @@
-"""Orders above the installation's limit for one person, which wait until another account confirms them."""
+"""Orders above the installation's limit for one person. They wait until another account confirms them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class _Confirmable:
 def confirmable(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
-    """Return a decorator that lets an order which is too expensive for one person wait for a second person.
+    """Return a decorator for operations. An order that is too expensive for one person then waits for a second person.
 
-    The outcome of a waiting order ``is_pending``.
+    The outcome of a waiting order has ``is_pending``.
 
     Args:
-        preview: returns the cost that the requester saw; the order is void if it changes.
+        preview: returns the cost that the requester saw. If the cost changes, the order is void.
         right: the right that the requester must still have when the request is confirmed.
     """
 
@@ -74,7 +74,7 @@ def confirmable(
 def _ask(
     name: str, study: Study, by: User | None, values: dict[str, Any], needed: NeedsConfirmation
 ) -> Outcome:
-    # as stored, since the refused service has changed the caller's; the same order asked for twice is one request
+    # The study as stored, since the refused service changed the caller's object. Equal orders become one request.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     stored = json.loads(json.dumps(values, default=_stored))
     request, created = SpendingRequest.objects.get_or_create(
@@ -111,7 +111,7 @@ def _stored(value: Any) -> Any:
 
 
 def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
-    """Return a digest of the facts on which an order was based: design, state, and the preview of its cost."""
+    """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
     shown = preview(study=study, **about).confirm if preview is not None else ""
@@ -122,8 +122,8 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
     """Carry out a request of another account, once.
 
     Raises:
-        WrongState: the request is the account's own, is over, or is void, because circumstances have changed.
-        OverLimit, OverBudget: it does not fit now; the request is kept.
+        WrongState: the account made the request itself, or the request is over, or circumstances have changed.
+        OverLimit, OverBudget: the order does not fit now; the request is kept.
     """
     problem = ""
     with transaction.atomic():
@@ -135,7 +135,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
                 )
             )
         try:
-            with translation.override("en"):  # the sentence is stored
+            with translation.override("en"):  # the sentence is stored, so it is in English
                 outcome = _carry_out(order)
         except (OverLimit, OverBudget):
             raise
@@ -156,7 +156,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
 
 @transaction.atomic
 def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
-    """Reject a spending request; its requester may withdraw it in this way, too."""
+    """Reject a spending request. Its requester may also call this to withdraw it."""
     order = _lock_waiting_request(request)
     _end(order, State.REFUSED, why.strip(), by)
     message = (

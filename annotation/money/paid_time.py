@@ -1,7 +1,7 @@
-"""The active time of sessions that is paid: at most what the server observed, and each second once.
+"""The paid active time of sessions: at most what the server observed, and no second is paid twice.
 
 Active time is the time in which the page was visible and the person present. A crowd's own clock includes pauses,
-which would make wages look lower, but browsers can send any active time.
+so wages by that clock would look lower. But browsers can send any active time, so it is limited.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from annotation.models import Assignment, CrowdSession, Judgment
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-CLOCK_TOLERANCE = 5.0  # tolerated difference in seconds between browser and server time per assignment
+CLOCK_TOLERANCE = 5.0  # tolerated difference between browser and server time, in seconds per assignment
 PAYABLE = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
 
 Span = tuple[datetime, datetime]
@@ -26,7 +26,10 @@ Span = tuple[datetime, datetime]
 
 @dataclass(frozen=True, slots=True)
 class PaidTime:
-    """A session's active seconds as sent and as paid; ``exceeds_tolerance`` if by more than inexact clocks explain."""
+    """A session's active seconds, as the browser sent them and as they are paid.
+
+    ``exceeds_tolerance`` is true if the difference is larger than inexact clocks explain.
+    """
 
     claimed: float
     paid: float
@@ -43,11 +46,12 @@ class _Page:
 
 
 def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
-    """Return session row id -> active time, for the payable sessions of these sessions' workers, in three queries.
+    """Return the active time of payable sessions by row id, in three queries.
 
-    A worker with several HITs, also of several studies, does not work twice at once: time paid for an earlier
-    assignment is not paid again. A HIT that was reclaimed several times is paid for one lease with its extensions.
-    Revised answers keep the time of the first submission.
+    It covers all payable sessions of the workers of ``sessions``. A worker who has several HITs, perhaps in several
+    studies, does not work twice at once: time paid for an earlier assignment is not paid again. A HIT that was
+    reclaimed several times is paid for at most one lease with its extensions. Revised answers keep the time of the
+    first submission.
     """
     claimed: defaultdict[int, float] = defaultdict(float)
     paid: defaultdict[int, float] = defaultdict(float)
@@ -60,7 +64,7 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             together.add(page.spans)
             lease_seconds = _SpanUnion.of(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
-            allowed = max(limits[page.study], at_once)  # the study's team can extend leases
+            allowed = max(limits[page.study], at_once)  # the study's team may have extended the lease
             seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
             paid_seconds += seconds
             claimed[page.session] += page.claimed
@@ -71,13 +75,14 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
 
 
 def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
-    """Return study row id -> seconds of a lease with all its extensions."""
+    """Return the seconds of a lease with all its extensions, by the study's row id."""
     crowds = {pk: design_of(study).crowd for pk, study in Study.objects.in_bulk(set(studies)).items()}
     return {pk: 60.0 * crowd.lease_minutes * (1 + crowd.extensions) for pk, crowd in crowds.items()}
 
 
 def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]:
-    # In other studies, only confirmed sessions: one with an invented id would reduce another person's paid time.
+    # Of other studies, include only confirmed sessions: one with an invented id would reduce another person's paid
+    # time.
     known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
     every = CrowdSession.objects.filter(known, worker__in=sessions.values("worker"), status__in=PAYABLE)
     claims = dict(
@@ -127,7 +132,7 @@ def _spans_held(rows: Sequence[Assignment]) -> list[Span]:
 
 @dataclass(slots=True)
 class _SpanUnion:
-    spans: list[Span] = field(default_factory=list)  # disjoint and ordered
+    spans: list[Span] = field(default_factory=list)  # spans do not overlap, and are in order
     length: timedelta = timedelta()
 
     @classmethod

@@ -16,7 +16,7 @@ LONGEST_WHY = 1000
 
 
 class CentsField(serializers.IntegerField):
-    """Whole cents. A form sends an amount such as 12.30 instead, in a field ``amount``."""
+    """Whole cents. A form sends an amount such as 12.30 in a field ``amount`` instead."""
 
     default_error_messages = {"amount": "Expected an amount such as 12.30."}
 
@@ -42,7 +42,7 @@ class CentsField(serializers.IntegerField):
 
 
 class ConfirmRequest(Parameters):
-    """The preview's word, and the reason."""
+    """The word that confirms a preview, and the reason for the log."""
 
     why = serializers.CharField(
         required=False,
@@ -54,7 +54,7 @@ class ConfirmRequest(Parameters):
 
 
 class PaymentReason(Parameters):
-    """The reason, which the workers read."""
+    """The reason of a payment, which the workers read."""
 
     why = serializers.CharField(
         max_length=LONGEST_WHY,
@@ -64,7 +64,7 @@ class PaymentReason(Parameters):
 
 
 class TopUpRequest(PaymentReason):
-    """The reason, and whose top-ups are paid."""
+    """The reason of top-ups, and the worker to whom they are paid (default: all workers)."""
 
     worker = serializers.CharField(
         default="", allow_blank=True, label="Participant", help_text="Only this participant's; empty: all."
@@ -72,7 +72,7 @@ class TopUpRequest(PaymentReason):
 
 
 class BonusRequest(PaymentReason):
-    """A worker, and how much."""
+    """The worker who gets a bonus, its amount, and the reason."""
 
     worker = serializers.CharField(
         label="Participant",
@@ -83,7 +83,7 @@ class BonusRequest(PaymentReason):
 
 
 class BudgetRequest(ConfirmRequest):
-    """All that may be spent."""
+    """The study's total budget."""
 
     cents = CentsField(
         min_value=0, label="Total budget", help_text="The total budget, including fees and bonuses."
@@ -95,7 +95,7 @@ def _limit_field(help_text: str) -> serializers.IntegerField:
 
 
 class LimitsRequest(Parameters):
-    """The limits of an account, or of the whole installation; a sum that is left out limits nothing."""
+    """The limits of an account, or of the whole installation. A limit that is left out is removed."""
 
     account = serializers.CharField(
         default="", allow_blank=True, help_text="Of staff; empty: the whole installation."

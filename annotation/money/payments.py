@@ -1,4 +1,4 @@
-"""Approve and pay work by outbox messages that are sent once: approvals, bonuses, and top-ups to the wage floor."""
+"""Approve and pay work by outbox messages: approvals, bonuses, and top-ups to the wage floor. Each is sent once."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def decide_session(
 ) -> CrowdCall | None:
     """Approve or reject a session by an outbox call.
 
-    Return None if no call is needed: the session is already approved, or the crowd has no such call, so that only rows
-    change.
+    Return None if no call is needed, because the session is already approved, or the crowd has no such call and
+    only rows change.
 
     Args:
         why: the message to the worker, required for a rejection.
 
     Raises:
-        WrongState: the session is still running, or is to be rejected although it is paid.
+        WrongState: the session is still running, or a paid session is to be rejected.
     """
     if session.status == Status.APPROVED or session.booked == CrowdSession.Booked.SPENT:
         if approve:
@@ -59,7 +59,7 @@ def decide_session(
             session=session, status=Status.APPROVED if approve else Status.REJECTED, feedback=why.strip()
         )
         return None
-    # an approval that overrides a rejection, and repeating a cancelled call, need a new key
+    # a new key is needed to approve after a rejection, and to repeat a cancelled call
     ended = CrowdCall.objects.filter(session=session, kind=kind, state__in=ENDED_STATES)
     number = ended.count() + 1
     override = session.status == Status.REJECTED
@@ -77,7 +77,7 @@ def decide_session(
 
 
 def hold_for_bonus(session: CrowdSession) -> int:
-    """Lock the session against simultaneous decisions; return the number that its next bonus gets."""
+    """Lock the session against simultaneous decisions, and return the number for its next bonus."""
     CrowdSession.objects.select_for_update(no_key=True).get(pk=session.pk)
     return CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count() + 1
 
@@ -86,7 +86,7 @@ def hold_for_bonus(session: CrowdSession) -> int:
 def pay_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Order a bonus that a person decided on, and log it; see ``ask_for_bonus``."""
+    """Order a bonus that a person decided on, and write it to the log. See ``ask_for_bonus``."""
     call = ask_for_bonus(session=session, cents=cents, why=why, number=number, by=by)
     note_event(
         study=session.study,
@@ -103,7 +103,7 @@ def pay_bonus(
 def ask_for_bonus(
     *, session: CrowdSession, cents: int, why: str, number: int = 1, by: User | None = None
 ) -> CrowdCall:
-    """Write an outbox call for a session's bonus, once for each ``number``."""
+    """Write an outbox call for a bonus of a session. Each ``number`` gets one call."""
     if not why.strip():
         raise WrongState(_("Nothing was paid: enter a message to the participant. Each bonus needs one."))
     backend = backend_of(session.study)
@@ -121,7 +121,7 @@ def ask_for_bonus(
 
 
 class TopUps(NamedTuple):
-    """The outbox calls of top-ups, and the workers for whom the budget does not suffice."""
+    """The outbox calls of top-ups, and the workers whose top-ups the budget cannot cover."""
 
     calls: list[CrowdCall]
     left_out: list[str]
@@ -129,14 +129,14 @@ class TopUps(NamedTuple):
 
 @commit_as_one_order
 def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = None) -> TopUps:
-    """Order a bonus for each approved session below the study's wage floor, of all people or of one.
+    """Order a bonus for each approved session below the study's wage floor, for all people or for one.
 
     The top-ups of a person are either all paid or all left out, so that they do not block those of others.
 
     Raises:
         OverBudget: the budget does not suffice for anybody.
     """
-    # lock before the wages are read, so that a concurrent request finds these bonuses
+    # lock before reading the wages, so that a concurrent request finds these bonuses
     approved = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.APPROVED).order_by("pk")
     list(approved.select_for_update(no_key=True).values_list("pk", flat=True))
     wanting = {

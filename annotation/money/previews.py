@@ -1,7 +1,7 @@
 """Previews of operations that move money.
 
-A preview has the cost, and a ``confirm`` word derived from all of its content. The operation runs only while the
-preview is still the same.
+A preview has the cost, and a word ``confirm`` that is derived from all of its content. The operation runs only
+while the preview is unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 
 
 class NotConfirmed(QuorumError):
-    """The confirmation does not match the current preview; nothing was done."""
+    """Raised if the confirmation does not match the current preview; nothing was done."""
 
     status = 409
     title = "Not what was confirmed"
@@ -32,10 +32,10 @@ class NotConfirmed(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The effect of a step that moves money.
+    """A preview of an operation that moves money.
 
     Attributes:
-        total_cents: its cost with fees.
+        total_cents: the cost with fees.
         left_cents: the part of the budget that is neither spent nor reserved now.
         facts: further data, as JSON.
     """
@@ -48,7 +48,7 @@ class Preview:
 
     @property
     def confirm(self) -> str:
-        """The word that confirms this preview; it does not depend on the rest of the budget."""
+        """The word that confirms this preview. It does not depend on ``left_cents``."""
         return content_key("money", self.study.slug, self.step, self.total_cents, dict(self.facts))
 
     def as_json(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _can_pay(study: Study) -> None:
 
 
 def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
-    """Preview bonuses for approved sessions below the wage floor, of all people or of one."""
+    """Preview the top-ups of approved sessions below the wage floor, for all people or for one."""
     _can_pay(study)
     if worker:
         find_worker(study, worker)
@@ -110,7 +110,7 @@ def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
 
 
 def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], worker: str = "") -> Preview:
-    """Return the same preview as ``preview_top_ups``, from wages and overclaims that are already computed."""
+    """Return the preview of ``preview_top_ups`` from wages and overclaims that are already computed."""
     backend = backend_of(study)
     wanting = sorted(
         (pay.session, pay.top_up_cents)
@@ -131,7 +131,7 @@ def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], w
 
 
 def preview_budget(*, study: Study, cents: int) -> Preview:
-    """Preview a new budget; ``total_cents`` is the increase."""
+    """Preview a new budget. ``total_cents`` is the increase."""
     if not study.platform:
         raise WrongState(
             _("Nothing was changed: this study was never opened. To change its budget, edit the design.")
@@ -143,9 +143,9 @@ def preview_budget(*, study: Study, cents: int) -> Preview:
 
 
 def preview_call(*, call: CrowdCall, step: str) -> Preview:
-    """Preview retrying a failed call, or marking an indeterminate call as done.
+    """Preview that a failed call is retried, or that an indeterminate call is marked as done.
 
-    An indeterminate call cannot be retried, except for a publication, which is found if it exists.
+    An indeterminate call cannot be retried. The exception is a publication, since it is found if it exists.
     """
     if call.state != CrowdCall.State.FAILED:
         raise WrongState(_("Nothing was changed: only failed requests to the crowd can be resolved."))
@@ -174,7 +174,7 @@ def left_cents(study: Study) -> int:
 
 
 def check_confirmed(preview: Preview, confirm: str | None) -> None:
-    """Raise NotConfirmed unless this preview was confirmed; None (from a page) is not checked."""
+    """Raise NotConfirmed unless this preview was confirmed. Pages send None as ``confirm``, which is not checked."""
     if confirm is not None and confirm != preview.confirm:
         total = spell_cents(preview.total_cents, currency_of(preview.study))
         raise NotConfirmed(
@@ -184,7 +184,7 @@ def check_confirmed(preview: Preview, confirm: str | None) -> None:
 
 
 def answer_of_step(preview: Preview, calls: list[CrowdCall]) -> dict[str, Any]:
-    """Return the body of the HTTP response after the step."""
+    """Return the body of the HTTP response after the operation."""
     return {
         "step": preview.step,
         "total_cents": preview.total_cents,

@@ -27,9 +27,9 @@ class Pay:
     Attributes:
         session: row id.
         seconds: active time, at most what the server observed.
-        reward_cents, bonus_cents: without fees, including pending bonuses.
-        wage_cents: the hourly pay at that pace.
-        top_up_cents: the difference to the study's wage floor, rounded up.
+        reward_cents, bonus_cents: amounts without fees; bonuses include pending ones.
+        wage_cents: the hourly pay at this pace.
+        top_up_cents: the amount by which the pay is below the study's wage floor, rounded up.
     """
 
     session: int
@@ -52,11 +52,11 @@ class Pay:
 
 @dataclass(frozen=True, slots=True)
 class Overclaim:
-    """A session whose browser sent more active time than the server observed. The excess is not paid.
+    """A session for which the browser sent more active time than the server observed. The excess is not paid.
 
     Attributes:
-        claimed: seconds sent; the judgments keep them.
-        observed: seconds between claim and submission, within the lease, and not paid for other work.
+        claimed: the seconds that the browser sent; the judgments keep them.
+        observed: the seconds between claim and submission that are within the lease and not paid for other work.
     """
 
     session: int
@@ -73,12 +73,12 @@ class Overclaim:
 
 
 def pay_of_sessions(study: Study) -> list[Pay]:
-    """Return the pay of submitted and approved sessions with known time, lowest wage first, in five queries."""
+    """Return the pay of submitted and approved sessions with known time, in order of the wage, in five queries."""
     return pay_and_claims(study)[0]
 
 
 def overclaims_of(study: Study) -> list[Overclaim]:
-    """Return the sessions that claim more time than the server observed, largest difference first."""
+    """Return the sessions with more active time than the server observed, largest difference first."""
     return pay_and_claims(study)[1]
 
 
@@ -86,7 +86,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     """Return the results of ``pay_of_sessions`` and ``overclaims_of``, in the same five queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
     rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
-    if not rows:  # no paid sessions: avoid a scan of all judgments
+    if not rows:  # without paid sessions, avoid a scan of all judgments
         return [], []
     times, bonuses = paid_times(_counted(study)), _bonuses(study)
     pays, claims = [], []
@@ -122,7 +122,10 @@ def _counted(study: Study) -> QuerySet[CrowdSession]:
 
 
 def _bonuses(study: Study) -> dict[int, int]:
-    """Return session -> bonus cents: paid, pending, or indeterminate, which keep their reservation."""
+    """Return the cents of bonuses by the session's row id: paid, pending and indeterminate ones.
+
+    Indeterminate bonuses keep their reservation.
+    """
     sums: dict[int, int] = {}
     calls = CrowdCall.objects.filter(study=study, kind="bonus", session__isnull=False)
     refused = Q(state=CrowdCall.State.FAILED, reserved_cents=0)
@@ -132,7 +135,7 @@ def _bonuses(study: Study) -> dict[int, int]:
 
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
-    """Return the cents that are missing to the wage floor for these seconds, rounded up."""
+    """Return by how many cents the pay for this time is below the wage floor, rounded up."""
     due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
@@ -143,7 +146,7 @@ class Wages:
 
     Attributes:
         counted: number of sessions with known time.
-        top_up_cents: the sum that raises all approved sessions to the floor.
+        top_up_cents: the sum that would raise all approved sessions to the floor.
     """
 
     counted: int
@@ -173,6 +176,6 @@ def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
 
 
 def local_cost_cents(study: Study) -> int:
-    """Return the reward of all approved assignments, for people who are paid outside of Quorum."""
+    """Return the sum of the rewards of all approved assignments, for people who are paid outside of Quorum."""
     approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
     return approved * design_of(study).crowd.reward_cents

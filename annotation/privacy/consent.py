@@ -1,7 +1,7 @@
-"""Versions of a study's consent text: who agreed to which, and asking again after a change.
+"""The versions of a study's consent text, and the record of who agreed to which version.
 
-Only claiming a HIT asks for consent. An assignment that was claimed under an earlier text can still be saved and
-submitted, so that nothing is lost while the worker reads the new text.
+Consent is checked only when a HIT is claimed. An assignment that was claimed under an earlier text can still be
+saved and submitted, so that nothing is lost while the worker reads the new text.
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 LENGTH = 16
-MOST_VERSIONS = 50  # versions that are shown
+MOST_VERSIONS = 50  # versions shown on a page
 
 
 def consent_version(design: StudyDesign) -> str:
-    """Return the hash of the consent text in all its languages, and of recorded writing; "" without a text."""
+    """Return the hash of the consent text; "" if the design has none.
+
+    The hash covers the text in all languages, and the settings that record how answers are written.
+    """
     if not design.consent:
         return ""
     translated = translated_consent(design)
@@ -72,7 +75,7 @@ def agree(*, study: Study, worker: Worker) -> None:
 
 
 def note_version(study: Study) -> str:
-    """Return the hash of the text in force; store it as version 1 if no version is stored."""
+    """Return the hash of the text in force. If no version is stored yet, store the text as version 1."""
     design = design_of(study)
     version = consent_version(design)
     if version and not ConsentVersion.objects.filter(study=study).exists():
@@ -100,7 +103,7 @@ def change_consent(
     """Replace the consent text of a study that is not a draft. Return None if it is unchanged.
 
     Args:
-        translations: language -> text; a missing one is removed, since it would translate the old text.
+        translations: the text by language. An old translation whose language is missing here is removed.
     Raises:
         WrongState: the study is a draft, whose design is edited instead, or has imported judgments.
         DesignError: the text is not valid.
@@ -167,7 +170,7 @@ def _with_consent(study: Study, text: str, translations: Mapping[str, str]) -> S
 
 @dataclass(frozen=True, slots=True)
 class CountedVersion:
-    """A version, the number of people who last agreed to it, and the number of assignments claimed under it."""
+    """A version, with the number of people whose last agreement is to it, and of assignments claimed under it."""
 
     version: ConsentVersion
     people: int
@@ -191,6 +194,6 @@ def _counts(model: type[Participation] | type[Assignment], study: Study) -> dict
 
 
 def forget_unread_consent(study: Study) -> None:
-    """Delete versions of a consent text that were shown to nobody, so that the design's text is version 1 again."""
+    """Delete versions of a consent text that nobody was shown, so that the design's text becomes version 1 again."""
     unread = ConsentVersion.objects.filter(study=study)
-    unread._raw_delete(unread.db)  # the log still has the change
+    unread._raw_delete(unread.db)  # the study's log keeps the change

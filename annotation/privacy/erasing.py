@@ -1,8 +1,8 @@
 """Erase a person from a study, while published data stay verifiable (docs/privacy.md).
 
-The person's rows are assigned to a substitute worker with a random name, and everything that identifies them is
-deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is one
-transaction; a job that it queues removes files afterwards.
+The person's rows are assigned to a substitute worker with a random name, and everything that identifies the person
+is deleted. Rows about money get another substitute, so that they cannot be linked to the answers. All of this is
+one transaction. It queues a job that removes files afterwards.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ Way = Erasure.Extent
 JOB = "finish_erasure"
 ERASED_TEXT = "…"
 ERASED, PAID = "erased", "paid"  # prefixes of the names of substitute workers
-# Models whose rows are deleted -> their label on pages. A test checks that no model with people is forgotten.
+# Models whose rows are deleted, with their label on pages. A test checks that no model about people is forgotten.
 DELETED_MODELS: Mapping[type[Model], str] = {
     RawId: gettext_noop("ids at the crowd"),
     Demographics: gettext_noop("demographics"),
@@ -111,7 +111,7 @@ PAYMENT_MODELS: Mapping[type[Model], str] = {
     CrowdSession: gettext_noop("paid sessions"),
     CrowdCall: gettext_noop("requests to the crowd"),
 }
-# texts that were written about people
+# fields with texts that were written about people
 TEXT_FIELDS: Mapping[type[Model], list[str]] = {
     Exclusion: ["why", "lifted_why", "evidence"],
     Case: ["evidence", "decision"],
@@ -127,8 +127,8 @@ class ErasurePreview:
     """The effects of an erasure.
 
     Attributes:
-        removed, kept: (what, how many), in words.
-        elsewhere: whether the person takes part in other studies of this installation, which keep their name.
+        removed, kept: the label of each group of rows, in words, and their number.
+        elsewhere: whether the person takes part in other studies of this installation. Those studies keep the name.
         waits: why the person cannot be erased now; "" if they can.
     """
 
@@ -143,7 +143,7 @@ class ErasurePreview:
 class ErasureResult:
     """The result of an erasure.
 
-    ``receipt`` is not stored, and ``was_erased_before`` means that nothing was left to erase.
+    ``receipt`` is not stored. ``was_erased_before`` means that nothing was left to erase.
     """
 
     erasure: Erasure
@@ -158,10 +158,10 @@ def erasure_mark_of(worker: Worker) -> str:
 
 
 def find_person(study: Study, name: str) -> Worker | None:
-    """Return the participant of a study with this name, pseudonym or crowd id; None if the person was erased before.
+    """Return the participant of a study with this name, pseudonym or crowd id; None if they were erased before.
 
     Raises:
-        ObjectNotFound: no such person took part.
+        ObjectNotFound: nobody with this name took part.
     """
     name = name.strip()
     names = [name, pseudonym(study.platform, name)]
@@ -175,7 +175,7 @@ def find_person(study: Study, name: str) -> Worker | None:
 
 
 def people_of(study: Study) -> QuerySet[Worker]:
-    """Return the participants of a study, by subqueries: joins would multiply their rows."""
+    """Return the participants of a study. The query uses subqueries, since joins would multiply the rows."""
     parts = (
         model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
     )
@@ -276,13 +276,13 @@ def _calls_under_way(study: Study) -> QuerySet[CrowdCall]:
 
 
 def _bonuses_to_list(study: Study) -> QuerySet[CrowdCall]:
-    """Return the unlisted bonuses that a list can still include, since the person's id is stored."""
+    """Return the unlisted bonuses that a list can still include, because the person's id is stored."""
     return unlisted_bonuses(study).filter(worker__in=RawId.objects.values("worker"))
 
 
 @contextmanager
 def _growing_chain() -> Iterator[None]:
-    """Open a transaction; raise ServiceBusy if another one adds to the chain of erasures at the same time."""
+    """Open a transaction. Raise ServiceBusy if another transaction adds to the chain of erasures at the same time."""
     try:
         with transaction.atomic():
             yield
@@ -306,10 +306,10 @@ def erase_person(
     listed_row: Mapping[str, Any] | None = None,
     texts: bool = True,
 ) -> ErasureResult:
-    """Erase a person from a study, irreversibly. Raise WrongState if something must be done first.
+    """Erase a person from a study permanently. Raise WrongState if something must be done first.
 
     Args:
-        way: whether their judgments are kept under a random name, or erased as well.
+        way: whether the person's judgments are kept under a random name, or erased as well.
         withdraw: whether the files of releases are deleted on this server; their rows and hashes are kept.
         asked_at: when the person asked for it.
         listed_row: a row of ``erasure_list``, to repeat its erasure after a backup was restored.
@@ -351,7 +351,7 @@ def erase_person(
 
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
-    """Remove the names of people at the promised time, but keep texts and judgments; return their number."""
+    """Remove the names of people at the promised time, but keep texts and judgments. Return the number of people."""
     keys = {worker.pk for worker in _locked(study, workers)}
     people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
@@ -368,7 +368,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
 def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     keys = [worker.pk for worker in workers]
-    # wait for a simultaneous submission, whose worker must then be paid first
+    # wait for a simultaneous submission, for which the worker must be paid first
     work = Assignment.objects.filter(study=study, worker__in=keys)
     list(work.select_for_update().order_by("pk").values_list("pk"))
     return list(Worker.objects.select_for_update().filter(pk__in=keys).order_by("pk"))
@@ -381,7 +381,10 @@ def _releases(study: Study) -> list[dict[str, Any]]:
 def _replace(
     people: Collection[Worker], study: Study, way: str, *, texts: bool
 ) -> tuple[Counter[str], dict[str, str]]:
-    """Replace people by substitute workers. Return table -> number of deleted rows, and word -> replacement."""
+    """Replace people by substitute workers.
+
+    Return the number of deleted rows by table, and the replacement of each word that names the people.
+    """
     removed = Counter[str]()
     replacements: dict[str, str] = {}
     stand_ins = []
@@ -396,7 +399,7 @@ def _replace(
         }
         if texts:
             _forget_quotes(study, worker)
-    if len(people) == 1:  # of several people, those with the longest names come first
+    if len(people) == 1:  # with several people, replace the longest names first
         (person,) = people
         others = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
         replacements = {**{name: name for name in others.values_list("name", flat=True)}, **replacements}
@@ -413,8 +416,9 @@ def _replace(
 
 
 def keep_erasure(*, study: Study, row: Mapping[str, Any]) -> Erasure:
-    """Append a row to the chain of erasures; the row of a list keeps its original time."""
-    Erasure.objects.select_for_update().order_by("pk").first()  # the chain grows by one at a time
+    """Append a row to the chain of erasures. A row from a list keeps its original time."""
+    # lock the first row, since the chain grows by one row at a time
+    Erasure.objects.select_for_update().order_by("pk").first()
     last = Erasure.objects.order_by("-pk").first()
     at = datetime.fromisoformat(row["at"]) if "at" in row else timezone.now()
     erasure = Erasure(
@@ -467,13 +471,13 @@ def _rows(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
 
 
 def _is_in_another_study(study: Study, worker: Worker) -> bool:
-    """Return whether the person takes part in another study, where they keep their name."""
+    """Return whether the person takes part in another study. There they keep their name."""
     others = (Participation, CrowdSession, Assignment, CrowdCall)
     return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
 
 
 def _end_work(study: Study, worker: Worker) -> None:
-    """Return the HITs that the person holds, and end running sessions; drafts are deleted together with the texts."""
+    """Return the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
     work = Assignment.objects.filter(study=study, worker=worker)
     release_slots(work, Assignment.State.RETURNED)
     working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
@@ -483,12 +487,12 @@ def _end_work(study: Study, worker: Worker) -> None:
 
 
 def _texts_only(study: Study, judgments: Any) -> Any:
-    """Return the judgments whose answers are texts written by the person."""
+    """Return the judgments if their answers are texts that the person wrote, else none."""
     return judgments if installed_kind_of(study).writes_captions else judgments.none()
 
 
 def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
-    """Return the assignments that the crowd has not confirmed; they are excluded for good."""
+    """Return the assignments that the crowd has not confirmed. They stay excluded permanently."""
     work = Assignment.objects.filter(study=study, worker=worker)
     if not study.platform or Ability.LIST not in backend_of(study).can:
         return work.none()
@@ -499,8 +503,8 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
     """Delete or redact the judgments and related texts. Return the number of deleted judgments."""
     work = Assignment.objects.filter(study=study, worker=worker)
     everything = way == Way.ALL or (texts and installed_kind_of(study).writes_captions)
-    gone = work if everything else work.filter(pk__in=unnamed)
-    ended = list(gone.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    erased_work = work if everything else work.filter(pk__in=unnamed)
+    ended = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     keys = [pk for pk, _hit, _state in ended]
     freed = Counter(hit for _pk, hit, state in ended if state in LIVE_STATES and hit is not None)
     judgments = Judgment.objects.filter(assignment__in=keys)
@@ -531,7 +535,7 @@ def _erase_answers(study: Study, worker: Worker, way: str, *, unnamed: Collectio
 
 
 def _cut_to_minute(moment: datetime | None) -> datetime | None:
-    """Truncate a time to the minute, as releases do: a more exact time could be matched with a crowd's own list."""
+    """Truncate a time to the minute, as releases do. A more exact time could be matched with the crowd's own list."""
     return moment and moment.replace(second=0, microsecond=0)
 
 
@@ -547,7 +551,7 @@ def _redact_texts(study: Study, worker: Worker) -> None:
 
 
 def _forget_quotes(study: Study, worker: Worker) -> None:
-    """Remove the person's texts from detectors' evidence, also where it is evidence against others."""
+    """Remove the person's texts from detectors' evidence, including evidence about other people."""
     texts = {
         text
         for pair in _judgments(study, worker).values_list("answer", "comment")
@@ -577,7 +581,7 @@ def _texts_within(answer: Any) -> Iterator[str]:
 
 
 def _identifying_words(study: Study, worker: Worker) -> list[str]:
-    """Return words other than the name that identify the person."""
+    """Return the words that identify the person, except the name."""
     answers = identifying_word_wanted.send(Study, study=study, worker=worker)
     identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers if word)} - {
         worker.name
@@ -590,9 +594,9 @@ def _identifying_words(study: Study, worker: Worker) -> list[str]:
 
 
 def _stand_ins(study: Study, worker: Worker) -> tuple[Worker, Worker]:
-    """Create a person's substitute workers: one for answers and, if there are rows about money, another one for those.
+    """Create the substitute workers of a person: one for answers, and one for rows about money.
 
-    Without rows about money, the same substitute is returned twice.
+    If there are no rows about money, return the first one twice.
     """
 
     def make(start: str) -> Worker:
@@ -620,11 +624,11 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
             for key, value in call.payload.items()
             if key == "qualification" or not isinstance(value, str | list | dict)
         }
-        # Keep the number of its list, so that the bonus does not appear in another one.
+        # Keep the number of the bonus's list, so that the bonus does not appear in another one.
         call.answer = {"list": call.answer["list"]} if "list" in call.answer else {}
         call.why = ""
         call.save(update_fields=["payload", "answer", "why"])
-    # the ledger keeps the session, but no longer shows which answers it paid
+    # the ledger keeps the session, but no longer shows for which answers it paid
     work.update(session=None)
     of_sessions.update(worker=payee, code="", receipt="", feedback="")
     for part in Participation.objects.filter(study=study, worker=worker):
@@ -640,31 +644,33 @@ def _move(study: Study, worker: Worker, stand_in: Worker, payee: Worker) -> None
 
 
 def _entries(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
-    within = replacer(replacements)
+    replace_words = replacer(replacements)
     return [
         event
         for event in StudyEvent.objects.filter(study=study).iterator()
-        if within([event.words, event.why, event.details]) != [event.words, event.why, event.details]
+        if replace_words([event.words, event.why, event.details]) != [event.words, event.why, event.details]
     ]
 
 
 def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
-    within = replacer(replacements)
+    replace_words = replacer(replacements)
     for event in _entries(study, replacements):
         StudyEvent.objects.filter(pk=event.pk).redact(
-            words=within(event.words)[:1000], why=within(event.why)[:500], details=within(event.details)
+            words=replace_words(event.words)[:1000],
+            why=replace_words(event.why)[:500],
+            details=replace_words(event.details),
         )
-    for model, fields in TEXT_FIELDS.items():  # also in texts about others that name this person
+    for model, fields in TEXT_FIELDS.items():  # also in texts about other people that name this person
         for row in model._default_manager.filter(study=study).iterator():
             before = [getattr(row, name) for name in fields]
-            after = within(before)
+            after = replace_words(before)
             if after != before:
                 for name, value in zip(fields, after, strict=True):
                     setattr(row, name, value)
                 row.save(update_fields=fields)
     for job in Job.objects.filter(args__study=study.slug).iterator():
         before = [job.args, job.result, job.words, job.error]
-        after = within(before)
+        after = replace_words(before)
         if after != before:
             Job.objects.filter(pk=job.pk).update(
                 args={**after[0], "study": study.slug}, result=after[1], words=after[2][:200], error=after[3]

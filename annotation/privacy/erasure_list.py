@@ -1,4 +1,4 @@
-"""The list of erasures, which names nobody, to repeat them after a backup was restored."""
+"""The list of erasures. It names nobody, and serves to repeat erasures after a backup was restored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 class ReplayResult:
     """The numbers of repeated, added and known erasures, and the studies that are not in this database.
 
-    ``waiting`` has the reasons for people who must be paid first; the call must be repeated later.
+    ``waiting`` has the reasons why some people cannot be erased before they are paid. Repeat the call later for
+    them.
     """
 
     repeated: int
@@ -32,7 +33,7 @@ class ReplayResult:
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
-    """Yield every erasure, oldest first, as `replay_erasures` reads it; no row names a person."""
+    """Yield every erasure, oldest first, in the form that ``replay_erasures`` reads. No row names a person."""
     for row in Erasure.objects.select_related("study").order_by("pk"):
         yield {
             "study": row.study.slug,
@@ -42,9 +43,10 @@ def erasure_list() -> Iterator[dict[str, Any]]:
 
 
 def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
-    """Yield people who are back in a study that they were erased from, because a backup was restored.
+    """Yield people who are in a study again after their erasure, because a backup was restored.
 
-    A person who came later, perhaps under the same name, is another person, or wants to take part again.
+    People who came after the erasure are left out, even under the same name: they are other people, or want to take
+    part again.
     """
     studies = Study.objects.filter(pk__in=Erasure.objects.values("study"))
     for study in studies:
@@ -56,7 +58,7 @@ def restored_after_erasure() -> Iterator[tuple[Erasure, Worker]]:
 
 
 def replay_erasures(lines: Path) -> ReplayResult:
-    """Repeat the erasures of a list, each in its own transaction; an interrupted call can be repeated.
+    """Repeat the erasures of a list, each in its own transaction. An interrupted call can be repeated.
 
     Raises:
         QuorumError: the file is not a list of erasures; nothing is changed.

@@ -1,4 +1,4 @@
-"""Let participants leave a study: they are erased at once, or their request is stored."""
+"""Let participants leave a study. They are erased at once, or their request is stored."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NOT_OFFERED, ON_REQUEST, AT_ONCE = "no", "on-request", "at-once"
 def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
     """Erase a participant at once or store their request, as the design says. Repeating changes nothing.
 
-    If the person is still to be paid, the request is stored in any case.
+    If the participant is still to be paid, the request is stored in either case.
     """
     offered = design_of(study).erasure
     if offered.offered == NOT_OFFERED or not worker.is_person:

@@ -29,7 +29,7 @@ WORKER = "Name or pseudonym, or the crowd’s own id."
 
 
 class EraseRequest(Parameters):
-    """The person, and what goes with them."""
+    """The person to erase, and what is erased with them."""
 
     worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
     way = serializers.ChoiceField(
@@ -61,7 +61,10 @@ def erase(
     way: str = Erasure.Extent.IDENTITY,
     withdraw: bool = False,
 ) -> Outcome:
-    """Remove a person's identity from a study, for good. Their judgments stay without a name, or go as well."""
+    """Remove a person's identity from a study permanently.
+
+    Their judgments stay without a name, or are erased as well.
+    """
     if confirm.strip() != worker.strip():
         raise WrongState(pgettext("staff", "Nothing was erased: the two names that you typed are different."))
     person = find_person(study, worker)
@@ -91,7 +94,7 @@ def erase(
 
 
 class DeclineRequest(Reason):
-    """Whose request is declined."""
+    """The participant whose request is declined, and the reason."""
 
     worker = serializers.CharField(max_length=LONGEST_NAME, help_text=WORKER)
 
@@ -105,7 +108,7 @@ class DeclineRequest(Reason):
 )
 @transaction.atomic
 def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Decline a participant's request. They read the reason on their own page."""
+    """Decline a participant's request to be erased. The participant reads the reason on their own page."""
     person = find_worker(study, worker)
     waiting = ErasureRequest.objects.filter(study=study, worker=person, state=ErasureRequest.State.WAITING)
     if not waiting.update(state=ErasureRequest.State.DECLINED, answer=why, decided_at=timezone.now()):
@@ -114,7 +117,7 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
             % {"name": person.name}
         )
     flags = Case.objects.filter(study=study, worker=person, state=Case.State.OPEN)
-    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # a pause for another reason is kept
+    if not flags.filter(action=QualityRule.Action.PAUSE).exists():  # a pause with another reason is kept
         unpause_worker(study=study, worker=person)
     note_event(
         study=study, what="erasure-declined", sentence="A request to be erased was declined.", why=why, by=by
@@ -123,7 +126,7 @@ def decline_request(*, study: Study, by: User | None, worker: str, why: str) -> 
 
 
 class ConsentRequest(Reason):
-    """The new text, in full, and in other languages of the participants' pages."""
+    """The complete new consent text, and its translations into other languages of the participants' pages."""
 
     consent = serializers.CharField(
         max_length=20_000,
@@ -143,7 +146,7 @@ class ConsentRequest(Reason):
 def change_consent_text(
     *, study: Study, by: User | None, consent: str, why: str, translations: Mapping[str, str] | None = None
 ) -> Outcome:
-    """Make a new version of the consent text. Participants agree to it before they begin another page of work."""
+    """Make a new version of the consent text. Participants must agree to it before they begin another page of work."""
     version = change_consent(study=study, text=consent, translations=translations, why=why, by=by)
     if version is None:
         return Outcome(pgettext("staff", "Nothing was changed: the new text is the same as the current one."))

@@ -1,8 +1,8 @@
-"""What is kept of an erasure: commitments to rows, which a receipt can prove, and JSON without the person's names.
+"""The records of an erasure: commitments to rows, which a receipt can prove, and JSON without the person's names.
 
 A commitment is the HMAC-SHA-256 of a judgment's unit, answer and minute, keyed with a receipt of 128 bits. The
-receipt is shown once, when the person is erased, and not stored. Without it nobody can guess the commitments,
-though an answer may be one of five numbers; with it anybody can prove that a row of a published release was this
+receipt is shown once, when the person is erased, and not stored. Without it nobody can guess the judgments, though
+an answer may be one of only five numbers. With it anybody can prove that a row of a published release was this
 person's.
 """
 
@@ -43,9 +43,9 @@ def replace_words(value: Any, replacements: Mapping[str, str]) -> Any:
 def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Callable[[Any], Any]:
     """Return a function that replaces words in JSON.
 
-    A string that equals a word is replaced in fields that hold a worker and, with ``sentences``, within longer
-    texts. Other values are kept, since people choose their names: one may equal a system, a state, or a field of
-    the JSON.
+    It replaces a string that equals a word in fields that hold a worker. With ``sentences``, it also replaces words
+    within longer texts. Other values are kept, since people choose their names: a name may equal a system, a state,
+    or a field of the JSON.
     """
     longest_first = sorted((word for word in replacements if word), key=len, reverse=True)
     pattern = (

@@ -1,7 +1,7 @@
 """Remove identities ``retention.identities_days`` after a study was closed.
 
-The promise is part of the frozen design, so nobody can change it later; a reopened study counts from its last
-closing. Answers are kept, including texts. Unpaid people remain identified until they are paid.
+The promise is part of the frozen design, so nobody can change it later. For a reopened study the time counts from
+its last closing. Answers are kept, including texts. Unpaid people remain identified until they are paid.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 
 JOB = "end_retention"
-REMINDER_PERIOD = timedelta(days=14)  # how long before the end to remind
+REMINDER_PERIOD = timedelta(days=14)  # a reminder is shown this long before the removal
 BATCH_SIZE = 50  # people per transaction, during which nobody else can write to SQLite
 
 
@@ -33,7 +33,7 @@ class RetentionEnd:
     """When the identities of a study's participants will be removed.
 
     Attributes:
-        days: the number of days in the design; 0 for never.
+        days: the number of days in the design; 0 if identities are never removed.
         at: the time of removal; None while the study is not closed.
         people: number of people who are identified now.
         waiting: how many of them must be paid or settled first.
@@ -71,10 +71,13 @@ def known_people(study: Study) -> QuerySet[Worker]:
 
 
 def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -> int:
-    """Remove people's identities if the promised time is over; return their number. It can be interrupted."""
+    """Remove people's identities if the promised time is over; return their number.
+
+    An interrupted call can be repeated.
+    """
     if not retention_of(study).is_over:
         return 0
-    # a name that is part of another one is replaced in the log after it
+    # a name that is part of another name is replaced in the log after that one
     people = list(
         known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
     )
@@ -82,7 +85,7 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     for batch in batched(people, BATCH_SIZE):
         done += end_identities(study=study, workers=batch)
         progress(done / len(people), f"{done:,} of {len(people):,} people")
-    forget_raw_ids(study=study)  # also deletes ids of people who never came
+    forget_raw_ids(study=study)  # also delete the ids of people who never came
     if done:
         message = f"The promised time is over: {done} people stand under random names now."
         note_event(study=study, what="retention-ended", sentence=message, people=done)

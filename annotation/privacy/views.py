@@ -1,4 +1,4 @@
-"""Personal data: the page of a study, the pages on which participants agree or leave, and both over HTTP."""
+"""Personal data: the page of a study, the pages on which participants agree or leave, and the HTTP calls for both."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from judgments.studies.study_page import study_page
 
 
 class ConsentReply(Schema):
-    """The text in force, and whether this worker agreed to it."""
+    """The consent text in force, and whether this worker agreed to it."""
 
     text = serializers.CharField(help_text="Markdown, in the language of the study.")
     translations = serializers.DictField(child=serializers.CharField(), help_text="Language -> text.")
@@ -54,7 +54,7 @@ class ConsentReply(Schema):
 
 
 class AgreeRequest(Parameters):
-    """The version that was read."""
+    """The version of the consent text that the worker read."""
 
     version = serializers.CharField(max_length=16)
 
@@ -68,7 +68,7 @@ class ConsentView(WorkView):
         {200: ConsentReply, 403: Problem, 404: Problem},
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Read the text in force."""
+        """Return the consent text in force."""
         return private_response(self._reply(slug, calling_worker(request)))
 
     @worker_call(
@@ -82,7 +82,7 @@ class ConsentView(WorkView):
         request=AgreeRequest,
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Agree to the text that was read. Twice changes nothing."""
+        """Agree to the consent text that was read. Repeating changes nothing."""
         worker, study = calling_worker(request), find_study(slug)
         version = AgreeRequest.read(request.data)["version"]
         require_participation(study=study, worker=worker)
@@ -106,7 +106,7 @@ class ConsentView(WorkView):
 
 
 class LeaveReply(Schema):
-    """The outcome."""
+    """The result of leaving a study."""
 
     state = serializers.ChoiceField(choices=["erased", "waiting"])
     receipt = serializers.CharField(
@@ -121,7 +121,7 @@ class LeaveView(WorkView):
         {200: LeaveReply, 404: Problem, 409: OpenApiResponse(Problem, description="Not offered.")},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Erase the worker at once or store their request, by the study's design."""
+        """Erase the worker at once or store their request, as the study's design says."""
         done = leave(study=find_study(slug), worker=calling_worker(request))
         if isinstance(done, ErasureRequest):
             return private_response({"state": "waiting"})
@@ -129,7 +129,7 @@ class LeaveView(WorkView):
 
 
 class ErasedReply(serializers.Serializer[Any]):
-    """The erasure of a person."""
+    """The result of erasing a person."""
 
     already = serializers.BooleanField(
         source="was_erased_before", help_text="Whether they were erased before, so that nothing changed."
@@ -151,14 +151,14 @@ class EraseView(OperationView):
 
 
 class Count(serializers.Serializer[Any]):
-    """A number of rows."""
+    """The number of rows of one sort."""
 
     what = serializers.CharField()
     count = serializers.IntegerField()
 
 
 class ErasurePreviewReply(serializers.Serializer[Any]):
-    """The effects of an erasure."""
+    """A preview of an erasure."""
 
     removed = Count(many=True)
     kept = Count(many=True)
@@ -179,7 +179,7 @@ class ErasurePreviewView(APIView):
         summary="What an erasure would do",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Count the rows that would go and stay, before somebody is erased."""
+        """Count the rows that would be deleted and kept if a person were erased."""
         study = study_for(request, slug, Right.OWN)
         way = request.query_params.get("way", Erasure.Extent.IDENTITY)
         if way not in Erasure.Extent.values:
@@ -196,7 +196,7 @@ class ErasurePreviewView(APIView):
 
 
 class ErasureSerializer(RowSerializer[Erasure]):
-    """An erasure; it names nobody."""
+    """The record of an erasure. It names nobody."""
 
     study = Related("study.slug")
     content = serializers.DictField(
@@ -209,7 +209,7 @@ class ErasureSerializer(RowSerializer[Erasure]):
 
 
 class ErasureResource(Resource):
-    """Erasures, a chain of hashes."""
+    """The records of erasures, which form a chain of hashes."""
 
     scope = "workers"
     queryset = Erasure.objects.select_related("study")
@@ -229,7 +229,7 @@ class ErasureRequestSerializer(RowSerializer[ErasureRequest]):
 
 
 class ErasureRequestResource(Resource):
-    """Requests to be erased that wait or were declined."""
+    """Requests to be erased that are waiting or were declined."""
 
     reading, scope = "annotation.view_erasurerequest", "workers"
     queryset = ErasureRequest.objects.select_related("study", "worker")
@@ -238,7 +238,7 @@ class ErasureRequestResource(Resource):
 
 
 class ConsentVersionSerializer(RowSerializer[ConsentVersion]):
-    """A consent text; participations and assignments name its `version`."""
+    """A version of a consent text. Participations and assignments name its ``version``."""
 
     study = Related("study.slug")
     translations = serializers.DictField(read_only=True)
@@ -249,7 +249,7 @@ class ConsentVersionSerializer(RowSerializer[ConsentVersion]):
 
 
 class ConsentVersionResource(Resource):
-    """Versions of consent texts."""
+    """The versions of studies' consent texts."""
 
     queryset = ConsentVersion.objects.select_related("study")
     serializer_class = ConsentVersionSerializer
@@ -279,7 +279,7 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
 
 
 def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
-    """Return, for owners, the preview of erasing the person that the address names."""
+    """Return, for owners, the template context with a preview of erasing the person that the address names."""
     name = request.GET.get("worker", "").strip()
     if not name or not context["may_own"]:
         return {}
@@ -301,7 +301,7 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the receipt once; it is in no message or session that others could read."""
+    """Show the receipt once. It is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="privacy")
     answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
     answer["Cache-Control"] = "no-store"

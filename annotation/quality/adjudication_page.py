@@ -1,4 +1,4 @@
-"""The pages "Adjudication": disputed units, decided one by one."""
+"""The pages "Adjudication", on which a person decides disputed units one by one."""
 
 from __future__ import annotations
 
@@ -91,8 +91,8 @@ def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpRes
     services.decide_adjudication(
         adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
     )
-    left = services.waiting_adjudications(signed_in(request))
-    following = left.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or left.first()
+    waiting = services.waiting_adjudications(signed_in(request))
+    following = waiting.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or waiting.first()
     if following is None:
         messages.success(request, _("Your decision is stored. There are no more items for you to decide."))
         return see_other("annotation:adjudicate")
@@ -108,14 +108,14 @@ def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem
         picture_url=lambda page_unit: preview_picture_url(unit.item),
         answers={},
     )
-    left = services.waiting_adjudications(signed_in(request))
-    later = left.filter(pk__gt=adjudication.pk).first() or left.exclude(pk=adjudication.pk).first()
+    waiting = services.waiting_adjudications(signed_in(request))
+    later = waiting.filter(pk__gt=adjudication.pk).first() or waiting.exclude(pk=adjudication.pk).first()
     context = {
         "adjudication": adjudication,
         "study": study,
         "kind": KINDS[study.protocol].for_design(design),
         "step": step,
-        "left": left.count(),
+        "left": waiting.count(),
         "later": later,
         "problem": problem,
         "reason": request.POST.get("reason", ""),

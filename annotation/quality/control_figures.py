@@ -1,4 +1,4 @@
-"""Workers' results on control items, and the items that careful workers miss."""
+"""The figures of a study's control items: workers' results, and the items that careful workers miss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.kinds import Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, kind_of
 
-LONGEST_CELL = 300  # characters of a row's cell on the page
+LONGEST_CELL = 300  # characters of a cell on the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class ControlFigures:
     """The answers to a study's control items.
 
     Attributes:
-        by_unit: unit row id -> answers to that item, in any HIT.
+        by_unit: the answers to each item, in any HIT, by unit row id.
         suspects: items that careful workers miss, the most certain first.
     """
 
@@ -65,7 +65,7 @@ def _as_json(figures: ControlFigures) -> dict[str, Any]:
 
 
 def from_json(value: dict[str, Any]) -> ControlFigures:
-    """Return figures from the result of ``_as_json``, with the current rows of the suspects."""
+    """Return figures from the result of ``_as_json``, with the current rows of the suspect items."""
     texts = ("study", "item", "reference", "first", "second")
     pks = [pk for units, _ in value["suspects"] for pk in units]
     units = Unit.objects.filter(withdrawn=False).select_related(*texts).in_bulk(pks) if pks else {}
@@ -103,7 +103,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
         ):
             counts[0] += 1
             counts[1] += right
-        if answer.control_kind != REPEATED:  # the right answer of a repeated unit is not known
+        if answer.control_kind != REPEATED:  # a repeated unit has no right answer that is known
             known.append((item_of[answer.unit], answer.worker, right))
     tests = check_control_items(known, threshold=design_of(study).controls.threshold)
     return ControlFigures(
@@ -114,7 +114,10 @@ def compute_control_figures(study: Study) -> ControlFigures:
 
 
 def _item_key(kind: Kind, row: Sequence[Any]) -> Hashable:
-    """Return what identifies a control item in any HIT: image, texts with the right one first, and right answer."""
+    """Return a key of a control item that is the same in any HIT.
+
+    It consists of the image, the texts with the right one first, and the right answer.
+    """
     pk, item, reference, first, second, expected, control_kind = row
     if control_kind == REPEATED:
         return pk
@@ -139,7 +142,7 @@ def _suspect_rows(
 
 
 def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
-    """Return the texts that workers read, with the right one marked, or the right answer in words."""
+    """Return the texts that workers read, with the right one marked, or else the right answer in words."""
     if unit.control_kind == REPEATED:
         return {
             "reference": unit.reference,

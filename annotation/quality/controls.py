@@ -23,25 +23,28 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 from quorum.statistics.significance import holm
 
-LEAST_ELSEWHERE = 2  # answers to other items before a worker can vouch for one
-LEAST_VOUCHING = 3  # workers who vouch before an item can be suspected
-MOST_RIGHT = 0.5  # share of vouching workers; an item that more of them get right is only hard
+LEAST_ELSEWHERE = 2  # answers to other items that a worker needs to count as careful about one item
+LEAST_VOUCHING = 3  # careful workers that are needed to suspect an item
+# largest share of careful workers with a right answer; an item that more of them get right is only hard
+MOST_RIGHT = 0.5
 ALPHA = 0.05
 ROWS_AT_ONCE = 2_000
-KEYS_AT_ONCE = 500  # below SQLite's limit for one statement
+KEYS_AT_ONCE = 500  # fewer than SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)
 class ControlItemTest:
     """The test whether one control item is wrong.
 
+    A worker counts as careful about the item if their accuracy on ``LEAST_ELSEWHERE`` or more other control items
+    reaches the threshold.
+
     Attributes:
-        vouching, vouching_right: number of answers, and of right ones, by workers whose accuracy on
-            ``LEAST_ELSEWHERE`` or more other control items reaches the threshold.
+        vouching, vouching_right: number of answers, and of right answers, by careful workers.
         elsewhere: pooled accuracy of these workers on the other items; nan if there are none.
-        p: exact binomial probability of ``vouching_right`` or fewer, if this item were like the others, with
-            accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING`` workers; 1 for
-            other items.
+        p: exact binomial probability of ``vouching_right`` or fewer right answers, if this item were like the
+            others, with accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING``
+            workers; 1 for other items.
         suspect: whether p is at most ``ALPHA``, and at most half of these workers are right.
     """
 
@@ -60,8 +63,8 @@ def check_control_items(
     """Test whether control items themselves are wrong.
 
     Args:
-        answers: (item, worker, right) of each answer. Equal items of several HITs have one name.
-        threshold: the accuracy on other items that makes a worker's answer count.
+        answers: the item, the worker, and whether the answer is right. Equal items of several HITs have one name.
+        threshold: the accuracy on other items from which a worker's answer counts.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
     seen: dict[Hashable, int] = defaultdict(int)
@@ -85,12 +88,12 @@ def _count_vouching(
     right: dict[Hashable, int],
     threshold: float,
 ) -> ControlItemTest:
-    here: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
+    counts: dict[Hashable, list[int]] = defaultdict(lambda: [0, 0])
     for worker, is_right in answers:
-        here[worker][0] += 1
-        here[worker][1] += is_right
+        counts[worker][0] += 1
+        counts[worker][1] += is_right
     vouching = vouching_right = others = others_right = 0
-    for worker, (n, k) in here.items():
+    for worker, (n, k) in counts.items():
         n_else, k_else = seen[worker] - n, right[worker] - k
         if n_else >= LEAST_ELSEWHERE and k_else / n_else >= threshold:
             vouching, vouching_right = vouching + n, vouching_right + k
@@ -101,7 +104,7 @@ def _count_vouching(
         vouching=vouching,
         vouching_right=vouching_right,
         elsewhere=others_right / others if others else float("nan"),
-        # add one right and one wrong answer, so that six of six is not certainty
+        # one right and one wrong answer are added, so that six right answers of six do not count as certainty
         p=binomial_at_most(vouching_right, vouching, (others_right + 1) / (others + 2)) if others else 1.0,
         suspect=False,
     )
@@ -117,9 +120,9 @@ class ControlRecord:
     """A worker's results on control items that were not withdrawn.
 
     Attributes:
-        share: right / seen; None if nothing was seen.
+        share: right / seen; None if the worker saw no control item.
         used: whether the study's control rule includes the worker.
-        by_kind: kind of control item -> (seen, right).
+        by_kind: the numbers of seen and of right items, by kind of control item.
         right_values: how many of the kind's values are right, summed over the items seen.
     """
 
@@ -132,7 +135,7 @@ class ControlRecord:
 
 
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
-    """Return a worker's record on control items; ``used`` is false if the control rule excludes the worker."""
+    """Return a worker's results on control items. ``used`` is false if the control rule excludes the worker."""
     share = right / seen if seen else None
     return ControlRecord(seen=seen, right=right, share=share, used=not rule.sets_aside(seen, right))
 
@@ -143,10 +146,11 @@ def control_records(
     rule: Controls,
     kind: Kind,
 ) -> dict[int, ControlRecord]:
-    """Return worker -> record, for each worker who saw a control item.
+    """Return the results of each worker who saw a control item, by the worker's row id.
 
     Args:
-        answers: (worker, given, expected[, kind of control item, ...]), as from ``control_answers``.
+        answers: rows of (worker, given, expected[, kind of control item, ...]), as ``control_answers`` returns
+            them.
     """
     return records_from_tallies(
         (
@@ -171,7 +175,7 @@ def records_from_tallies(
         count = counts.setdefault(worker, {}).setdefault(control_kind, [0, 0])
         count[0] += n
         count[1] += n * (answer is not None and kind.is_right(answer, expected))
-        if (text := repr(expected)) not in right_by:  # cached, as a slider has a hundred values
+        if (text := repr(expected)) not in right_by:  # cached, since a slider has a hundred values
             right_by[text] = kind.count_right(expected)
         right_values[worker] += n * right_by[text]
     records = {}
@@ -189,8 +193,8 @@ class ControlAnswer(NamedTuple):
 
     Attributes:
         answer: the answer, in the unit's order.
-        expected: the argument of ``Kind.is_right``; for a repeated unit, the worker's other answer.
-        control_kind: "degraded", "repeated", "known-good", "reference"; "" for some imports.
+        expected: the argument of ``Kind.is_right``. For a repeated unit it is the worker's other answer.
+        control_kind: "degraded", "repeated", "known-good" or "reference"; "" for some imports.
     """
 
     worker: int
@@ -212,7 +216,8 @@ class ControlTally(NamedTuple):
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
     """Count the answers to control items in a snapshot.
 
-    This is done in Python: the database does not know which work was invalidated at the time of the snapshot.
+    They are counted in Python, since the database no longer has which work was invalidated at the time of the
+    snapshot.
     """
     rows = (
         snapshot.judgments(study)
@@ -248,7 +253,7 @@ def repeated_tallies(study: Study, **which: Any) -> list[ControlTally]:
 
 
 def control_tallies(study: Study, *, workers: Collection[int] | None = None) -> list[ControlTally]:
-    """Count ``control_answers`` in the database: a few rows per worker."""
+    """Count the answers of ``control_answers`` in the database. The result has a few rows per worker."""
     scope: dict[str, Any] = {"assignment__study": study}
     if workers is not None:
         scope["assignment__worker__in"] = workers
@@ -280,15 +285,15 @@ def control_answers(
     repeated_alone: bool = False,
     snapshot: Snapshot | None = None,
 ) -> list[ControlAnswer]:
-    """Return current answers on control items in the order given, without withdrawn items.
+    """Return the current answers to control items in the order given, without withdrawn items.
 
-    Repeated units without the other answer, and imported items without an expected answer, are left out.
+    A repeated unit without another answer is left out, and so is an imported item without an expected answer.
 
     Args:
         workers: row ids; None for all.
         as_first_given: whether to ignore revisions.
         repeated_alone: whether to return only repeated units.
-        snapshot: use the judgments and withdrawn items of this snapshot.
+        snapshot: if given, use its judgments and withdrawn items.
     """
     scope: dict[str, Any] = {"assignment__study": study}
     if workers is not None:

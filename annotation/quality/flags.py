@@ -1,4 +1,4 @@
-"""Run the detectors after each page, store and decide on flags, and exclude and readmit workers."""
+"""Run the detectors after each page, store flags and decide on them, and exclude and readmit workers."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def exclude_worker(
 ) -> Exclusion:
     """Exclude a worker from a study: invalidate their answers and reopen their slots.
 
-    A repeated call returns the first exclusion. ``rule`` is the detector; "" if a person excluded them.
+    A repeated call returns the first exclusion. ``rule`` is the detector that excludes the worker; "" for a person.
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(
@@ -108,13 +108,16 @@ def exclude_worker(
                 rule=rule,
             )
             worker_excluded.send(Exclusion, exclusion=exclusion)
-    except IntegrityError:  # the database allows one exclusion at a time
+    except IntegrityError:  # the database allows only one exclusion at a time
         exclusion = Exclusion.objects.get(study=study, worker=worker, lifted_at=None)
     return exclusion
 
 
 def _invalidate_work(exclusion: Exclusion) -> None:
-    """Invalidate the worker's assignments. Locks are taken on assignments, then HITs, then the participation."""
+    """Invalidate the worker's assignments.
+
+    To avoid deadlocks, assignments are locked first, then HITs, then the participation.
+    """
     work = Assignment.objects.filter(
         study_id=exclusion.study_id, worker_id=exclusion.worker_id, state__in=LIVE_STATES
     )
@@ -134,7 +137,7 @@ def _invalidate_work(exclusion: Exclusion) -> None:
 def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
     """Lift an exclusion. A repeated call changes nothing.
 
-    Finished work gets its previous state, in an open or saved slot of its HIT or else in an additional one.
+    Finished work gets its previous state again, in an open or saved slot of its HIT or else in an additional slot.
     """
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
@@ -178,9 +181,9 @@ def _restore_assignment(assignment: Assignment, hit: HIT | None) -> None:
 
 
 def _take_slot(hit: HIT) -> int:
-    """Take an open or saved slot of a locked HIT, or add one; return the number of the slot.
+    """Take an open or saved slot of a locked HIT, or add a slot; return the number of the slot.
 
-    The sum live + open + saved = required is preserved.
+    It keeps the equation live + open + saved = required.
     """
     if hit.open_slots:
         hit.open_slots -= 1
@@ -196,14 +199,15 @@ def _take_slot(hit: HIT) -> int:
 def pause_worker(*, study: Study, worker: Worker) -> None:
     """Give the worker no more work until a person decides.
 
-    Their answers still count. Claimed HITs without an answer are returned; one that is in work may be finished.
+    The worker's answers are still used. Claimed HITs without an answer are returned; a HIT in progress may be
+    finished.
     """
     waiting = Assignment.objects.filter(study=study, worker=worker, state__in=LEASED_STATES)
     rows = list(waiting.select_for_update().order_by("pk").values_list("pk", "hit_id", "answers"))
     back = {pk: hit for pk, hit, answers in rows if not answers}
     Assignment.objects.filter(pk__in=back).update(state=Assignment.State.RETURNED)
     reopen_slots(study=study, freed=Counter(hit for hit in back.values() if hit is not None))
-    # last, since a claim locks the HIT before the participation
+    # update the participation last, since a claim locks the HIT before it
     Participation.objects.filter(study=study, worker=worker, standing=Standing.ACTIVE).update(
         standing=Standing.PAUSED
     )
@@ -218,7 +222,7 @@ def unpause_worker(*, study: Study, worker: Worker) -> None:
 def run_detectors(*, assignment: Assignment) -> list[Case]:
     """Run the study's detectors on the worker who submitted ``assignment``; return the new flags.
 
-    A detector that has already flagged the worker does not run again. Without enabled detectors this is one query.
+    A detector that has already flagged the worker does not run again. If no detector is enabled, this is one query.
     """
     study = assignment.study
     rows = list(QualityRule.objects.filter(study=study, enabled=True))
@@ -256,7 +260,7 @@ def _examine_worker(assignment: Assignment, rules: Sequence[Rule], pages: int) -
 
 
 def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tuple[QualityRule, Rule]]:
-    """Return name -> (row, detector); skip rows whose settings are of another version."""
+    """Return the row and the detector by name. Rows whose settings are of another version are left out."""
     answers = answer_format_of(study)
     rules: dict[str, tuple[QualityRule, Rule]] = {}
     for row in rows:
@@ -270,7 +274,9 @@ def _applicable_rules(study: Study, rows: Sequence[QualityRule]) -> dict[str, tu
 
 
 def _store_flag(assignment: Assignment, row: QualityRule, rule: Rule, finding: Finding) -> Case | None:
-    """Store a flag and carry out the detector's action; return None if the same flag was just stored.
+    """Store a flag and carry out the detector's action.
+
+    Return None if another process stored the same flag just before.
 
     A detector that may only flag does so, even if its row, from an earlier version, names another action.
     """
@@ -309,7 +315,7 @@ def has_stopping_flag(cases: Sequence[Case]) -> bool:
 
 @transaction.atomic
 def confirm_flag(*, case: Case, why: str, by: User | None) -> Case:
-    """Confirm an open flag, and exclude the worker unless the detector did so."""
+    """Confirm an open flag. Exclude the worker, unless the detector has done so."""
     locked = _lock_open_case(case)
     exclusion = active_exclusion(locked.study, locked.worker) or exclude_worker(
         study=locked.study, worker=locked.worker, rule=locked.rule, why=why, evidence=locked.evidence, by=by
@@ -327,7 +333,7 @@ def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
     others = Case.objects.filter(
         study=locked.study_id, worker=locked.worker_id, state=Case.State.OPEN, action__in=STOPPING_ACTIONS
     )
-    # lifting an exclusion makes the worker active
+    # lifting an exclusion sets the worker's status to active
     change = pause_worker if others.exists() else unpause_worker
     change(study=locked.study, worker=locked.worker)
     return decided
@@ -335,8 +341,8 @@ def dismiss_flag(*, case: Case, why: str, by: User | None) -> Case:
 
 @transaction.atomic
 def readmit_worker(*, exclusion: Exclusion, why: str, by: User | None = None) -> Exclusion:
-    """Lift an exclusion. Confirmed flags stay; open ones are dismissed."""
-    # lock flags before exclusions, as confirm_case and dismiss_case do
+    """Lift an exclusion. Confirmed flags stay; open flags are dismissed."""
+    # lock flags before exclusions, as confirm_flag and dismiss_flag do
     waiting = Case.objects.filter(exclusion=exclusion, state=Case.State.OPEN).order_by("pk")
     cases = list(waiting.select_for_update())
     lifted = lift_exclusion(exclusion=exclusion, why=why, by=by)

@@ -34,7 +34,7 @@ from judgments.studies.designs import kind_of
 
 ROWS_AT_ONCE = 2_000
 
-# an integer key of the HIT is read faster than the assignment's UUID
+# the integer key of the HIT is faster to read than the assignment's UUID
 VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
 OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
 WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
@@ -66,7 +66,7 @@ def finished_judgments(study: Study) -> QuerySet[Judgment]:
 
 @dataclass(slots=True)
 class _JudgmentReader:
-    """Converts rows of ``columns`` into records; ``seed`` is set if pages have a hidden line."""
+    """A reader that converts rows of ``columns`` into judgments. ``seed`` is set if pages have a hidden line."""
 
     kind: Kind
     numbers: dict[int, int]
@@ -78,7 +78,7 @@ class _JudgmentReader:
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
-        """Build a record from the values of ``columns``, which further values may follow."""
+        """Return the judgment with the values of ``columns``. Further values may follow them in the row."""
         assignment, unit, value, presented, seconds = row[:5]
         seen = left = pasted = NAN
         written = None
@@ -124,11 +124,11 @@ def count_worker_judgments(study: Study, worker: int) -> int:
 def history_of(
     study: Study, worker: int, *, total: int, pages: int, others: bool, texts: bool = False
 ) -> History:
-    """Return the worker's latest judgments.
+    """Return the history of the worker's latest judgments.
 
     Args:
         total: the number of the worker's judgments in the study.
-        pages: how many of their latest pages are new to the detectors.
+        pages: how many of the worker's latest pages are new to the detectors.
         others: whether to add others' judgments on the same units.
         texts: whether to add others' written answers to any unit.
     """
@@ -168,7 +168,7 @@ def history_of(
 
 
 def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
-    """Return the worker's answers on control items; those of the latest ``pages`` are new."""
+    """Return the history of the worker's answers to control items. Answers on the latest ``pages`` pages are new."""
     finished = Assignment.objects.filter(worker=worker, study=study, submitted_at__isnull=False)
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])

@@ -46,7 +46,7 @@ class JudgmentLog:
         return len(self._judgments[worker])
 
     def take_new_judgments(self, worker: int) -> int:
-        """Return the number of judgments since the last look; 0 if no look is due."""
+        """Return the number of the worker's judgments since the last look, and reset it; 0 if no look is due."""
         if not pages_since_look(self._pages[worker]):
             return 0
         return self._unseen.pop(worker, 0)
@@ -70,7 +70,7 @@ class JudgmentLog:
 
 
 def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
-    """Build a history of control items from all judgments, the last ``fresh`` of them new."""
+    """Return a history of the control items among ``judgments``, of which the last ``fresh`` judgments are new."""
     known = [judgment for judgment in judgments if judgment.is_control]
     new = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
     return make_history(known, {}, answers=answers, total=len(known), fresh=new)
@@ -79,7 +79,7 @@ def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, 
 def examine_latest_page(
     log: JudgmentLog, worker: int, *, rules: Iterable[Rule]
 ) -> list[tuple[Rule, Finding]]:
-    """Return the findings after the worker's latest page, if a look is due."""
+    """Return the findings of the detectors after the worker's latest page; none if no look is due."""
     fresh = log.take_new_judgments(worker)
     if not fresh:
         return []
@@ -114,7 +114,7 @@ def collect_findings(
 def replay(
     pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
-    """Return worker -> detector -> first finding."""
+    """Return the first finding of each detector about each worker."""
     log = JudgmentLog(answers)
     findings: dict[int, dict[str, Finding]] = {}
     for page in pages:

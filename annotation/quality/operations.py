@@ -1,4 +1,4 @@
-"""Operations of reviewers: decide on work, flags and exclusions, adjudicate, set detectors, withdraw controls."""
+"""Operations of reviewers: decide on work and on flags, exclude, adjudicate, set detectors, withdraw control items."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control
 
 LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
-MOST_ASSIGNMENTS = 1000  # decided by one call
-MOST_SENT = 1000  # units sent to an adjudicator by one call
+MOST_ASSIGNMENTS = 1000  # assignments that one call can decide on
+MOST_SENT = 1000  # units that one call can send to an adjudicator
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers are kept but not used, and their places are open again."
 )
@@ -42,7 +42,7 @@ NO_WORK_CHOSEN = gettext_lazy("Choose the pages of work first.")
 
 
 class SettingsField(serializers.DictField):
-    """Numbers by name. In a form each has a field ``settings.<name>``; empty ones are left out."""
+    """Numbers by name. A form has a field ``settings.<name>`` for each; empty fields are left out."""
 
     child = serializers.FloatField(min_value=-LARGEST_SETTING, max_value=LARGEST_SETTING)
 
@@ -54,7 +54,7 @@ class SettingsField(serializers.DictField):
 
     def to_internal_value(self, data: Any) -> dict[str, float]:
         values: dict[str, float] = super().to_internal_value(data)
-        # detectors take counts as integers only
+        # detectors require counts to be integers
         return {name: int(value) if value.is_integer() else value for name, value in values.items()}
 
 
@@ -65,7 +65,7 @@ class RuleSettingsRequest(Parameters):
 
 
 class RuleRequest(RuleSettingsRequest):
-    """A detector's settings from now on."""
+    """The new settings of a detector."""
 
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
     enabled = serializers.BooleanField(required=False, help_text="true unless told.")
@@ -93,7 +93,7 @@ def set_rule(
     enabled: bool = True,
     settings: Mapping[str, float] | None = None,
 ) -> Outcome:
-    """Change a detector from now on; what it did stays. Setting the same again changes only who set it last."""
+    """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last."""
     usual = rule_services.make_study_rule(study, rule, {}).model_dump()
     chosen = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
     differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
@@ -115,33 +115,36 @@ class ReplayRequest(Parameters):
 
 @operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
 def replay_detectors(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
-    """Run the detectors over each page as it was submitted. Nothing is stored and nobody is stopped."""
+    """Run the detectors over each page of finished work as it was submitted.
+
+    Nothing is stored, and nobody is excluded.
+    """
     replays = rule_replays.replay_rules(study=study, rules=rule_replays.rules_to_replay(study, list(rules)))
     sentence = ngettext("One detector was tried.", "%(replays)s detectors were tried.", len(replays))
     return Outcome(sentence % {"replays": len(replays)}, replays)
 
 
 class WhyRequest(Reason):
-    """Why, in a sentence that others can read."""
+    """A reason, as a sentence that others can read."""
 
 
 @operation("confirm-case", "Exclude", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def confirm_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """Exclude the worker, unless the detector did."""
+    """Confirm a flag. Exclude the worker, unless the detector has done so."""
     decided = flags.confirm_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=decided.worker), decided)
 
 
 @operation("dismiss-case", "Let go", parameters=WhyRequest, right=Right.REVIEW, scope="workers", row="case")
 def dismiss_case(*, study: Study, by: User | None, case: str, why: str) -> Outcome:
-    """Undo the detector's action; it stays silent about this worker."""
+    """Dismiss a flag and undo the detector's action. The detector does not flag this worker again."""
     decided = flags.dismiss_flag(case=row_of(Case.objects.filter(study=study), case), why=why, by=by)
     sentence = _("The flag on %(worker)s is dismissed; the detector will not flag this participant again.")
     return Outcome(sentence % {"worker": decided.worker}, decided)
 
 
 class ExclusionRequest(WhyRequest):
-    """A worker, and why."""
+    """The worker to exclude or readmit, and the reason."""
 
     worker = serializers.CharField()
 
@@ -150,7 +153,7 @@ class ExclusionRequest(WhyRequest):
     "exclude", "Exclude a participant", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers"
 )
 def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Exclude a worker. Their answers stay, and do not count; twice gives the first exclusion."""
+    """Exclude a worker. Their answers are kept, but not used. A repeated call returns the first exclusion."""
     person = find_worker(study, worker)
     exclusion = exclude_worker(study=study, worker=person, why=why, by=by)
     return Outcome(_(EXCLUDED_MESSAGE).format(worker=person), exclusion)
@@ -158,7 +161,7 @@ def exclude(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
 
 @operation("readmit", "Lift an exclusion", parameters=ExclusionRequest, right=Right.REVIEW, scope="workers")
 def readmit(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
-    """Readmit a worker. Their answers count again, and flags that wait because of the exclusion are dismissed."""
+    """Readmit a worker. Their answers are used again. Flags that are open because of the exclusion are dismissed."""
     person = find_worker(study, worker)
     last = Exclusion.objects.filter(study=study, worker=person).order_by("-pk").first()
     if last is None:
@@ -191,7 +194,10 @@ class DecisionRequest(Parameters):
 )
 @confirmable("approve", right=Right.REVIEW)
 def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str]) -> Outcome:
-    """Approve all of the assignments or none; twice is harmless. Rejected work costs its pay anew."""
+    """Approve all of the assignments or none. Repeating changes nothing.
+
+    Approving rejected work reserves its pay again.
+    """
     chosen = [UUID(str(pk)) for pk in assignments]
     count = reviews.approve_assignments(study=study, assignments=chosen, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
@@ -226,7 +232,7 @@ class RejectionRequest(DecisionRequest):
 def reject(
     *, study: Study, by: User | None, assignments: Collection[UUID], reason: str = "", found: bool = False
 ) -> Outcome:
-    """Reject all of the assignments or none, with a reason that the workers read; twice is harmless."""
+    """Reject all of the assignments or none, with a reason that the workers read. Repeating changes nothing."""
     if reason:
         count = reviews.reject_assignments(study=study, assignments=assignments, reason=reason, by=by)
     else:
@@ -242,13 +248,13 @@ def reject(
     follow_up=SYNC_LATER,
 )
 def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
-    """Approve all work that nothing speaks against. The rest waits for a person."""
+    """Approve all work of workers without reasons against them. The other work waits for a person."""
     count = reviews.approve_without_objection(study=study, by=by)
     return Outcome(_decision_message(study, count, "approved"), {"changed": count})
 
 
 def _decision_message(study: Study, count: int, what: str) -> str:
-    """Return a sentence that says what was decided or, if the crowd must confirm it, that it was asked."""
+    """Return a sentence that says what was decided. If the crowd must confirm it, say that the crowd is asked."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (
@@ -267,7 +273,7 @@ def _decision_message(study: Study, count: int, what: str) -> str:
 
 
 class NoteRequest(Parameters):
-    """The answer to a worker who appeals."""
+    """The answer to an appeal of a worker."""
 
     note = serializers.CharField(max_length=reviews.LONGEST_NOTE)
     assignments = serializers.ListField(
@@ -280,7 +286,7 @@ class NoteRequest(Parameters):
 
 @operation("appeal-note", "Answer an appeal", parameters=NoteRequest, right=Right.REVIEW, scope="workers")
 def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note: str) -> Outcome:
-    """Answer a worker's appeal; the worker reads it."""
+    """Answer a worker's appeal. The worker reads the answer."""
     rows = Assignment.objects.filter(study=study).select_related("study", "worker")
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.store_appeal_note(assignment=assignment, text=note, by=by)
@@ -288,7 +294,7 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
 
 
 class SendRequest(Parameters):
-    """The units, and the account that decides."""
+    """The units to adjudicate, and the account that decides on them."""
 
     units = serializers.ListField(
         child=serializers.CharField(),
@@ -313,7 +319,7 @@ class SendRequest(Parameters):
     scope="workers",
 )
 def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
-    """Send units to a person, all or none; skip those that were sent before."""
+    """Send units to an adjudicator, all or none. Units that were sent before are skipped."""
     pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
     lacking = [key for key in units if key not in pks]
     if lacking:
@@ -337,7 +343,7 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
-    """Withdraw a unit, decided or not: workers' votes count again. Twice is harmless."""
+    """Withdraw a unit from adjudication, decided or not, so that its votes count again. Repeating changes nothing."""
     row = row_of(Adjudication.objects.filter(study=study), adjudication)
     sentence = _(
         "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
@@ -347,14 +353,14 @@ def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -
 
 
 class DecideRequest(Parameters):
-    """The answer as the person sees the unit."""
+    """An adjudicator's answer, in the order that they see, and the reason."""
 
     value = PlainNumberField()
     reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 
 class StrikeRequest(Parameters):
-    """Control items that mislead careful workers."""
+    """The control items to withdraw, because they mislead careful workers."""
 
     units = KeysField(
         min_length=1,
@@ -364,11 +370,11 @@ class StrikeRequest(Parameters):
 
 @operation("strike", "Withdraw control items", parameters=StrikeRequest)
 def withdraw_control_items(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
-    """Withdraw all of the control items or none. Workers' answers to them stay, but do not count."""
+    """Withdraw all of the control items or none. Workers' answers to them are kept, but not used."""
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)
-        settle_study(study=study)  # it may change whose judgments are used
+        settle_study(study=study)  # the withdrawal may change whose judgments are used
     n = len(units)
     sentence = (
         ngettext(

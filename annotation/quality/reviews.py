@@ -1,6 +1,6 @@
 """Approve and reject finished work, answer appeals, and adjudicate disputed units.
 
-Judgments are not changed: in the consensus, an adjudicator's decision replaces the votes until it is withdrawn.
+Judgments are not changed. In the consensus, an adjudicator's decision replaces the votes until it is withdrawn.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from judgments.studies.designs import design_of, kind_of
 
 LONGEST_REASON = 500
 MOST_ASSIGNMENTS_LOGGED = 1_000  # assignments named in a log entry
-# sessions that ended before their last page
+# statuses of sessions that ended before their last page
 ABANDONED_STATUSES = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
@@ -64,9 +64,9 @@ def reasons_against(
     known: Collection[ControlTally] | None = None,
     signs: bool = False,
 ) -> dict[int, list[str]]:
-    """Return worker row id -> reasons not to approve their work, for workers with any.
+    """Return the reasons not to approve a worker's work, by the worker's row id, for workers with any reason.
 
-    They come from current exclusions, flags that were not dismissed, and accuracy below the threshold.
+    The reasons are current exclusions, flags that were not dismissed, and accuracy below the threshold.
 
     Args:
         known: the workers' tallies on control items, if they are already counted.
@@ -105,8 +105,8 @@ def reasons_against(
 def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
     """Approve submitted or rejected assignments; return the number of changes.
 
-    Paid work changes only after the crowd has answered (annotation.crowds.outbox.effects), and a session as a
-    whole.
+    Paid work changes only after the crowd has answered (annotation.crowds.outbox.effects), and a session changes as
+    a whole.
     """
     _lock_finished(study, assignments)
     waiting = Assignment.objects.filter(pk__in=assignments, state__in=["submitted", "rejected"])
@@ -119,13 +119,13 @@ def approve_assignments(*, study: Study, assignments: Collection[UUID], by: User
 def assignments_without_objection(study: Study) -> list[UUID]:
     """Return submitted assignments of workers without reasons against them, oldest first.
 
-    Those with a pending or refused call to approve or reject are left out.
+    Assignments are left out if a call to approve or reject them is pending or was refused.
     """
     calls = CrowdCall.objects.filter(study=study, kind__in=["approve", "reject"], session__isnull=False)
     undecided = calls.exclude(state__in=ENDED_STATES)
     waiting = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     waiting = waiting.exclude(session__in=undecided.values("session"))
-    # A session is decided as a whole, once it is over.
+    # A session is decided as a whole, after it has ended.
     waiting = waiting.exclude(session__status=CrowdSession.Status.WORKING)
     rows = list(waiting.order_by("submitted_at", "pk").values_list("pk", "worker"))
     against = reasons_against(study, {worker for _, worker in rows})
@@ -134,7 +134,10 @@ def assignments_without_objection(study: Study) -> list[UUID]:
 
 @transaction.atomic
 def approve_without_objection(*, study: Study, by: User | None = None) -> int:
-    """Approve the work of workers without reasons against them; return its number. The rest waits for a person."""
+    """Approve the work of workers without reasons against them; return the number of assignments.
+
+    The other work waits for a person.
+    """
     pages = assignments_without_objection(study)
     count = approve_assignments(study=study, assignments=pages, by=by)
     if count:
@@ -179,7 +182,7 @@ def _log_decision(
 
 @transaction.atomic
 def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: User | None = None) -> int:
-    """Reject assignments; the message to each worker lists the reasons against them."""
+    """Reject assignments. The message to each worker lists the reasons against the worker."""
     _lock_finished(study, assignments)
     workers = dict(Assignment.objects.filter(pk__in=assignments).values_list("pk", "worker"))
     with translation.override("en"):  # the reasons are stored, and sent to the crowd
@@ -205,7 +208,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
 
 
 def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: User | None) -> int:
-    """Decide on each paid session as a whole, and on the assignments of an abandoned session one by one."""
+    """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one."""
     unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
     alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
@@ -274,10 +277,12 @@ def _checked_note(text: str) -> str:
 
 def adjudicators(study: Study) -> QuerySet[User]:
     backend = "django.contrib.auth.backends.ModelBackend"
-    everywhere = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
+    all_reviewers = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
     reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
-    here = StudyRole.objects.filter(study=study, role__in=reviewing).values("user")
-    chosen = User.objects.filter(Q(pk__in=everywhere) | Q(pk__in=here), is_staff=True, is_active=True)
+    study_reviewers = StudyRole.objects.filter(study=study, role__in=reviewing).values("user")
+    chosen = User.objects.filter(
+        Q(pk__in=all_reviewers) | Q(pk__in=study_reviewers), is_staff=True, is_active=True
+    )
     return chosen.order_by("username")
 
 
@@ -293,7 +298,7 @@ def can_be_adjudicated(study: Study) -> bool:
 def send_to_adjudicator(
     *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
 ) -> list[Adjudication]:
-    """Send units (row ids) to ``adjudicator``; skip units that are already waiting or decided."""
+    """Send units (row ids) to ``adjudicator``. Units that already wait or are decided are skipped."""
     rows = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
     if not rows or len(rows) != len(set(units)):
         raise WrongState(
@@ -377,7 +382,7 @@ def page_unit_of(adjudication: Adjudication) -> PageUnit:
 
 @transaction.atomic
 def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
-    """Store the adjudicator's answer, given in the order shown to them. A repeated call changes nothing."""
+    """Store the adjudicator's answer, which is in the order shown to them. A repeated call changes nothing."""
     design = design_of(adjudication.study)
     kind = KINDS[adjudication.study.protocol].for_design(design)
     try:

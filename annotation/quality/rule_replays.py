@@ -1,4 +1,4 @@
-"""Replay detectors over a study's finished work, to find whom they would have flagged."""
+"""Run detectors over a study's finished work again, to find the workers whom they would have flagged."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class FlaggedWorker:
 class Replay:
     """The findings of one detector.
 
-    ``applies`` is false if the detector does not fit the kind, or if no answer has the data it needs
-    (``unrecorded``).
+    ``applies`` is false if the detector does not fit the kind, or if no answer has the data that it needs
+    (``unrecorded`` is then true).
     """
 
     rule: str
@@ -63,7 +63,7 @@ def replay_rule(*, study: Study, rule: str, settings: Mapping[str, Any]) -> Repl
 
 
 def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]) -> list[Replay]:
-    """Run each detector over the finished work in order of submission, leaving out excluded workers."""
+    """Run each detector over the finished work in order of submission. Excluded workers are left out."""
     detectors = [make_study_rule(study, name, settings) for name, settings in rules]
     if Worker.objects.filter(assignments__study=study, anonymous=True).exists():
         raise WrongState(
@@ -156,7 +156,10 @@ def _build_replay(
 
 
 def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the named detectors (default: all) with the study's settings or, without any, the recommended ones."""
+    """Return the named detectors (default: all).
+
+    They have the study's settings or, if it has none, the recommended ones.
+    """
     unknown = [name for name in names if name not in RULES]
     if unknown:
         raise WrongState(

@@ -1,4 +1,4 @@
-"""A study's detectors as rows: copied from the design, recommended, or set by a person."""
+"""A study's detectors as rows. They are copied from the design, recommended, or set by a person."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# Defaults for a designer who names no rules: each acts only when it is sure, and a person decides the rest.
+# The defaults for a designer who names no detectors. Each acts only if it is certain; a person decides the rest.
 RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
     ("straight-lining", "pause", {}),
@@ -66,7 +66,7 @@ def check_action(rule: Rule, action: str) -> None:
 
 @transaction.atomic
 def copy_rules(*, study: Study) -> int:
-    """Copy the design's detectors into rows, if there are none; return the number of new ones."""
+    """Copy the design's detectors into rows, unless there are rows already. Return the number of new rows."""
     existing = set(QualityRule.objects.filter(study=study).values_list("rule", flat=True))
     new = []
     for number, entry in enumerate(design_of(study).rules, start=1):
@@ -90,7 +90,7 @@ def copy_rules(*, study: Study) -> int:
 
 
 def recommend_rules(*, study: Study) -> int:
-    """In a study without detectors, enable the recommended ones that fit. Return their number."""
+    """Enable the recommended detectors that fit, in a study without detectors. Return their number."""
     if QualityRule.objects.filter(study=study).exists():
         return 0
     answers = answer_format_of(study)

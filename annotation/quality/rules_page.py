@@ -27,7 +27,7 @@ from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
-MOST_TO_REPLAY = 50_000  # judgments; more are replayed by the command only
+MOST_TO_REPLAY = 50_000  # number of judgments; only the command replays more
 SETTING_LABELS = {
     "least": gettext_noop("Minimum number of answers"),
     "alpha": gettext_noop("Maximum false positive rate (alpha)"),
@@ -120,7 +120,7 @@ def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResp
 def _setting_fields(study: Study, name: str, settings: dict[str, Any]) -> list[dict[str, Any]]:
     try:
         rule = make_study_rule(study, name, settings)
-    except WrongState:  # the row is of another version: the form starts from the default settings
+    except WrongState:  # the row is of another version, so the form starts from the default settings
         rule = make_study_rule(study, name, {})
     return [
         {
@@ -139,9 +139,9 @@ def setting_label(rule: str, setting: str) -> str:
 
 @study_page("replay", order=0, parent_page="rules", help="quality.md#trying-a-detector-first")
 def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show whom a detector would have flagged in finished work, with the settings in the address."""
+    """Show the workers whom a detector would have flagged in finished work, with the settings in the address."""
     name = request.GET.get("rule", "")
-    # count up to the limit, including revised judgments: to exclude them, the database would read all rows
+    # count up to the limit, including revised judgments; to leave those out, the database would read all rows
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
     count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
     if count <= MOST_TO_REPLAY:

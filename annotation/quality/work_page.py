@@ -58,7 +58,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
-    # a query of its own: joined to the sorted rows, the database would read the judgments of all work
+    # a separate query: if joined to the sorted rows, the database would read the judgments of all work
     answers = {
         pk: (count, seconds)
         for pk, count, seconds in Assignment.objects.filter(

@@ -1,4 +1,4 @@
-"""The crowd of a rehearsal, and the simulated workers in it."""
+"""The crowd of a rehearsal, and its simulated workers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from judgments.kinds import Kind
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-ACCURACY_SPREAD = 0.1  # careful workers' accuracy differs from the crowd's by at most this
+ACCURACY_SPREAD = 0.1  # largest difference between a careful worker's accuracy and the crowd's
 
 SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
@@ -24,8 +24,8 @@ SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per un
 class RehearsalCrowd:
     """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
-    If a HIT needs more workers, they are added. A worker whom a detector stops is replaced by a new one, who is a
-    spammer with the same probability.
+    If a HIT needs more workers, they are added. A worker whom a detector pauses or excludes is replaced by a new
+    one, who is a spammer with the same probability.
     """
 
     workers: int = 20
@@ -76,7 +76,7 @@ class Person:
 
 
 def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
-    """Return enough workers for each HIT and for drop-outs, and the replacements of an interrupted rehearsal."""
+    """Return enough workers for each HIT and for drop-outs, and the replacements that an interrupted run added."""
     most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
     total = max(crowd.workers, most + 2)
     rng = rng_for(crowd.seed, "rehearsal crowd")
@@ -89,8 +89,8 @@ def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
         sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
         spammer += bool(sort)
         people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
-    there = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
-    people += [create_newcomer(study, crowd, number) for number in range(total, there)]
+    worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
+    people += [create_newcomer(study, crowd, number) for number in range(total, worker_count)]
     return people
 
 
@@ -122,5 +122,8 @@ def _person(
 
 
 def pace_of(rng: np.random.Generator) -> float:
-    """Draw a lognormal factor of a worker's time, with mean 1, so that a careful crowd takes the planned hours."""
+    """Draw a factor for a worker's time.
+
+    It is lognormal with mean 1, so that a careful crowd takes the planned hours.
+    """
     return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))

@@ -1,4 +1,4 @@
-"""The report of a rehearsal: how well the truth was recovered, and who was stopped."""
+"""The report of a rehearsal: how much of the truth was recovered, and which workers were paused or excluded."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ CAREFUL = "careful"
 
 @dataclass(frozen=True, slots=True)
 class CarelessTypeReport:
-    """The results of one sort of simulated workers; "careful" are the honest ones.
+    """The results of one type of simulated workers; "careful" are the honest ones.
 
     Attributes:
         stopped: number paused or excluded by a detector; for careful workers these are false alarms.
         flagged: number of others with a flag.
-        answers: quartiles of the number of answers until they were stopped, or None.
+        answers: quartiles of the number of answers until a worker was stopped, or None.
         kept: judgments that are still included.
     """
 
@@ -41,7 +41,7 @@ class CarelessTypeReport:
 
 
 def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
-    """Return one report for each type of simulated worker, careful workers first; () if no detector is enabled."""
+    """Return a report for each type of simulated worker, careful workers first; () if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
@@ -93,9 +93,9 @@ class RehearsalReport:
         hours: simulated working time of all workers.
         units: number of judged units with an answer.
         recovered: fraction of units whose consensus is the truth, from included answers as in ``aggregate``. For
-            grades: the grade nearest to the mean, rounding halves down.
+            grades, the consensus is the grade nearest to the mean, with halves rounded down.
         undecided: fraction of units that ended in a tie.
-        controls_careful, controls_spammers: accuracy on control items; None without any.
+        controls_careful, controls_spammers: accuracy on control items; None if they saw none.
         invalidated: number of judgments of excluded workers.
     """
 

@@ -35,14 +35,14 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import kind_of
 from judgments.studies.generation.progress import Progress, no_progress
 
-NEWCOMERS = 5  # limit of newcomers, as a multiple of the workers
+NEWCOMERS = 5  # the largest number of added workers, as a multiple of the planned ones
 
 
 def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
     with _locked(study):
         _begin(study, crowd)
-        reached = Study.State.OPEN  # after an interruption, another call continues
+        reached = Study.State.OPEN  # after an interruption, a repeated call continues
         try:
             people = rehearsal_people(study, crowd)
             truth = truths_of(study, crowd.seed)
@@ -55,7 +55,10 @@ def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_pro
 
 @contextmanager
 def _locked(study: Study) -> Iterator[None]:
-    """Refuse a second rehearsal at the same time. The lock is the kernel's, so a killed process loses it."""
+    """Hold a lock in the block; raise ServiceBusy if another process rehearses the study.
+
+    The kernel releases the lock even if the process is killed.
+    """
     folder = settings.DATA_DIR / "locks"
     folder.mkdir(exist_ok=True)
     with open(folder / f"rehearsal-{study.pk}", "w") as file:
@@ -128,7 +131,7 @@ def _format_setting(value: float | str) -> str:
 def _answer_all(
     study: Study, people: list[Person], truth: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
 ) -> list[Person]:
-    """Let workers take turns until no work is left; return all of them, including replacements."""
+    """Let workers take turns until no work is left. Return all workers, including replacements."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
     people, waiting = list(people), list(people)
@@ -163,7 +166,7 @@ def _answer_all(
 
 
 def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
-    """Submit the person's answers. A careful person repeats an earlier answer with probability ``accuracy``."""
+    """Submit the person's answers. A careful person gives an earlier answer again with probability ``accuracy``."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
     kind, rehearsal = kind_of(assignment.study), rehearsal_of(assignment.study)

@@ -8,10 +8,11 @@ from typing import Any
 
 from judgments.kinds import Kind
 
-# kind, position on the page (from 1), number of the person, randomly drawn answer -> answer as seen
+# A function of the kind, the position on the page (from 1), the number of the person and a randomly drawn answer. It
+# returns the answer as the worker sees it.
 Tick = Callable[[Kind, int, int, Any], Any]
 
-# What a program might say of any picture.
+# a text that a program might write about any picture
 PASTED_TEXTS = (
     "A vibrant scene unfolds as people gather together in a lively outdoor setting",
     "The subject is captured in a moment of quiet concentration against a soft background",
@@ -25,9 +26,9 @@ class CarelessType:
     """A type of careless simulated worker.
 
     Attributes:
-        pace: their time as a fraction of a careful worker's.
+        pace: the time of such a worker as a fraction of a careful worker's.
         constant_pace: whether all of them are equally fast.
-        tick: returns the answer, in the order shown.
+        tick: a function that returns the answer, in the order shown.
     """
 
     name: str

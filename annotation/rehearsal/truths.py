@@ -17,9 +17,9 @@ from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
 from judgments.studies.designs import design_of, kind_of
 
-# quality of a caption as a grade: by a person for the image, by a system for it, or of another image
+# The quality, as a grade, of a person's caption for the image, a system's caption for it, and one of another image.
 CAPTION_QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-# quality difference of the best and worst system to a middle one: if systems are compared; if captions are graded
+# The quality difference between the best and a middle system: if systems are compared, and if captions are graded.
 APART, GRADES_APART = 2.0, 0.5
 
 
@@ -34,12 +34,12 @@ def rehearsal_of(study: Study) -> Rehearsal:
 
 
 def truths_of(study: Study, seed: int) -> dict[int, Any]:
-    """Return unit row id -> true answer.
+    """Return the true answer of each unit, by unit row id.
 
-    The truth of a control item is its expected answer. Others are drawn from the seed, by the usual quality
-    of captions (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If
-    the kind compares systems (in pairs, by the best of several, or by grades), systems differ in quality as drawn
-    from the seed, since no study could find the better of equal systems.
+    The truth of a control item is its expected answer. Others are drawn from the seed, by the usual quality of
+    captions (CAPTION_QUALITY). All triplets of a pair share one truth, and so do repetitions of a unit. If the kind
+    compares systems (in pairs, by the best of several, or by grades), the systems differ in quality, as drawn from
+    the seed, since no study could find the better of equal systems.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     best_alone = kind.names_best and not design_of(study).answers.worst
@@ -85,14 +85,17 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
 
 
 def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
-    """Return system row id -> offset of its quality: evenly spaced from -apart to apart, assigned in a seeded order."""
+    """Return the offset of each system's quality, by system row id.
+
+    The offsets are evenly spaced from -apart to apart, and assigned in an order drawn from the seed.
+    """
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
 
 
 def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
-    """Return (item, text) -> offset of its quality: the mean offset of the systems that gave the text."""
+    """Return the mean quality offset of the systems that gave a text, by item and text."""
     differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
         differences.setdefault((item, text), []).append(above.get(system, 0.0))

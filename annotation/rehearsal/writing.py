@@ -1,4 +1,4 @@
-"""The texts that simulated workers write, and the counts that the page would record about their writing."""
+"""The texts that simulated workers write, and the counts that a page would record while they write."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from annotation.rehearsal.crowd import Person, pace_of
 from judgments.drawing.draws import rng_for
 from judgments.studies.designs import design_of
 
-GAP, GAP_SPREAD = 220.0, 0.67  # gap between keys: median in ms, and relative spread (benchmarks/honesty.py)
+# median of the gap between keys in ms, and its relative spread (benchmarks/honesty.py)
+GAP, GAP_SPREAD = 220.0, 0.67
 
 
 def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Generator) -> dict[str, int]:
@@ -48,10 +49,11 @@ def signals_of(person: Person, text: str, *, record: bool, rng: np.random.Genera
 
 
 def written_answer(assignment: Assignment, person: Person, text: str, seed: int) -> dict[str, Any]:
-    """Return the text as the person writes it, and the page's counts, drawn from a separate random stream."""
+    """Return the text as the person writes it, and the page's counts. They are drawn from a separate random stream."""
     design, hit, name = design_of(assignment.study), assignment.hit, person.worker.name
     key = hit.key if hit else ""
-    if design.writing.hidden_line and person.sort == "pasting":  # the program read the page
+    # the program read the page with its hidden line
+    if design.writing.hidden_line and person.sort == "pasting":
         text = f"{text}, {hidden_word(seed=design.seed, hit=key, worker=name)} so"
     rng = rng_for(seed, f"writing {key} {name} {text}")
     signals = signals_of(person, text, record=design.writing.record, rng=rng)

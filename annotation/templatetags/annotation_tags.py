@@ -36,7 +36,7 @@ SCRIPT_LETTERS = 4
 
 @register.filter
 def percent(share: float) -> str:
-    """Format a fraction as an SVG length, in the same notation for every language: 0.25 is "25%"."""
+    """Format a fraction as an SVG length in the same notation for every language: 0.25 gives "25%"."""
     return f"{100 * share:.2f}".rstrip("0").rstrip(".") + "%"
 
 
@@ -48,13 +48,13 @@ def digits(number: float | None) -> str:
 
 @register.filter
 def display(number: float) -> str:
-    """Format a number as people read it: 2,5 in German, and with a minus sign."""
+    """Format a number as people read it: with a minus sign, and as 2,5 in German."""
     return display_number(number)
 
 
 @register.filter
 def answer_part(value: int | None) -> int | None:
-    """Return an answer to a pair without its confidence."""
+    """Return an answer to a pair without its degree of confidence."""
     return None if value is None else value % SURE
 
 
@@ -76,9 +76,9 @@ def largest_first(boxes: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]
 
 @register.filter
 def text_direction(text: str) -> str:
-    """Return rtl or ltr, by the first letter that has a direction; ltr if no letter has one.
+    """Return "rtl" or "ltr", by the first letter of the text that has a direction; "ltr" if no letter has one.
 
-    This is for single words: for them dir="auto" may find no letter.
+    This is for single words. With dir="auto" a browser may find no letter in them.
     """
     for letter in text:
         direction = unicodedata.bidirectional(letter)
@@ -89,13 +89,16 @@ def text_direction(text: str) -> str:
 
 @register.filter
 def mirrored_key(key: str) -> str:
-    """Return the opposite arrow key if the page's language is written from right to left; other keys are unchanged."""
+    """Return the opposite arrow key if the page's language is written from right to left. Other keys are unchanged."""
     return {"←": "→", "→": "←"}.get(key, key) if get_language_bidi() else key
 
 
 @register.simple_tag(takes_context=True)
 def page_address(context: Context, language: str = "") -> str:
-    """Return this page's address with ``language``; if "", without one, so that the stored choice applies."""
+    """Return this page's address with ``language``.
+
+    If it is "", the address names no language, so the stored choice applies.
+    """
     request = context["request"]
     query = request.GET.copy()
     query.pop("language", None)
@@ -106,7 +109,7 @@ def page_address(context: Context, language: str = "") -> str:
 
 @register.filter
 def study_title(study: Any) -> str:
-    """Return the study's title in the reader's language; the study of a preview is already translated."""
+    """Return the study's title in the reader's language. The study of a preview is already translated."""
     if isinstance(study, Mapping):
         return str(study["name"])
     texts = design_of(study).translations.get(get_language() or "")
@@ -119,7 +122,7 @@ register.filter("inline", render_inline)
 
 @register.filter
 def language_direction(text: str, language: str = "") -> str:
-    """Return rtl or ltr for a language, or auto (by the first letter) if it is unknown."""
+    """Return "rtl" or "ltr" for a language; "auto" (by the first letter) if it is unknown."""
     if not language:
         return "auto"
     first, *others = language.lower().split("-")
@@ -129,9 +132,9 @@ def language_direction(text: str, language: str = "") -> str:
 
 @register.simple_tag(takes_context=True)
 def judged_text(context: Context, text: str) -> SafeString:
-    """Return a judged sentence as HTML.
+    """Return a judged sentence as HTML, in a ``bdi`` element.
 
-    ``bdi`` isolates right-to-left text and direction marks.
+    The element keeps right-to-left text and direction marks from affecting the rest of the page.
     """
     language = getattr(context.get("design"), "language", "")
     if is_empty(text):
@@ -143,7 +146,7 @@ def judged_text(context: Context, text: str) -> SafeString:
 
 @register.simple_tag
 def local_time(at: datetime, *, day: bool = False) -> SafeString:
-    """Return a time as HTML in UTC, or only its ``day``; js/times.js shows it in the reader's time zone."""
+    """Return a time in UTC as HTML, or only its date if ``day``. js/times.js shows it in the reader's time zone."""
     if day:
         written = date_format(at.astimezone(UTC))
         return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), written)
@@ -158,7 +161,7 @@ def saved_answer(row: Any) -> SafeString:
 
 @register.simple_tag
 def as_json(data: Any, name: str, about: object = "") -> SafeString:
-    """Return an element with JSON that scripts find by ``[data-<name>]``; ``json_script`` escapes it."""
+    """Return an element with JSON, which scripts find by ``[data-<name>]``. ``json_script`` escapes the JSON."""
     return SafeString(json_script(data).replace("<script ", f'<script data-{name}="{about}" ', 1))
 
 
@@ -175,7 +178,7 @@ def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
 
 @register.simple_tag
 def keyword_message(what: str) -> str:
-    """Return the message about a "missing" word or an unknown "phrase"; the script replaces {word}."""
+    """Return the message about a "missing" word or an unknown "phrase". The script replaces {word}."""
     return str({"missing": MISSING, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
 
 
@@ -186,10 +189,10 @@ def caption_rules(language: str) -> list[dict[str, Any]]:
 
 @register.simple_tag
 def refusing_rules(language: str) -> list[dict[str, Any]]:
-    """Return the sentence of each rule that refuses captions, with an example in ``language`` if any."""
+    """Return the sentence of each rule that refuses captions, with an example in ``language`` if there is one."""
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
-        # "at most 50 words" needs no example; examples of general rules are English
+        # "at most 50 words" needs no example; the examples of general rules are in English
         written = rule.languages or ENGLISH
         if rule.hard and not rule.counts and str(rule.message) not in rules:
             rules[str(rule.message)] = {"rule": rule, "shown": first_part(language) in written}

@@ -1,4 +1,4 @@
-"""Save, submit and revise answers, sent by a script or a plain form."""
+"""Save, submit and revise answers that a script or a plain form sent."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _save_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResp
 def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     """Submit the answers and claim the next page."""
     assignment = own_assignment_of(request, slug, assignment_id)
-    if frame_of(request) is not None:  # a frame has one assignment only
+    if frame_of(request) is not None:  # a frame shows only one assignment
         submit_answers(request, assignment, answers_of_call(request))
         return JsonResponse({"next": None, "where": resolve_url("annotation:finish", slug)})
     submission, claim = submit_and_claim(assignment=assignment, answers=answers_of_call(request))
@@ -113,13 +113,13 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             raise AnswersMissing(missing)
         submission = submit_answers(request, assignment, answers)
     except TooLate:
-        if frame_of(request) is None:  # late answers in a crowd's frame are already stored apart
+        if frame_of(request) is None:  # in a crowd's frame, late answers are already stored separately
             save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
         raise
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
-    if not submission.repeated and frame_of(request) is None:  # in a frame, the last page says it
+    if not submission.repeated and frame_of(request) is None:  # in a frame, the last page says so
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 

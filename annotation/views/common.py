@@ -1,6 +1,6 @@
 """Shared parts of the workers' pages.
 
-A cookie with the token identifies a worker; in Mechanical Turk's frame, a ticket in the address does.
+A worker is identified by a cookie with a token or, in Mechanical Turk's frame, by a ticket in the address.
 """
 
 from __future__ import annotations
@@ -62,23 +62,23 @@ RESUME_COOKIE = "quorum_resume"
 HALF_A_YEAR = 180 * 24 * 3600
 TEN_MINUTES = 600
 SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods of a page
-# in request.META, where no visitor's header can have these names
+# keys of request.META that no visitor's header can have
 FRAME_KEY = "quorum.frame"
 ENTRANCE_KEY = "quorum.entrance"
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
-    """Return Mechanical Turk's frame around the page, which the middleware read from the address."""
+    """Return Mechanical Turk's frame around the page, which the middleware found in the address."""
     return request.META.get(FRAME_KEY)
 
 
 def mark_as_entrance(request: HttpRequest) -> None:
-    """Mark a page as framed by a crowd although its worker is not known yet."""
+    """Mark a page as shown in a crowd's frame although its worker is not known yet."""
     request.META[ENTRANCE_KEY] = True
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
-    """Return the context that tells templates whether the page is in a crowd's frame, which links must not leave."""
+    """Return the template context that says whether the page is in a crowd's frame. Links must not leave the frame."""
     return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
 
 
@@ -98,12 +98,12 @@ def worker_of(request: HttpRequest) -> Worker | None:
 
 
 def session_of(*, study: Study, worker: Worker) -> CrowdSession | None:
-    """Return the worker's latest session at a crowd; None, without a query, for workers who came without one."""
+    """Return the worker's latest session at a crowd; None if the worker came without one (this needs no query)."""
     return latest_session(study=study, worker=worker) if worker.source == Worker.Source.CROWD else None
 
 
 def member_of(request: HttpRequest, study: Study) -> Worker | None:
-    """Return the browser's worker if they take part in the study."""
+    """Return the browser's worker if they take part in the study, else None."""
     worker = worker_of(request)
     if worker is None or not Participation.objects.filter(study=study, worker=worker).exists():
         return None
@@ -115,7 +115,7 @@ def remember_worker(response: HttpResponse, token: str) -> None:
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:
-    """Store the resume code in a cookie for the page that shows it, in case it is reloaded."""
+    """Store the resume code in a cookie, so that the page that shows the code can be reloaded."""
     _set_cookie(response, RESUME_COOKIE, code, TEN_MINUTES, path)
 
 
@@ -146,7 +146,7 @@ View = Callable[..., HttpResponse]
 
 
 class SeeOther(HttpResponseRedirect):
-    """A redirect (303) after a posted form, so that reloading the page does not post the form again."""
+    """A redirect (303) after a posted form, so that a reload does not post the form again."""
 
     status_code = 303
 
@@ -156,7 +156,7 @@ def see_other(to: str, *args: Any, fragment: str = "") -> SeeOther:
 
 
 def errors_as_pages(view: View) -> View:
-    """Show QuorumErrors of a view as pages; ObjectNotFound becomes a 404."""
+    """Decorate a view to show its QuorumErrors as pages. ObjectNotFound becomes a 404."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -186,12 +186,12 @@ def errors_as_pages(view: View) -> View:
 
 
 def worker_page(methods: Sequence[str]) -> Callable[[View], View]:
-    """Decorate a page for workers: allowed methods, errors as pages, and no caching."""
+    """Decorate a page for workers: set the allowed methods, show errors as pages, and prevent caching."""
     return lambda view: never_cache(require_http_methods(methods)(errors_as_pages(view)))
 
 
 def member_page(methods: Sequence[str]) -> Callable[[View], View]:
-    """Decorate a page for a study's workers, whose view gets study and worker; redirect others."""
+    """Decorate a page for a study's workers. The view gets study and worker; other visitors are redirected."""
 
     def declare(view: View) -> View:
         @wraps(view)
@@ -214,13 +214,18 @@ def _may_continue(request: HttpRequest, error: QuorumError) -> bool:
 
 
 def api_worker(request: HttpRequest) -> Worker | None:
-    """Return the worker of the API's header ``Authorization: Token ...``."""
+    """Return the worker whose token is in the header ``Authorization: Token ...``; None if there is none."""
     scheme, _space, token = request.headers.get("Authorization", "").partition(" ")
     return worker_for_token(token.strip()) if scheme.lower() == "token" else None
 
 
 def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> Assignment:
-    """Return the assignment of this browser's worker in this study, if they still hold it."""
+    """Return the assignment of this browser's worker in this study.
+
+    Raises:
+        NotJoined: the worker continued in another browser.
+        ObjectNotFound: the worker or the session has no such assignment in the study.
+    """
     worker = worker_of(request)
     if worker is None and WORKER_COOKIE in request.COOKIES:
         raise NotJoined(
@@ -256,7 +261,7 @@ def refuse_returned_session(session: CrowdSession) -> None:
 def submit_answers(
     request: HttpRequest, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> SubmissionResult:
-    """Submit answers; in a frame, for its session. In a frame, raise StoredTooLate if the lease had ended."""
+    """Submit answers. In a frame, submit them for its session, and raise StoredTooLate if the lease had ended."""
     frame = frame_of(request)
     if frame is not None:
         return hand_in(session=frame.session, assignment=assignment, answers=answers)
@@ -273,7 +278,7 @@ def read_form(
 
 
 def save_form_draft(request: HttpRequest, assignment: Assignment) -> None:
-    """Save the form's answers, whatever button was pressed."""
+    """Save the form's answers, whichever button was pressed."""
     answers, unfinished = read_form(request, assignment, page_units_of(assignment), final=False)
     if answers or unfinished:
         save_answers(assignment=assignment, answers=answers, unfinished=unfinished, keep_late=True)
@@ -308,8 +313,8 @@ def render_sheet(
     """Render the page of work of ``assignment``.
 
     Args:
-        missing: open positions of a refused submission.
-        unfinished: position -> invalid input of a plain form, when ``revising``.
+        missing: positions without an answer, after a refused submission.
+        unfinished: the invalid input of a plain form by position, when ``revising``.
         last: the previous assignment, if it can be revised.
     """
     study = assignment.study
@@ -325,15 +330,15 @@ def render_sheet(
         missing=missing,
     )
     end = changeable_until(assignment) if revising else assignment.expires_at
-    left = (end - timezone.now()).total_seconds() if end else 0.0
+    seconds_left = (end - timezone.now()).total_seconds() if end else 0.0
     context = sheet_context(design, steps) | {
         "study": study,
         "examples": worked_examples(study, design),
         "assignment": assignment,
-        # the same for a reclaimed assignment, so that it finds what the browser stored
+        # the key is the same for a reclaimed assignment, so that the script finds what the browser stored
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
-        "left": max(0, int(left)),
-        "left_words": spell_left(left),
+        "left": max(0, int(seconds_left)),
+        "left_words": spell_left(seconds_left),
         # in a frame the crowd limits the time
         "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).extensions_left,
         "last": last,

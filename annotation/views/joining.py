@@ -1,4 +1,4 @@
-"""A study's page, where people join or resume, and the page before the first work."""
+"""A study's page, on which people join or resume, and the page before the first work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from judgments.studies.studies import find_study
 
 @worker_page(FORM)
 def study(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the study and the form to join; redirect known workers."""
+    """Show the study and the form to join it. Redirect workers who have joined."""
     study_row = find_study(slug)
     worker = worker_of(request)
     if study_row.simulated or study_row.state in (Study.State.DRAFT, Study.State.GENERATED):
@@ -94,7 +94,7 @@ def _joined_response(joined: Joined, slug: str) -> HttpResponse:
 
 @worker_page(POST)
 def resume_participation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Give a new token for name and resume code, in another browser."""
+    """Give a worker in another browser a new token for their name and resume code."""
     study = find_study(slug)
     form = ResumeForm(request.POST)
     if not form.is_valid():
@@ -135,7 +135,7 @@ def _study_page(
 
 
 def _countries(request: HttpRequest, design: StudyDesign) -> dict[str, str]:
-    """Return all countries if one is asked for; a shorter list would reveal the accepted ones."""
+    """Return all countries if the study asks for one. A shorter list would reveal the accepted countries."""
     worker = worker_of(request) if design.workers.countries else None
     return (
         {} if not design.workers.countries or (worker is not None and worker.country) else countries_by_name()

@@ -1,4 +1,4 @@
-"""The lease of a page of work: extend it, reserve the next page, and return the page."""
+"""Views about the lease of a page of work: extend it, reserve the next page, and return the page."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _lease_as_json(lease: Lease) -> dict[str, int]:
 @require_POST
 @errors_as_json
 def prefetch_next(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
-    """Return the reserved next page, or 204 if there is none."""
+    """Return the next page, which is reserved for the worker, or 204 if there is none."""
     claim = reserve_next(assignment=own_assignment_of(request, slug, assignment_id))
     if claim is None:
         return HttpResponse(status=204)

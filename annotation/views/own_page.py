@@ -1,4 +1,4 @@
-"""A worker's own page, with its appeals and the answers to download."""
+"""A worker's own page, with appeals and a download of the worker's answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from annotation.work.summaries import (
 from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
 
-MOST_OPEN_STUDIES = 20  # on a worker's own page
+MOST_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 
 @worker_page(FORM)

@@ -46,14 +46,14 @@ from judgments.studies.studies import find_dataset
 @staff_member_required
 @xframe_options_sameorigin
 def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show the page of work with this ``number`` (default 1); for a draft, draw it without storing it."""
+    """Show a page of work by its ``number`` (default 1). For a draft, generate the page without storing it."""
     return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview(framed, slug))(request)
 
 
 def _preview(request: HttpRequest, slug: str) -> HttpResponse:
     study = Study.objects.visible_to(request.user).select_related("dataset").filter(slug=slug).first()
     if study is None:
-        raise Http404("There is no such study.")  # as on the study's other admin pages
+        raise Http404("There is no such study.")  # the same as on the study's other admin pages
     number = number_in(request)
     try:
         design = read_design(study)
@@ -101,7 +101,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             "title": "There is nothing to preview",
             "message": str(error),
             "in_frame": True,
-            "designing": True,  # shown next to the form, not at a crowd
+            "designing": True,  # the page is next to the form, not at a crowd
         }
         return render(request, "annotation/ended.html", context, status=error.status)
     examples = preview_examples(dataset, design) if dataset.pk else ()
@@ -113,7 +113,7 @@ def _units_at(study: Study, number: int) -> list[Unit]:
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
     units = units_of_hit(hit.pk)
-    if draws_at_claim(study):  # show units that could be drawn
+    if draws_at_claim(study):  # show units that a claim could draw
         pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")
         units += pool[: max(0, design_of(study).units_per_hit - len(units))]
     return units
@@ -127,7 +127,7 @@ def render_preview(
     dataset: Dataset,
     examples: Sequence[WorkedExample] = (),
 ) -> HttpResponse:
-    """Render a page of work for ``units`` with a banner; its form has no effect."""
+    """Render a page of work for ``units`` with a banner. Its form has no effect."""
     sides = KINDS[design.protocol].sides.draw(units, rng_for(design.seed, "sides preview"))
     items = _items_by_name(units, dataset)
     units = [_with_source(unit, items) for unit in units]
@@ -143,7 +143,7 @@ def render_preview(
         "left_words": spell_left(design.crowd.lease_minutes * 60),
         "examples": examples,
         "preview": True,
-        # in a frame next to the form, whose heading says that it is a preview
+        # the page is in a frame next to the form, whose heading says that it is a preview
         "in_frame": request.headers.get("Sec-Fetch-Dest") == "iframe",
     }
     return render(request, "annotation/work.html", context)
@@ -176,7 +176,7 @@ def _item_of(page_unit: PageUnit, items: Mapping[str, Item]) -> Item | None:
 def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpResponseBase:
     """Return the picture at a position of an assignment.
 
-    An API client gets 401 without a token, and 403 for the pictures of other workers; other visitors get 404.
+    An API client gets 401 without a token, and 403 for pictures of other workers. Other visitors get 404.
     """
     header = request.headers.get("Authorization", "")
     worker = api_worker(request) or worker_of(request)
@@ -198,7 +198,7 @@ def picture(request: HttpRequest, assignment_id: UUID, position: int) -> HttpRes
 
 @require_safe
 def example_picture(request: HttpRequest, slug: str, number: int) -> HttpResponseBase:
-    """Return a worked example's picture to participants and staff, or to all if a crowd's preview shows it."""
+    """Return a worked example's picture to participants and staff. If a crowd's preview shows it, anybody gets it."""
     study = Study.objects.filter(slug=slug).first()
     worker = worker_of(request)
     if study is None or not (

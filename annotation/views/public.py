@@ -1,4 +1,4 @@
-"""Pages that everybody may read: the home page, and whose a study's pictures are."""
+"""Pages that everybody may read: the home page, and the credits of a study's pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from annotation.work.summaries import open_studies, studies_with_effort
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
-MOST_STUDIES = 30  # on the landing page
+MOST_STUDIES = 30  # number of studies on the home page
 
 
 @require_safe

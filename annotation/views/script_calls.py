@@ -16,7 +16,7 @@ from common.incoming.json_documents import load_json
 
 MOST_BYTES = 1_000_000
 
-# which note the page shows for an error
+# the note that the page shows for each error
 ERROR_CODES: dict[type[QuorumError], str] = {
     TooLate: "late",
     SlotTaken: "taken",
@@ -28,7 +28,7 @@ View = Callable[..., HttpResponse]
 
 
 def view_by_content_type(script: View, form: View) -> View:
-    """Return a view that calls ``script`` for a script's JSON, and ``form`` for a posted form."""
+    """Return a view that passes a script's JSON to ``script``, and a posted form to ``form``."""
 
     def view(request: HttpRequest, **path: Any) -> HttpResponse:
         return (script if request.content_type == "application/json" else form)(request, **path)
@@ -37,7 +37,7 @@ def view_by_content_type(script: View, form: View) -> View:
 
 
 def errors_as_json(view: View) -> View:
-    """Return QuorumErrors of a view as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
+    """Decorate a view to return its QuorumErrors as ``{"title", "detail", "why"?, "missing"?, "position"?}``."""
 
     @wraps(view)
     def wrapped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:

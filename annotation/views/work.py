@@ -1,4 +1,4 @@
-"""The work page with the worker's HIT, reclaiming an expired one, problem reports, and the last page."""
+"""The work page with the worker's HIT, the views to reclaim a HIT and to report problems, and the last page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.studies import find_study
 
-RECENT_ASSIGNMENTS = 5  # enough to include the last submitted or expired one
+RECENT_ASSIGNMENTS = 5  # includes the last submitted or expired assignment
 
 
 @errors_as_json
@@ -69,10 +69,10 @@ def _retake_with_message(request: HttpRequest, assignment: Assignment) -> None:
 retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_form)))
 
 
-@gzip_page  # gzip leaves a sixth
+@gzip_page  # gzip compresses the page to a sixth
 @worker_page(SAFE)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the worker's current HIT or claim the next one; if one expired with answers, ask about it first."""
+    """Show the worker's current HIT, or claim the next one. Before that, ask about a HIT that expired with answers."""
     frame = frame_of(request)
     if frame is not None:
         return work_in_frame(request, frame)
@@ -88,13 +88,13 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     )
     for assignment in recent:
         assignment.study = study
-    lost = find_expired(recent)
-    if lost is not None and "another" not in request.GET:
-        context = {"study": study, "assignment": lost, "answers": len(lost.answers)}
+    expired = find_expired(recent)
+    if expired is not None and "another" not in request.GET:
+        context = {"study": study, "assignment": expired, "answers": len(expired.answers)}
         return render(request, "annotation/expired.html", context)
     try:
         claim = claim_assignment(study=study, worker=worker)
-    except NotJoined:  # a worker who has not joined this study
+    except NotJoined:  # the worker has not joined this study
         return redirect("annotation:study", slug)
     except ConsentChanged:
         return redirect("annotation:consent", slug)
@@ -105,7 +105,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
             return redirect(error.address, slug)
         raise
     if claim is None and session is not None and not end_without_work(session=session):
-        return redirect("annotation:work", slug)  # claimed in another window meanwhile
+        return redirect("annotation:work", slug)  # the worker claimed a HIT in another window meanwhile
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
@@ -116,7 +116,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
-    """Return the newest assignment if it has answers and its lease expired; else None."""
+    """Return the newest assignment if its lease expired and it has answers; else None."""
     last = next((assignment for assignment in recent if assignment.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
@@ -190,7 +190,7 @@ def done(request: HttpRequest, slug: str) -> HttpResponse:
     }
     response = render(request, "annotation/done.html", context)
     if context["left"] == "waiting":
-        # works without scripts, and does not redirect away from the completion code
+        # this works without scripts, and stays on the page with the completion code
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
         address = resolve_url("annotation:done", slug) if finished else work_address
         response.headers["Refresh"] = f"{RETRY_SECONDS}; url={address}"

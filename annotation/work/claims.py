@@ -14,7 +14,7 @@ ATTEMPTS = 20
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
-    """Return the worker's current, prefetched or next HIT; None if nothing is left.
+    """Return the worker's current, prefetched or next HIT; None if no HIT is left.
 
     Raises:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
@@ -32,12 +32,12 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
 
 
 def commit_claim(candidate: Claim | CandidateHIT | None) -> Claim | None:
-    """Take the slot of a candidate, or accept a reservation; return the claim, or None if the worker gets no HIT.
+    """Take the slot of a candidate, or accept a reservation. Return the claim; None if the worker gets no HIT.
 
     Call it in a transaction that holds the pause lock.
 
     Raises:
-        SlotLost, IntegrityError: another worker was faster; the caller must find a candidate again.
+        SlotLost, IntegrityError: another worker was faster. The caller must find a candidate again.
     """
     if isinstance(candidate, CandidateHIT):
         return claim_slot(candidate)

@@ -1,6 +1,6 @@
-"""Let people join a study with a name and a token, by invitation or openly, and check requirements.
+"""Let people join a study by a name, with or without an invitation, and check the study's requirements.
 
-Workers declare their country; approved work is counted on this installation.
+Workers declare their country. Approved work is counted on this installation.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from judgments.models import Study
 from judgments.studies.codes import CAPITALS, LETTERS, random_code
 from judgments.studies.designs import design_of
 
-# states that count towards workers.hits_at_most
+# states of assignments that count towards workers.hits_at_most
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
 MOST_INVITATIONS = 500
@@ -59,7 +59,15 @@ def hash_secret(secret: str) -> str:
 
 
 def check_requirements(*, requirements: Workers, worker: Worker | None, country: str = "") -> None:
-    """Raise an error unless a worker (None: a new one) meets the requirements; ``country`` is declared now."""
+    """Check that a worker meets the requirements.
+
+    Args:
+        worker: None for a new worker.
+        country: the country that the worker declares now.
+    Raises:
+        CountryProblem: the worker declared another country before.
+        RequirementNotMet: a requirement is not met.
+    """
     if worker is not None and worker.country and country not in ("", worker.country):
         raise CountryProblem(
             _(
@@ -162,7 +170,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """The result of joining; ``resume`` is the resume code of a new worker, else None."""
+    """The result of joining. ``resume`` is the resume code of a new worker, else None."""
 
     worker: Worker
     participation: Participation
@@ -197,9 +205,10 @@ def join_study(
     country: str = "",
     known: Worker | None = None,
 ) -> Joined:
-    """Let a worker join an open study; ``known`` is the worker whose token came with the request.
+    """Let a worker join an open study. ``known`` is the worker whose token came with the request.
 
-    A name that is in use in the study is refused unless ``known`` has it. Namesakes of other studies get a mark.
+    A name that is in use in the study is refused unless it is the name of ``known``. If the name is in use only in
+    other studies, it is stored with a mark.
     """
     name, code, country = checked_name(name), _clean_code(code), checked_country(country)
     if known is not None and (not known.is_called(name) or known.source != Worker.Source.LOCAL):
@@ -220,9 +229,9 @@ def join_study(
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
 ) -> Joined:
-    """Return a new token for a worker with a resume code, who also joins the study if they have not yet.
+    """Return a new token for the worker with this name and resume code. The old token becomes invalid.
 
-    The old token becomes invalid.
+    If the worker has not joined the study yet, they join it.
     """
     code, country = _clean_code(code), checked_country(country)
     worker = _check_resume_code(name, resume)
@@ -237,7 +246,7 @@ def resume_worker(
 
 @transaction.atomic
 def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
-    """Return the worker with this name and resume code, and a new token; the old token becomes invalid."""
+    """Return the worker with this name and resume code, and a new token. The old token becomes invalid."""
     worker = _check_resume_code(name, resume)
     return worker, _new_token(worker)
 
@@ -258,7 +267,7 @@ def require_participation(*, study: Study, worker: Worker) -> Participation:
 
 
 def checked_name(name: str) -> str:
-    """Return the name as stored: Unicode-composed (NFC), with single spaces."""
+    """Return a name in its stored form: Unicode-composed (NFC), with single spaces."""
     name = unicodedata.normalize("NFC", " ".join(name.split()))
     if not 1 <= len(name) <= NAME_LENGTH or not name.isprintable():
         raise NameProblem(_("A name has 1 to %(most)d visible characters.") % {"most": NAME_LENGTH})
@@ -268,7 +277,7 @@ def checked_name(name: str) -> str:
 
 
 def _clean_code(code: str) -> str:
-    """Strip a code; return "" if it has characters that no database stores."""
+    """Return a code without surrounding spaces; "" if it has characters that no database stores."""
     code = code.strip()
     return code if code.isprintable() else ""
 
@@ -322,7 +331,7 @@ def _find_or_create_worker(
 ) -> tuple[Worker, str, str | None]:
     if known is not None:
         _store_country(known, country)
-        # a token from the request stays valid: it may be in use in another window
+        # keep a token that came with the request, since it may be in use in another window
         return known, known.token or _new_token(known), None
     token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(12)
     if MARK.search(name):
@@ -335,12 +344,13 @@ def _find_or_create_worker(
                 name=stored, token_hash=hash_secret(token), resume_hash=hash_secret(resume), country=country
             )
             return worker, token, resume
-        # of two people who join with the same name at once, the second waits for the first, and finds them
+        # if two people join with the same name at once, the second waits for the first, and then finds the first's
+        # row
         Worker.objects.select_for_update().filter(source=Worker.Source.LOCAL, name=name).first()
-        here = Worker.objects.filter(
+        namesakes = Worker.objects.filter(
             source=Worker.Source.LOCAL, name__startswith=name, participations__study=study
         )
-        if any(worker.is_called(name) for worker in here):
+        if any(worker.is_called(name) for worker in namesakes):
             break
     raise NameTaken(
         _(
@@ -360,13 +370,13 @@ def _new_token(worker: Worker) -> str:
 
 @transaction.atomic
 def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participation:
-    """Create or return the participation of a crowd's worker.
+    """Create or return the participation of a worker sent by a crowd.
 
-    Since the crowd admitted them, the study's own admission rules do not apply.
+    The study's own admission rules do not apply, since the crowd admitted the worker.
     """
     joined = _participation(study, worker)
     if joined is not None:
-        if consent:  # the text may differ from that of the first time
+        if consent:  # the consent text may have changed since the first time
             agree(study=study, worker=worker)
         return joined
     if design_of(study).consent and not consent:
@@ -394,7 +404,7 @@ def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new:
 
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
-    """Use up an invitation by a guarded update, so that two people cannot use the same one."""
+    """Use up an invitation. The update is guarded, so that two people cannot use the same invitation."""
     free = Invitation.objects.filter(study=study, code=code, used_at=None)
     if not free.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("Somebody else has already used this invitation."))

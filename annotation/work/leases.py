@@ -1,4 +1,4 @@
-"""The lease of an assignment: reserve the next HIT, extend the lease, and reclaim expired work."""
+"""The lease of an assignment: reserve the next HIT, extend the lease, and reclaim a HIT whose lease expired."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from annotation.work.stopping import free_slot, lock_for_settling, update_outcom
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-REPEAT_PERIOD = timedelta(minutes=1)  # a repeated extension within this time is the same request
+REPEAT_PERIOD = timedelta(minutes=1)  # a repeated extension within this time counts as the same request
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,8 @@ class Lease:
 def reserve_next(*, assignment: Assignment) -> Claim | None:
     """Reserve the HIT after ``assignment``, so that its page can be prefetched.
 
-    A repeated call returns the same HIT. Return None if nothing is left, or ``assignment`` is not in work.
+    A repeated call returns the same HIT. Return None if no HIT is left, or if ``assignment`` is no longer in
+    progress.
     """
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
@@ -62,10 +63,12 @@ def lease_of(assignment: Assignment) -> Lease:
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
-    """Grant a full lease from now on, at most ``crowd.extensions`` times; ignore a call soon after another.
+    """Grant a full lease from now on, at most ``crowd.extensions`` times. Ignore a call soon after another one.
 
     Raises:
         NoMoreTime: the worker gave no answer in the last half of the lease, or used all extensions.
+        TooLate: the lease had ended.
+        AlreadyEnded: the assignment was submitted or returned.
     """
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
@@ -91,10 +94,11 @@ def extend_lease(*, assignment: Assignment) -> Lease:
 def retake_assignment(*, assignment: Assignment) -> Assignment:
     """Reclaim a HIT after its lease expired, with its draft, if a slot is open.
 
-    If the slot was not released, the row is reused. The order of units and their sides stay the same.
+    If the slot was not released, the row is reused. The order of the units and their sides stay the same.
 
     Raises:
         SlotTaken: the study takes no more work, or the worker has another HIT.
+        AlreadyEnded: the assignment was submitted or returned.
     """
     try:
         with transaction.atomic():
@@ -106,32 +110,36 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 def _retake(assignment: Assignment) -> Assignment:
     study, now = assignment.study, timezone.now()
     share_pause_lock(study)
-    lost = Assignment.objects.select_for_update().get(pk=assignment.pk)
-    lost.study = study
-    if lost.state == Assignment.State.ACCEPTED and lost.expires_at is not None and lost.expires_at > now:
-        return lost
-    if lost.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+    expired = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    expired.study = study
+    if (
+        expired.state == Assignment.State.ACCEPTED
+        and expired.expires_at is not None
+        and expired.expires_at > now
+    ):
+        return expired
+    if expired.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise AlreadyEnded(
             _("Nothing was changed: you have already submitted or returned this page of work.")
         )
-    mine = Assignment.objects.filter(study=study, worker=lost.worker_id)
-    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=lost.pk):
-        if other.hit_id == lost.hit_id:
+    mine = Assignment.objects.filter(study=study, worker=expired.worker_id)
+    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=expired.pk):
+        if other.hit_id == expired.hit_id:
             return other
         raise SlotTaken(_other_work_message())
-    _refuse_ended_work(lost)
+    _refuse_ended_work(expired)
     until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
-    Seat.objects.filter(assignment=lost).delete()
-    if lost.state == Assignment.State.ACCEPTED:  # its slot was not given back
-        lost.renew_lease(now=now, expires_at=until)
-        taken = lost
+    Seat.objects.filter(assignment=expired).delete()
+    if expired.state == Assignment.State.ACCEPTED:  # its slot was not released
+        expired.renew_lease(now=now, expires_at=until)
+        reclaimed = expired
     else:
-        taken = _claim_again(lost, now=now, until=until)
-    if lost.session_id is None:
+        reclaimed = _claim_again(expired, now=now, until=until)
+    if expired.session_id is None:
         if not may_take_seat(study):
             raise AddressFull
-        note_seat(study, taken)
-    return taken
+        note_seat(study, reclaimed)
+    return reclaimed
 
 
 def _refuse_ended_work(lost: Assignment) -> None:
@@ -143,7 +151,7 @@ def _refuse_ended_work(lost: Assignment) -> None:
     study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
     if study is None:
         raise SlotTaken(_("Your answers are kept, but this study accepts no more work."))
-    if lost.state == Assignment.State.EXPIRED:  # its slot was given back: this is a new claim
+    if lost.state == Assignment.State.EXPIRED:  # its slot was released, so this is a new claim
         refuse_paused_study(study)
 
 
@@ -152,14 +160,15 @@ def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignm
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
     mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
     if mine.filter(state=Assignment.State.ACCEPTED).exists():
-        # Another window reclaimed it while this one waited for the pairs. If that assignment is being submitted
-        # now, the submission waits for the same pairs, and the row below would wait for it: a deadlock.
+        # Another window may have reclaimed the HIT while this call waited for the pairs. If that assignment is
+        # being submitted now, the submission waits for the same pairs, and locking the row below would wait for the
+        # submission: a deadlock.
         raise SlotTaken(_other_work_message())
     live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE_STATES)
     slot = HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0)
     if live.filter(worker=lost.worker_id).exists() or not slot.update(open_slots=F("open_slots") - 1):
         raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    taken = Assignment.objects.create(
+    claimed = Assignment.objects.create(
         study=lost.study,
         hit_id=lost.hit_id,
         worker_id=lost.worker_id,
@@ -177,7 +186,7 @@ def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignm
     )
     # the old layout may lack a unit that needs votes again
     update_outcomes(study=lost.study, hits=[lost.hit_id])
-    return taken
+    return claimed
 
 
 def _other_work_message() -> str:

@@ -1,4 +1,4 @@
-"""Change a running study: pause and resume, add workers or time, end slots and leases, reopen units, invite.
+"""Change a running study: pause and resume it, add workers or time, end slots and leases, reopen units, invite.
 
 The design is frozen by then, so additions are stored in ``HIT.extra`` and in the study's log.
 """
@@ -64,7 +64,7 @@ LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Stop claims, also at the crowd, and release reservations. Current leases continue.
 
-    Pausing twice changes nothing. The caller sends the outbox messages (``carry_out_calls``).
+    Pausing twice changes nothing. The caller must send the outbox messages (``carry_out_calls``).
     """
     take_pause_lock(study)
     _lock_study(study)
@@ -87,7 +87,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
 def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     """Offer work again, also at the crowd. Resuming twice changes nothing.
 
-    If slots that were released meanwhile cost more than the budget has, the study stays paused.
+    If slots were released meanwhile, and the budget cannot cover them now, the study stays paused.
     """
     _lock_study(study)
     _require_pausable(study, _("only an open study can be resumed"))
@@ -128,7 +128,7 @@ def extend_study(
     by: User | None = None,
     what: str = "extended",
 ) -> int:
-    """Add ``workers`` to the given HITs (default: all), if the budget suffices. Return the number of HITs."""
+    """Add ``workers`` to the given HITs (default: all) if the budget suffices. Return the number of HITs."""
     _require_open(study)
     chosen = _hits_of(study, hits)
     lock_for_settling(study=study, hits=chosen)
@@ -138,7 +138,7 @@ def extend_study(
             _("Nothing was changed: a page of work can have at most %(most)s participants.")
             % {"most": thousands(MOST_REQUIRED)}
         )
-    if stops_early(study):  # update_outcomes opens as many as are needed
+    if stops_early(study):  # update_outcomes opens as many slots as are needed
         HIT.objects.filter(pk__in=chosen).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
@@ -185,14 +185,14 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
-    """Publish the added slots at the crowd; for a paused study, resuming publishes them."""
+    """Publish the added slots at the crowd. If the study is paused, resuming publishes them."""
     backend = backend_of(study)
     if study.paused_at is not None or Ability.PUBLISH not in backend.can or not study.platform:
         return
-    up = Publication.objects.filter(
+    publications = Publication.objects.filter(
         study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
     ).select_related("study")
-    whole = up.filter(hit=None).last()
+    whole = publications.filter(hit=None).last()
     if whole is not None:  # at a panel, a slot is a session of several HITs
         sessions = -(-workers * len(hits) // design_of(study).panel.hits)
         ask_to_extend(publication=whole, places=sessions, by=by, why=why)
@@ -200,7 +200,7 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
     wanting = {
         hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
     }
-    for publication in up.filter(hit__in=wanting, state=Publication.State.PUBLISHED).order_by("pk"):
+    for publication in publications.filter(hit__in=wanting, state=Publication.State.PUBLISHED).order_by("pk"):
         if publication.hit_id in wanting:
             places = min(workers, wanting.pop(publication.hit_id))
             ask_to_extend(publication=publication, places=places, by=by, why=why)
@@ -231,7 +231,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
 def expire_assignments(
     *, study: Study, why: str, assignments: Collection[UUID] | None = None, by: User | None = None
 ) -> int:
-    """Expire the given assignments, or all whose lease has ended; return their number.
+    """Expire the given assignments, or all assignments whose lease has ended; return their number.
 
     Drafts are kept, and slots are reopened.
     """
@@ -275,10 +275,10 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
         raise WrongState(_("Nothing was changed: none of these pages of work has an open place."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.platform and Ability.EXPIRE in backend_of(study).can:
-        up = Publication.objects.filter(
+        publications = Publication.objects.filter(
             study=study, platform=study.platform, hit__in=chosen, state=Publication.State.PUBLISHED
         )
-        for publication in up.select_related("study").order_by("pk"):
+        for publication in publications.select_related("study").order_by("pk"):
             ask_to_take_down(publication=publication, by=by, why=why)
     note_event(
         study=study,
@@ -296,7 +296,10 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
 def reopen_units(
     *, study: Study, units: Collection[str], votes: int, why: str, by: User | None = None
 ) -> int:
-    """Ask for ``votes`` more on these units by adding workers to their HITs, who judge all units of these HITs."""
+    """Ask for ``votes`` more judgments of these units.
+
+    Workers are added to the HITs of the units. They judge all units of these HITs.
+    """
     hits: dict[str, str] = {}
     for some in batched(sorted(set(units)), KEYS_AT_ONCE):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)
@@ -326,7 +329,7 @@ def _require_open(study: Study) -> None:
 
 
 def describe_taken_work(study: Study) -> str:
-    """Return a sentence about who holds work of the study, or is about to get it; "" if nobody does."""
+    """Return a sentence about participants who took work of the study, or may get it; "" if there are none."""
     if study.simulated:
         return _(
             "Study %(slug)r contains answers of the rehearsal crowd, so its pages of work must stay. "
@@ -373,7 +376,7 @@ def describe_taken_work(study: Study) -> str:
     ),
 )
 def pause(*, study: Study, by: User | None, why: str) -> Outcome:
-    """Stop claims; workers who hold a HIT may finish it. Pausing twice changes nothing."""
+    """Stop claims. Workers who hold a HIT may finish it. Pausing twice changes nothing."""
     pause_study(study=study, why=why, by=by)
     return Outcome(_("The study is paused."))
 
@@ -391,13 +394,13 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
 )
 @confirmable("resume")
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
-    """Allow claims again, and offer at the crowd what pausing took down. Resuming twice changes nothing."""
+    """Allow claims again, and offer the HITs at the crowd that pausing closed. Resuming twice changes nothing."""
     resume_study(study=study, why=why, by=by)
     return Outcome(_("The study is resumed."))
 
 
 class ExtendRequest(Reason):
-    """More workers for all HITs or for those named, or more minutes for every lease."""
+    """The number of workers to add to all HITs or to the named ones, or the minutes to add to every lease."""
 
     one_of = (("workers", "minutes", "hours"),)
 
@@ -452,7 +455,7 @@ def extend(
     hours: int = 0,
     hits: Collection[str] | None = None,
 ) -> Outcome:
-    """Add workers or time, all or nothing: without enough budget, nothing changes."""
+    """Add workers or time. If the budget does not suffice, nothing changes."""
     if minutes:
         count = extend_leases(study=study, minutes=minutes, why=why, by=by)
         return Outcome(
@@ -482,7 +485,7 @@ def extend(
 
 
 class ExpireRequest(Reason):
-    """Assignments in work, or HITs with open slots; default: all leases that have ended."""
+    """Assignments in progress, or HITs with open slots. The default is all assignments whose lease has ended."""
 
     assignments = serializers.ListField(
         child=serializers.UUIDField(), required=False, label="Assignments", help_text="Ids."
@@ -518,7 +521,7 @@ def expire(
 
 
 class InvitationRequest(Parameters):
-    """The number of invitations, and a note."""
+    """The number of invitations, and a note about them."""
 
     count = serializers.IntegerField(min_value=1, max_value=MOST_INVITATIONS)
     note = serializers.CharField(
@@ -531,7 +534,7 @@ class InvitationRequest(Parameters):
 
 @operation("invite", "Create invitations", parameters=InvitationRequest, scope="workers")
 def invite(*, study: Study, by: User | None, count: int, note: str = "") -> Outcome:
-    """Make codes for a study that only invited people may join."""
+    """Create invitation codes for a study that only invited people may join."""
     invitations = create_invitations(study=study, count=count, note=note)
     sentence = ngettext("One invitation was made.", "%(n)s invitations were made.", len(invitations))
     return Outcome(sentence % {"n": len(invitations)}, invitations)

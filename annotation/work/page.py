@@ -1,4 +1,4 @@
-"""The page "Participants", the page of a HIT (its items, holders, answers, changes), and steps about the work."""
+"""The page "Participants", the page of a HIT (its items, holders, answers and changes), and operations on the work."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_running, study_page
 
 ON_A_PAGE = 100  # invitations per page
-MOST_ASSIGNMENTS = 50  # newest assignments that are shown
-MOST_IMAGES = 500  # images whose names are suggested
+MOST_ASSIGNMENTS = 50  # number of newest assignments that are shown
+MOST_IMAGES = 500  # number of images whose names are suggested
 TEXT_LABELS = {
     "reference": gettext_noop("Reference"),
     "first": gettext_noop("First text"),
@@ -92,7 +92,7 @@ add_operation(
 )
 add_operation(invite, label="Create invitations", fields=())
 
-# Forms of a template of their own (``run_study.html``), on the dashboard if that feature is on.
+# these operations have forms in ``run_study.html``, which is on the dashboard if that feature is on
 add_operation(pause, label="Pause")
 add_operation(resume, label="Resume")
 add_operation(
@@ -109,7 +109,7 @@ add_operation(
 
 @study_page("hit", order=23, group=StudyPlace.DESIGN, parent_page="hits", help="designing.md#hits-by-hand")
 def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the HIT with the ``number`` in the address; for a draft, from a draw that is not stored."""
+    """Show the HIT with the ``number`` in the address. For a draft, generate the HIT without storing it."""
     design, kind, is_draft = design_of(study), kind_of(study), study.state == Study.State.DRAFT
     obstacle = "" if is_draft else why_not_discarded(study)
     context |= {

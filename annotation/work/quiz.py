@@ -1,4 +1,4 @@
-"""The interface of the quiz that workers pass before the work; a feature implements it."""
+"""The interface of the quiz that workers pass before the work. A feature implements it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.models import Study
 
 @dataclass(frozen=True, slots=True)
 class QualificationTest:
-    """Arguments of CreateQualificationType for a test; the qualification's value is the accuracy in percent."""
+    """The arguments of CreateQualificationType for a test. The qualification's value is the accuracy in percent."""
 
     test: str
     answer_key: str
@@ -28,9 +28,9 @@ class QualificationTest:
 
 
 class QuizBackend:
-    """What the platform asks about quizzes. The feature for quizzes subclasses it.
+    """The interface by which the platform uses quizzes. The feature for quizzes subclasses it.
 
-    This class is used when the feature is off: a study with a quiz then admits nobody.
+    The class itself is used when the feature is off: a study with a quiz then admits nobody.
 
     Attributes:
         address: the URL name of a study's quiz.
@@ -47,11 +47,14 @@ class QuizBackend:
         return False
 
     def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
-        """Return study row id -> "open" before its quiz is passed, "failed" if no attempt is left."""
+        """Return the state of the worker's quiz in each study, by study row id.
+
+        The state is "open" until the quiz is passed, and "failed" if no attempt is left.
+        """
         return {}
 
     def qualification_test(self, design: StudyDesign, *, title: str) -> QualificationTest:
-        """Return the quiz as a test of Mechanical Turk.
+        """Return the quiz as a qualification test of Mechanical Turk.
 
         Raises:
             WrongState: the feature is off.

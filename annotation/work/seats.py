@@ -1,11 +1,11 @@
-"""Seats per network address, and the locks under which they are taken.
+"""The seats of network addresses, and the locks under which seats are taken.
 
 A seat is a page of work that somebody holds, or a place at a panel. One address may hold a limited share of a
-study's seats. Only a keyed hash of the address is stored, different in each study and apart from the answers;
-``forget_addresses`` deletes it minutes after the seat is free.
+study's seats. Only a keyed hash of the address is stored. It is different in each study and stored apart from the
+answers; ``forget_addresses`` deletes it minutes after the seat is free.
 
-Transactions that give out or take in work share the pause lock of a study. One that pauses or closes the study
-takes the lock exclusively, so it waits for those that run, and no other begins meanwhile.
+Transactions that assign or accept work share the pause lock of a study. A transaction that pauses or closes the
+study takes the lock exclusively. So it waits for those that run, and no other one begins meanwhile.
 """
 
 from __future__ import annotations
@@ -24,21 +24,25 @@ from common.rows import PreparedQuery, insert_rows, query_parameter
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-PAUSE_LOCK = 0x51D0  # first key of a study's advisory lock; the second is the study's id
-SEAT_LOCK = 0x5EA7  # first key of an address's advisory lock; the second is of its mark
+PAUSE_LOCK = 0x51D0  # first key of a study's advisory lock; the second key is the study's id
+# first key of an address's advisory lock; the second key comes from the hash of the address
+SEAT_LOCK = 0x5EA7
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
-FEWEST_SEATS = 5  # seats of an address in any study: a household, or a small office
-# how long a returned seat still counts, so that it cannot be taken repeatedly
+FEWEST_SEATS = 5  # seats that an address may hold in any study, for a household or a small office
+# a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
-MARK_DIGITS = 32  # digits of the hash of an address
-# Prefixes of the server's own address: a trial, or a proxy that hides visitors. It is never refused, but makes room
-# as others do.
+MARK_DIGITS = 32  # number of digits in the hash of an address
+# Beginnings of the server's own address, as in a trial or behind a proxy that hides visitors. Such an address is
+# never refused, but its seats may be freed for others like any seat.
 LOCAL_NETWORKS = ("127.", "::/48")
 
 
 def share_pause_lock(study: Study) -> None:
-    """Share the pause lock, and lock the visitor's address. Call it before checking whether the study is open."""
+    """Take a share of the pause lock, and lock the visitor's address.
+
+    Call it before checking whether the study is open.
+    """
     _advisory_lock(LOCK_SHARED, PAUSE_LOCK, study.pk % 2**31)
     lock_address(study)
 
@@ -49,14 +53,17 @@ def take_pause_lock(study: Study) -> None:
 
 
 def _advisory_lock(statement: str, kind: int, number: int) -> None:
-    """Take a PostgreSQL advisory lock until the transaction ends. If two studies share a number, they only wait."""
+    """Take a PostgreSQL advisory lock until the transaction ends.
+
+    If two studies share a number, one only waits for the other.
+    """
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(statement, [kind, number])
 
 
 def lock_address(study: Study) -> None:
-    """Let only one transaction at a time take seats from an address. Call it before rows are locked."""
+    """Let only one transaction at a time take seats for the visitor's address. Call it before locking rows."""
     if connection.vendor == "postgresql" and (mark := _mark(study, besides=LOCAL_NETWORKS)):
         _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
 
@@ -65,8 +72,8 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     """Return whether the visitor's network address holds less than its share of the study's seats.
 
     Args:
-        unfinished: the number of seats that are open or held, of which the share is taken; if None, that of pages of
-            work.
+        unfinished: the number of seats, open or held, to which the share applies; if None, the number of unfinished
+            pages of work.
     """
     mark = _mark(study, besides=LOCAL_NETWORKS)
     if not mark:
@@ -97,17 +104,17 @@ def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
 def people_at_same_address(holder: str) -> Subquery:
     """Return a subquery for the number of people with seats at the same address as a row's seat.
 
-    Addresses of IPv6 count by their /64. The value is null if no address is stored.
+    For IPv6, addresses with the same /64 count as one. The value is null if no address is stored.
 
     Args:
         holder: the type of the row: "assignment" or "session".
     """
     now = timezone.now()
     address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
-    beside = Seat.objects.filter(
+    same_address = Seat.objects.filter(
         _counts(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
     )
-    people = beside.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
+    people = same_address.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
     return Subquery(people.values("n"))
 
 
@@ -122,7 +129,7 @@ def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
     """Return the hash of the visitor's address in a study; "" if the address is exempt.
 
     An address is exempt if it may hold all seats, or begins with one of ``besides``. The hash of an IPv6 address
-    begins with that of its /48.
+    begins with the hash of its /48.
     """
     networks = rate_limits.visitor()
     if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:

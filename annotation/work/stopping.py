@@ -4,11 +4,11 @@ Code that changes judgments or slots of a study with early stopping calls ``upda
 ``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the
 candidate pairs, then the slots of each HIT:
 
-    open slots = the most votes that one of its units needs, not counting assignments in work
+    open slots = the most votes that one of its units needs, not counting assignments in progress
     live assignments + open slots + saved slots = required
 
-A HIT asks for more workers than planned only if an assignment that left out a unit took the slot that the unit now
-needs. Locks are taken in the order assignments, pairs, HITs, each by id, to avoid deadlocks.
+A HIT asks for more workers than planned only in one case: an assignment that left out a unit took the slot that
+this unit now needs. To avoid deadlocks, locks are taken in the order assignments, pairs, HITs, each by id.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ HITS_AT_ONCE = 200
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     """Update outcomes after the judgments of ``assignment`` were stored, in the same transaction.
 
-    Does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker is included,
-    update all HITs that the worker did.
+    It does nothing without early stopping. If the judgments are ``revised``, or changed whether the worker is
+    included, all HITs of the worker are updated.
     """
     study = assignment.study
     if assignment.hit_id is None:
@@ -58,7 +58,7 @@ def settle_study(*, study: Study) -> None:
 
 
 def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
-    """Lock the pairs of these HITs, before the caller locks the HITs."""
+    """Lock the pairs of these HITs. Call it before locking the HITs."""
     if stops_early(study):
         units = HITUnit.objects.filter(hit__in=hits, unit__control=False, unit__pair__isnull=False)
         _lock_pairs(set(units.values_list("unit__pair_id", flat=True)))
@@ -66,7 +66,7 @@ def lock_for_settling(*, study: Study, hits: Collection[int]) -> None:
 
 @transaction.atomic
 def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
-    """Update outcome bounds and slots after judgments or slots of these HITs changed."""
+    """Update outcome bounds and slots of these HITs, after their judgments or slots changed."""
     if not stops_early(study):
         return
     design = design_of(study)
@@ -89,7 +89,11 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
 
 
 def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
-    """Reopen slots (HIT row id -> number), in the transaction that ended their assignments."""
+    """Reopen slots, in the transaction that ended their assignments.
+
+    Args:
+        freed: the number of slots by HIT row id.
+    """
     if stops_early(study):
         update_outcomes(study=study, hits=freed)
         return
@@ -145,7 +149,7 @@ def _units_of(hits: Collection[int]) -> list[_HitUnit]:
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
-    """Locked HITs, with the live assignments of each; ``pending_counts``: assignments in work by unit."""
+    """Locked HITs, the number of live assignments of each, and the number of assignments in progress by unit."""
 
     hit_units: list[_HitUnit]
     hits: Mapping[int, HIT]
@@ -171,7 +175,10 @@ class _Slots:
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
-    """Make submissions for one pair wait for each other; on SQLite, which has one writer, they do anyway."""
+    """Lock pairs, so that submissions for one pair wait for each other.
+
+    SQLite needs no lock, since it has only one writer.
+    """
     if not pairs or not connection.features.has_select_for_update:
         return
     rows = CandidatePair.objects.filter(pk__in=pairs).order_by("pk")
@@ -179,7 +186,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 
 
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
-    """Update the bounds of each judged unit; write changed rows only."""
+    """Update the bounds of each judged unit, and return them. Only changed rows are written."""
     kind = KINDS[study.protocol].for_design(design)
     wanted = _judgments_wanted(design, slots)
     units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.judged}
@@ -202,7 +209,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
         low, high = unit_range(kind, design.stopping, used[unit], remaining)
         done = cast[unit] >= wanted[unit]
         if not outcome.full_depth:
-            # the pair's decision holds until the pair is updated
+            # the decision of the pair holds until the pair is updated
             done = done or low == high or (outcome.done and unit in in_pairs)
         if (cast[unit], low, high, done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
             outcome.cast, outcome.low, outcome.high, outcome.done = cast[unit], low, high, done
@@ -219,7 +226,7 @@ def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
 
 
 def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
-    """Store the bounds, with one statement for each of the few distinct values."""
+    """Store the bounds, with one statement for all units that have the same values."""
     alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
     for outcome in bounds:
         alike[outcome.cast, outcome.low, outcome.high, outcome.done].append(outcome.pk)
@@ -235,7 +242,7 @@ def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int
 
 
 def _changed_inclusion(assignment: Assignment) -> bool:
-    """Return whether the answers to this assignment's control items changed whether its worker's answers count."""
+    """Return whether this assignment's control items changed whether the worker's answers are used."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:
         return False
@@ -252,14 +259,14 @@ def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]
 
 
 def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
-    """Mark units as decided or open by the state of their pairs; return the changed HITs."""
+    """Mark units as decided or undecided by the state of their pairs; return the changed HITs."""
     if not pairs:
         return set()
     sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
     settled: list[int] = []
     unsettled: list[int] = []
     for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
-        # a tie is decided once every triplet is
+        # a tie is decided when every triplet is decided
         (settled if low > 0 or high < 0 or low == high else unsettled).append(pair)
     ending = Q(unit__pair__in=settled, done=False, full_depth=False)
     reviving = Q(
@@ -282,7 +289,7 @@ def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -
     """Set the open and saved slots of HITs.
 
     Args:
-        wanting: unit -> number of judgments, for units that need more.
+        wanting: the number of judgments of each unit that needs more.
     """
     wanted = _judgments_wanted(design, slots)
     missing: defaultdict[int, int] = defaultdict(int)

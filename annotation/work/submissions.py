@@ -39,14 +39,15 @@ from common.rows import PreparedUpdate, insert_rows, query_parameter
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
-# columns of a judgment that revises none; inserted directly, as bulk_create takes ten times as long
+# The columns of a judgment that revises none. Rows are inserted directly, since bulk_create takes ten times as
+# long.
 JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
            "signals", "made_at")  # fmt: skip
 
 _NOW = query_parameter("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
     lambda: Assignment.objects.with_lease(_NOW).filter(
-        # the HIT was claimed during an exclusion, which missed it
+        # the HIT may have been claimed while the worker was being excluded, so that the exclusion missed it
         ~Exists(_excluded_participations(query_parameter("study"), query_parameter("worker"))),
         pk=query_parameter("assignment", UUIDField()),
     ),
@@ -58,7 +59,10 @@ _SUBMIT = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """The result of submitting: ``repeated`` if done before; only saved if positions are ``missing``."""
+    """The result of submitting. ``repeated`` is true if the assignment was submitted before.
+
+    If positions are ``missing``, the answers were only saved.
+    """
 
     assignment: Assignment
     repeated: bool
@@ -72,10 +76,10 @@ def save_answers(
     unfinished: Mapping[int, Any] | None = None,
     keep_late: bool = False,
 ) -> Assignment:
-    """Merge ``answers`` into the draft. If one is invalid, save nothing.
+    """Merge ``answers`` into the draft. If one answer is invalid, save nothing.
 
     Args:
-        unfinished: position -> invalid input of a plain form; it is saved, but is not an answer.
+        unfinished: the invalid input of a plain form, by position. It is saved, but is not an answer.
         keep_late: whether to keep the draft even if TooLate is raised, since a plain form has no other memory.
     """
     sheet = check_submitted_answers(assignment, answers)
@@ -98,7 +102,7 @@ def save_answers(
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
-    """Return position -> what the worker may want to improve in a saved answer."""
+    """Return advice for the worker about saved answers that may be improved, by position."""
     kind, design = KINDS[assignment.study.protocol], design_of(assignment.study)
     advice = {
         answer["position"]: kind.advise(answer[key], design)
@@ -109,13 +113,13 @@ def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> d
 
 
 def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> SubmissionResult:
-    """Merge ``answers`` into the draft and store a judgment for every unit. A repeated call is harmless.
+    """Merge ``answers`` into the draft, and store a judgment for every unit. Repeating changes nothing.
 
     One transaction stores the state and the judgments, and updates outcome bounds and crowd session
     (``_store_judgments``). The detectors run after it.
 
     Raises:
-        AnswersMissing: ``missing`` are the open positions; the other answers are saved.
+        AnswersMissing: ``missing`` are the positions without an answer; the other answers are saved.
         AnswerProblem, TooLate, AlreadyEnded: nothing changes.
     """
     sheet = check_submitted_answers(assignment, answers)
@@ -129,21 +133,22 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
 def submit_and_claim(
     *, assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> tuple[SubmissionResult, Claim | None]:
-    """Submit, then claim the next HIT of the study, in one commit if possible.
+    """Submit an assignment, then claim the next HIT of the study, in one commit if possible.
 
-    Each commit waits for the disk, and on SQLite everybody waits for it. Errors are those of ``submit_assignment``.
+    Each commit waits for the disk, and on SQLite everybody waits for the commit. The errors are those of
+    ``submit_assignment``.
     """
-    # Settling locks HITs, and a claim another one: never in one transaction. A page of an arena is drawn from what was
-    # committed.
+    # Updating outcomes locks HITs, and a claim locks another HIT, so they never share a transaction. The page of an
+    # arena is drawn from committed judgments only.
     if not (stops_early(assignment.study) or draws_at_claim(assignment.study)):
         try:
             return _submit_with_claim(assignment, answers)
         except (SlotLost, AddressFull, IntegrityError):
-            pass  # rolled back: submit and claim in separate transactions
+            pass  # the transaction was rolled back: submit and claim in separate ones
     submission = submit_assignment(assignment=assignment, answers=answers)
     try:
         return submission, claim_assignment(study=assignment.study, worker=assignment.worker)
-    except QuorumError:  # for instance stopped by this submission; the next claim reports it
+    except QuorumError:  # for instance, this submission excluded the worker; the next claim reports it
         return submission, None
 
 
@@ -158,7 +163,7 @@ def _submit_with_claim(
         candidate = None
     with transaction.atomic():
         if candidate is not None:
-            share_pause_lock(study)  # before the assignment is locked
+            share_pause_lock(study)  # take the pause lock before the assignment is locked
         submission = _submit(sheet)
         claim = commit_claim(candidate) if not submission.missing else None
     _require_complete(submission)
@@ -166,9 +171,9 @@ def _submit_with_claim(
 
 
 def _submit(sheet: CheckedAnswers) -> SubmissionResult:
-    """Store the judgments; save an incomplete submission as a draft."""
+    """Store the judgments. If answers are missing, store a draft instead."""
     locked = lock_assignment(sheet.assignment)
-    if locked.submitted_at is not None:  # whatever its state is now
+    if locked.submitted_at is not None:  # submitted before, whatever its state is now
         _refuse_other_answers(locked, sheet.answers)
         return SubmissionResult(assignment=locked, repeated=True)
     refuse_ended(locked)
@@ -192,7 +197,7 @@ def _require_complete(submission: SubmissionResult) -> None:
 
 
 def _run_rules(submission: SubmissionResult) -> bool:
-    """Run the detectors after the commit. Return whether they stopped the worker."""
+    """Run the detectors after the commit. Return whether they paused or excluded the worker."""
     if submission.repeated or not submission.assignment.has_detectors:
         return False
     return has_stopping_flag(run_detectors(assignment=submission.assignment))
@@ -228,9 +233,11 @@ def _store_judgments(
         note_page(assignment=assignment)
     if design_of(study).workers.grants:
         grant(assignment=assignment)
-    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker  # already read
+    # these rows are already read
+    assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
-    if draws_at_claim(study):  # last, as all workers lock these rows, and after sessions by the lock order
+    # update them last: all workers lock these rows, and the lock order has sessions before them
+    if draws_at_claim(study):
         answered = zip(sheet.page_units, judgments, strict=True)
         add_answers(
             study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered)
@@ -242,7 +249,7 @@ def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]
 
 
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
-    """Mark the assignment as submitted by a guarded update: its lease or participation may end meanwhile."""
+    """Mark the assignment as submitted. The update is guarded, since its lease or participation may end meanwhile."""
     now, participation = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
     moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
     if not moved and _excluded_participations(**participation).exists():

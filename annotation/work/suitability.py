@@ -1,7 +1,7 @@
-"""Which HITs and control items are suitable for a worker.
+"""Find the HITs and control items that are suitable for a worker.
 
 A worker never gets a HIT that shows a caption they wrote. Control items that the worker has already seen are left
-out, and HITs with new ones come first.
+out, and HITs with new control items come first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def own_captions(study: Study, worker: Worker) -> WrittenCaptionQuerySet:
 
 
 def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -> QuerySet[HIT]:
-    """Exclude HITs that show a caption by this worker, as candidate, reference or option."""
+    """Exclude HITs that show a caption by this worker, as a candidate, a reference or an option."""
     captions_written = own_captions(study, worker)
     rows = list(
         captions_written.values_list(
@@ -67,13 +67,13 @@ def _texts_in(content: Any) -> Iterator[str]:
 
 
 def may_repeat_controls(study: Study) -> bool:
-    """Return whether a control item may be in two HITs, without a query."""
+    """Return whether a control item may be in two HITs. This needs no query."""
     pool = study.notes.get("control_pool")
     return bool(pool["comes_again"]) if pool else False
 
 
 def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
-    """Return HIT row id -> its control items, for the HITs that the worker ever claimed."""
+    """Return the control items of each HIT that the worker ever claimed, by HIT row id."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 

@@ -1,6 +1,6 @@
-"""Summaries for workers: the length and pay of a study's pages, their own work, and open studies.
+"""Summaries for workers: the length and pay of a study's pages, the worker's own work, and open studies.
 
-Control items are never revealed; accuracy on them is shown only if the study says so.
+Control items are never revealed. Accuracy on them is shown only if the study says so.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class StudyPart:
     """A worker's part in a study.
 
     Attributes:
-        pages: state -> number of assignments.
-        approved_before: number of approved assignments that were invalidated later.
+        pages: the number of assignments by state.
+        approved_before: the number of approved assignments that were invalidated later.
         controls: accuracy on control items, if the study shows it.
-        quiz: "open" before the quiz is passed, "failed" if no attempt is left, else "".
+        quiz: "open" until the quiz is passed, "failed" if no attempt is left, else "".
     """
 
     study: Study
@@ -69,7 +69,7 @@ class StudyPart:
 
     @property
     def approved_cents(self) -> int:
-        """The pay of approved work, including work that was invalidated later, which is owed all the same."""
+        """The pay of approved work. It includes work that was invalidated later, since that is still owed."""
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
@@ -98,7 +98,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
     for row in states:
         part = parts[row["study"]]
         if row["before_exclusion"] in LEASED_STATES:
-            continue  # a page that was never submitted
+            continue  # the page was never submitted
         part.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:
             part.approved_before += row["n"]
@@ -118,9 +118,9 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
 
 
 def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
-    """Add accuracy once ``controls.after`` control items were answered, by the first answer to each.
+    """Add accuracy once ``controls.after`` control items were answered. The first answer to each item counts.
 
-    Fewer items, or revised answers, would reveal which items are controls.
+    With fewer items, or with revised answers, the accuracy would reveal which items are control items.
     """
     for part in shown:
         kind = kind_of(part.study)
@@ -169,23 +169,23 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
 
 
 def _own_signals(judgment: Judgment) -> dict[str, int]:
-    """Return the page's counts, without similarity to others' answers, which is not the worker's own data."""
+    """Return the page's counts. Similarity to others' answers is left out, since it is not the worker's own data."""
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 
 def _without_picture(shown: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the picture, whose address is valid only during the assignment."""
+    """Return the unit without its picture, whose address is valid only during the assignment."""
     return {name: value for name, value in shown.items() if name != "image"}
 
 
-Units = list[tuple[int, bool]]  # a HIT's items, and whether they are repeated
+Units = list[tuple[int, bool]]  # the items of a HIT, and whether they are repeated
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """The effort of an assignment: ``steps`` is its number of screens, ``seconds`` the duration of all.
+    """The effort of an assignment: ``steps`` is its number of screens, and ``seconds`` their total duration.
 
-    ``is_maximum`` is true if another assignment of the study may have fewer.
+    ``is_maximum`` is true if another assignment of the study may need less.
     """
 
     steps: int
@@ -194,10 +194,10 @@ class Effort:
 
 
 def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
-    """Return study row id -> effort of an assignment.
+    """Return the effort of an assignment of each study, by study row id.
 
-    It is the largest effort among the first HIT, the last one, and the first without withdrawn control items. If
-    documents stay whole, it is that of the largest page; before HITs are drawn, that of the design.
+    It is the largest effort among the first HIT, the last HIT, and the first without withdrawn control items. If
+    documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
     """
     listed = list(studies)
     drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
@@ -233,10 +233,10 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
 def _effort(
     design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
 ) -> Effort:
-    """Return the effort of a page; ``changed`` means that a HIT lost a control item, or an arena drew its units."""
+    """Return the effort of a page. ``changed`` is true if a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
-        varies = not design.arena.pages and len(hits) > 1  # documents come in random order
+        varies = not design.arena.pages and len(hits) > 1  # documents are in random order
         return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, varies)
     if hits:
         of_hits = [len(set(units)) if grouped else len(units) for units in hits.values()]
@@ -250,7 +250,7 @@ def _effort(
 
 
 def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
-    """Return ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``."""
+    """Return the ``size``, ``duration`` and ``pay`` of an assignment in words, and its ``seconds``."""
     design = design_of(study)
     effort = effort or efforts_of([study])[study.pk]
     n = effort.steps

@@ -1,7 +1,7 @@
 """Count the answers to the system pairs of an arena.
 
-Lock order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the answers of a submission
-locks no HIT.
+Locks are taken in this order: assignments, HITs, crowd sessions, system pairs. A transaction that counts the
+answers of a submission locks no HIT.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def add_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -
 def recount(study: Study) -> None:
     """Recompute the counters of system pairs from all judgments, after some were revised, excluded or included.
 
-    This locks the pairs: answers stored meanwhile are added once the transaction ends.
+    It locks the pairs. Answers that are stored meanwhile are added after the transaction ends.
     """
     if not draws_at_claim(study):
         return
@@ -47,7 +47,7 @@ def recount(study: Study) -> None:
 
 
 def tally_answers(study: Study) -> Counter[tuple[int, int, str]]:
-    """Return (first system, second system, result) -> number of current judgments.
+    """Return the number of current judgments by first system, second system and result.
 
     The two systems are in the order of the candidate pair.
     """

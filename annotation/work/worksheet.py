@@ -1,4 +1,4 @@
-"""A page of work as steps: what each screen shows, and the answers so far."""
+"""A page of work as steps: the content of each screen, and the answers so far."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class StepRow:
     """A unit on the page.
 
     Attributes:
-        shown: what the unit shows (docs/api.md).
-        key: in a group, the number key that ticks it.
-        unfinished: invalid input of a plain form.
-        problem: why that is invalid.
+        shown: the content of the unit as shown (docs/api.md).
+        key: the number key that ticks the unit, if it is in a group.
+        unfinished: the invalid input of a plain form.
+        problem: why this input is invalid.
     """
 
     position: int
@@ -65,7 +65,7 @@ class StepRow:
 class Step:
     """One screen: a unit, several units next to each other, or all units of one picture.
 
-    ``missing`` is true if a submission left it unanswered.
+    ``missing`` is true if a submission left the screen unanswered.
     """
 
     number: int
@@ -94,7 +94,7 @@ class Step:
 
 
 def shows_pictures(design: StudyDesign, steps: Sequence[Step]) -> bool:
-    """Return whether the page shows pictures, or should show some that are missing."""
+    """Return whether the page shows pictures, or should show pictures that are missing."""
     images = [step.first.shown["image"] for step in steps if step.first.shown.get("image")]
     return any(design.about_pictures or image["url"] for image in images)
 

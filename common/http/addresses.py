@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
 NAT64 = ipaddress.ip_network("64:ff9b::/96")  # addresses that represent all IPv4 addresses (RFC 6052)
 GLOBAL_UNICAST = ipaddress.IPv6Network("2000::/3")  # RFC 4291, 2.4
-PRIVATE_NAMES = (".localhost", ".localdomain", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
+PRIVATE_SUFFIXES = (".localhost", ".localdomain", ".local", ".internal", ".intranet", ".lan", ".home.arpa")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -39,7 +39,7 @@ def refuse_private_host(host: str) -> None:
     except ValueError:
         raise BadAddress("it is no address") from None
     except OSError:  # the host is a name and not an address
-        if "." not in host or host.endswith(PRIVATE_NAMES):
+        if "." not in host or host.endswith(PRIVATE_SUFFIXES):
             raise BadAddress("it leads into a private network") from None
 
 

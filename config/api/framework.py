@@ -6,29 +6,18 @@ The REST framework imports this module with its settings, before any view exists
 from __future__ import annotations
 
 import math
-import sys
 from collections import Counter
 from typing import Any
 
-from django.contrib import admin
-from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.http import (
     Http404,
     HttpRequest,
     HttpResponse,
-    HttpResponseNotFound,
     HttpResponseRedirect,
-    HttpResponseServerError,
 )
-from django.template import loader
-from django.urls import reverse
 from django.utils.cache import patch_vary_headers
-from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt
-from django.views.defaults import bad_request as default_bad_request
-from django.views.defaults import page_not_found
-from django.views.defaults import server_error as default_server_error
 from rest_framework import exceptions
 from rest_framework.authentication import BaseAuthentication, get_authorization_header
 from rest_framework.negotiation import DefaultContentNegotiation
@@ -44,7 +33,6 @@ from common.downloads import problem_page
 from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
 from common.files import FiguresEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
-from config.observing.outage_state import mark_outage, note_outage
 from judgments.access.tokens import KEY_START, token_for_key
 from judgments.api.bodies import refuse_compressed
 from judgments.cached_figures import FiguresPending
@@ -195,48 +183,3 @@ def unknown_address(request: HttpRequest) -> HttpResponse:
         return HttpResponseRedirect(f"{request.path}/{'?' if request.GET else ''}{request.GET.urlencode()}")
     hint = "" if request.path.endswith("/") else " Addresses end with a slash."
     return problem_page(404, f"There is nothing at this address.{hint}")
-
-
-def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    if request.path.startswith(reverse("admin:index")) and getattr(request.user, "is_staff", False):
-        context = admin.site.each_context(request) | {"title": gettext("Not found")}
-        return HttpResponseNotFound(loader.render_to_string("admin/404.html", context, request))
-    return page_not_found(request, exception)
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """Return the response to an unforeseen error (500 or 503): below /api/ a problem document, elsewhere a page."""
-    if outage := _outage(request, sys.exception()):
-        return outage
-    if request.path.startswith("/api/"):
-        return problem_page(500, "The server could not do this; the failure was written to its log.")
-    if request.path.startswith(reverse("admin:index")):
-        return HttpResponseServerError(_staff_page(request))
-    return default_server_error(request)
-
-
-def _staff_page(request: HttpRequest) -> str:
-    """Return the admin's error page for an anonymous visitor, since reading the account may fail again."""
-    nobody = HttpRequest()
-    nobody.META, nobody.path, nobody.user = request.META, request.path, AnonymousUser()
-    return loader.render_to_string("admin/500.html", admin.site.each_context(nobody))
-
-
-def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Return a response with status 400, or 503 in an outage. Django also calls this if it cannot store a session."""
-    if outage := _outage(request, exception):
-        return outage
-    if request.path.startswith("/api/"):
-        return problem_page(400, "The request is malformed.")
-    return default_bad_request(request, exception)
-
-
-def _outage(request: HttpRequest, error: BaseException | None) -> HttpResponse | None:
-    """Return a response with status 503 if an outage caused the error; None otherwise."""
-    if error is None or not note_outage(error):
-        return None
-    if request.path.startswith("/api/"):
-        return mark_outage(
-            problem_page(503, "The server can store nothing right now; try again in a moment.")
-        )
-    return mark_outage(HttpResponse(loader.get_template("503.html").render()))

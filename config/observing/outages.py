@@ -11,19 +11,25 @@ import sqlite3
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 
-DATABASE = "The database cannot be reached"
-DISK = "The disk is full or cannot be written"
+UNREACHABLE = "The database cannot be reached"
+UNWRITABLE = "The disk is full or cannot be written"
 SQLITE_OUTAGES = {
-    sqlite3.SQLITE_BUSY: DATABASE,
-    sqlite3.SQLITE_LOCKED: DATABASE,
-    sqlite3.SQLITE_PROTOCOL: DATABASE,
-    sqlite3.SQLITE_CANTOPEN: DATABASE,
-    sqlite3.SQLITE_READONLY: DISK,
-    sqlite3.SQLITE_IOERR: DISK,
-    sqlite3.SQLITE_FULL: DISK,
+    sqlite3.SQLITE_BUSY: UNREACHABLE,
+    sqlite3.SQLITE_LOCKED: UNREACHABLE,
+    sqlite3.SQLITE_PROTOCOL: UNREACHABLE,
+    sqlite3.SQLITE_CANTOPEN: UNREACHABLE,
+    sqlite3.SQLITE_READONLY: UNWRITABLE,
+    sqlite3.SQLITE_IOERR: UNWRITABLE,
+    sqlite3.SQLITE_FULL: UNWRITABLE,
 }
 # kinds of outage by prefix of the SQLSTATE (connection, disk full, resources, shut-down, system)
-POSTGRESQL_OUTAGES = {"08": DATABASE, "53100": DISK, "53": DATABASE, "57P": DATABASE, "58": DISK}
+POSTGRESQL_OUTAGES = {
+    "08": UNREACHABLE,
+    "53100": UNWRITABLE,
+    "53": UNREACHABLE,
+    "57P": UNREACHABLE,
+    "58": UNWRITABLE,
+}
 
 
 def outage_cause_of(error: BaseException | None) -> BaseException | None:
@@ -39,7 +45,7 @@ def outage_cause_of(error: BaseException | None) -> BaseException | None:
 def outage_of(error: BaseException) -> str:
     """Return the kind of outage that caused the error; "" if it was not an outage."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        return DISK
+        return UNWRITABLE
     if not isinstance(error, DatabaseError | InterfaceError):
         return ""
     cause = error.__cause__
@@ -49,9 +55,9 @@ def outage_of(error: BaseException) -> str:
     if cause is not None and hasattr(cause, "sqlstate"):  # an error of psycopg, which may not be installed
         state: str | None = cause.sqlstate
         if state is None:  # there was no response from the server
-            return DATABASE if isinstance(error, OperationalError | InterfaceError) else ""
+            return UNREACHABLE if isinstance(error, OperationalError | InterfaceError) else ""
         return next((what for start, what in POSTGRESQL_OUTAGES.items() if state.startswith(start)), "")
-    return DATABASE if isinstance(error, InterfaceError) else ""
+    return UNREACHABLE if isinstance(error, InterfaceError) else ""
 
 
 class OutageFilter(logging.Filter):

@@ -32,7 +32,7 @@ class ArchivesConfig(Feature):
             "HUGGINGFACE_URL": env.str("HUGGINGFACE_URL", default="https://huggingface.co"),
             "HUGGINGFACE_TOKEN": env.str("HUGGINGFACE_TOKEN", default=""),
             "PUBLISHING_BACKOFF_SECONDS": env.float("PUBLISHING_BACKOFF_SECONDS", default=1.0),
-            # seconds after which a record is listed whose creating call got no response
+            # seconds until an archive lists a record whose creating call got no response
             "PUBLISHING_SETTLE_SECONDS": env.float("PUBLISHING_SETTLE_SECONDS", default=60.0),
         }
 

@@ -1,11 +1,11 @@
-"""Clients of Zenodo and the Hugging Face Hub, and the steps that send a release to each.
+"""Clients of Zenodo and the Hugging Face Hub, and the steps by which a release is sent to each.
 
-Zenodo has served InvenioRDM's API of drafts and records since October 2023; its older deposit API refuses a new
+Zenodo has served InvenioRDM's API of drafts and records since October 2023. Its older deposit API refuses a new
 version of a record that has files (https://inveniordm.docs.cern.ch/reference/rest_api_drafts_records/).
 
-The Hub (https://huggingface.co/docs/hub/api) creates repositories by name, and a commit is one call, after large
-files were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md).
-docs/decisions/0005-http.md says why its own library is not used.
+The Hub (https://huggingface.co/docs/hub/api) creates repositories by name. A commit is one call, after large files
+were sent by Git LFS (https://github.com/git-lfs/git-lfs/blob/main/docs/api/batch.md). docs/decisions/0005-http.md
+says why the Hub's own library is not used.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from judgments.studies.generation.progress import Progress
 
-SECONDS = 60.0  # seconds without a byte
+SECONDS = 60.0  # seconds to wait for the next byte
 MOST_TRIES = 5
 LONGEST_DETAIL = 300
 
 
 class UnclearOutcome(Exception):
-    """A call that must not be repeated may have been carried out."""
+    """Raised if a call may have been carried out, and must not be repeated."""
 
 
 class NotAtArchive(Exception):
-    """The archive does not have the requested object (404, 410)."""
+    """Raised if the archive does not have the requested object (404, 410)."""
 
 
 class ArchiveConflict(Exception):
-    """The object exists at the archive already, or was changed meanwhile (409, 412)."""
+    """Raised if the object exists at the archive already, or was changed meanwhile (409, 412)."""
 
 
 class Site(Client):
-    """An archive. The token stays in this object, and is sent only to the archive's own host."""
+    """A client of an archive. The token stays in this object, and is sent only to the archive's own host."""
 
     def __init__(
         self, *, url: str, token: str, setting: str, headers: Mapping[str, str] | None = None
@@ -92,13 +92,13 @@ class Site(Client):
         """Call the archive's own API; return its JSON, or {}.
 
         Args:
-            what: the purpose, for error messages: "to create the record".
+            what: the purpose, for error messages, such as "to create the record".
             content: opens the body's bytes again for each attempt.
             again: whether to repeat a call that may have been carried out.
             before_next: called before each repetition.
 
         Raises:
-            NotAtArchive, ArchiveConflict: 404 and 409.
+            NotAtArchive, ArchiveConflict: the status was 404 or 410, or 409 or 412.
             UnclearOutcome: the call may have been carried out, and is not repeated.
             PublishingError: the call was refused, or there is no response.
         """
@@ -122,7 +122,7 @@ class Site(Client):
         headers: Mapping[str, str],
         method: str = "PUT",
     ) -> Mapping[str, str]:
-        """Send bytes to an address from the archive, without the token; return the response headers."""
+        """Send bytes to an address that the archive gave, without the token; return the response headers."""
         if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_here):
             raise PublishingError(
                 f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
@@ -175,7 +175,7 @@ def _detail(written: bytes) -> str:
 
 
 def problems_of(body: Mapping[str, Any]) -> list[str]:
-    """Return the problems that InvenioRDM lists in a draft or an error, as ``field: message``."""
+    """Return the problems that InvenioRDM lists in a draft or an error, each as ``field: message``."""
     listed = body.get("errors")
     return [
         f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
@@ -185,18 +185,21 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
 
 
 State = Deposit.State
-ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}  # else Zenodo answers in its older shape
+# without it, Zenodo answers in its older format
+ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}
 MOST_RECORDS_LISTED = 100
-POLL_SECONDS = 5.0  # seconds between looks for a record that may have been created
+POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 Note = Callable[..., None]
 
 
 def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
-    """Bring the record to the plan's state. Each step first checks whether it was done, so it may be repeated.
+    """Bring the record to the state that the plan describes.
+
+    Each step first checks whether it was done before, so a repeated call continues.
 
     Args:
-        note: stores changed columns of the deposit; raises an error if another run has taken it, or it must no
-            longer be sent.
+        note: stores changed columns of the deposit. It raises an error if another run has taken the deposit, or if
+            the deposit must no longer be sent.
     """
     if deposit.state in (State.STARTED, State.CREATING):
         progress(0.05, "creating the record")
@@ -206,7 +209,8 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
         draft = site.call("GET", f"{path}/draft", what="to read the draft")
     except NotAtArchive:
         draft = {"is_published": True}
-    if draft.get("is_published"):  # a person published it at the archive; leave an edit that they began
+    # a person published it at the archive; do not touch an edit that they began
+    if draft.get("is_published"):
         _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
@@ -220,7 +224,7 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
     progress(0.95, "publishing")
     what = "to publish the record"
     note()
-    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it was published
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
         site.call("POST", f"{path}/draft/actions/publish", what=what, again=False)
     _note_public(site, deposit, note)
 
@@ -239,7 +243,7 @@ def state_of_record(site: Site, deposit: Deposit) -> str:
 
 
 def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
-    """Store that the record is public. Raise PublishingError if it is not."""
+    """Store that the record is public. Raise PublishingError if it is not public."""
     try:
         record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
     except NotAtArchive:
@@ -260,7 +264,7 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
 
 
 def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
-    """Create the record, or a new version of the study's last one, exactly once."""
+    """Create the record, or a new version of the study's last record, exactly once."""
     before = _last_deposit(site, deposit)
     if before is not None:
         record = site.call("POST", f"api/records/{before.remote}/versions", what="to begin a new version")
@@ -299,7 +303,10 @@ _ACCESS = {"record": "public", "files": "public"}
 
 
 def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
-    """Return the study's last public record at this archive. Raise PublishingError if its last one is a draft."""
+    """Return the study's last public record at this archive.
+
+    Raise PublishingError if the study's last record is a draft.
+    """
     others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
     others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
     for other in others.select_related("release").order_by("-release_id"):
@@ -318,9 +325,9 @@ def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
 
 
 def _find_lost_record(site: Site, deposit: Deposit) -> str:
-    """Return the id of a record whose creating call got no response, or "".
+    """Return the id of a record whose creating call got no response; "" if there is none.
 
-    The archive lists new records with a delay.
+    The archive lists new records only after a delay.
     """
     asked_at: datetime = deposit.asked_at or timezone.now()
     ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
@@ -347,7 +354,8 @@ def _describe(site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[st
         "access": _ACCESS,
         "files": {"enabled": True},
         "metadata": _with_mark(plan.metadata, deposit),
-        "pids": draft.get("pids") or {},  # a draft that is written without it loses its reserved DOI
+        # if the draft is written without it, the draft loses its reserved DOI
+        "pids": draft.get("pids") or {},
     }
     reply: dict[str, Any] = site.call(
         "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body
@@ -364,13 +372,13 @@ def _doi_of(record: Mapping[str, Any]) -> str:
 def _reserve_doi(site: Site, path: str) -> str:
     try:
         draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI")
-    except ArchiveConflict:  # an earlier call did it
+    except ArchiveConflict:  # an earlier call has done it
         draft = site.call("GET", f"{path}/draft", what="to read the draft")
     return _doi_of(draft)
 
 
 def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
-    """Send missing and incomplete files; keep files that a person added at the archive."""
+    """Send missing and incomplete files. Files that a person added at the archive are kept."""
     listed = site.call("GET", f"{path}/draft/files", what="to list the files")
     entries = {entry["key"]: entry for entry in listed.get("entries") or []}
     total, done = sum(file.size for file in files) or 1, 0
@@ -385,7 +393,7 @@ def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress:
 def _send_file(site: Site, path: str, file: DepositFile, *, started: bool) -> None:
     key = f"{path}/draft/files/{quote(file.name)}"
     what = f"the file {file.name}"
-    if started:  # part of the file, or another file
+    if started:  # the archive has part of the file, or another file
         with suppress(NotAtArchive):
             site.call("DELETE", key, what=what)
     site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
@@ -415,7 +423,10 @@ INITIAL_FILES = {".gitattributes"}
 def send_to_huggingface(
     site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
 ) -> None:
-    """Bring the repository to the plan's state. A step that was done before is skipped, so this can be repeated."""
+    """Bring the repository to the state that the plan describes.
+
+    A step that was done before is skipped, so a repeated call continues.
+    """
     progress(0.05, "creating the repository")
     repository = deposit.repository
     created = _create_repository(site, repository)
@@ -465,7 +476,7 @@ def _create_repository(site: Site, repository: str) -> bool:
 
 
 def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
-    """Raise PublishingError if the repository has files, but no release of this study was sent to it before."""
+    """Raise PublishingError if the repository has files although no release of this study was sent to it before."""
     if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
         raise PublishingError(
             f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
@@ -480,7 +491,7 @@ def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
 
 
 def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
-    """Return files at the archive from earlier releases of the study that are not in this one.
+    """Return the files at the archive that come from earlier releases of the study and are not in this one.
 
     They can be deleted, since the tags of earlier versions keep them.
     """
@@ -491,7 +502,7 @@ def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) ->
 
 
 def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
-    """Return whether the main branch has all files, compared by their hashes."""
+    """Return whether the main branch has all files. Files are compared by their hashes."""
     try:
         entries = site.call(
             "POST",
@@ -499,7 +510,7 @@ def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> boo
             what="to list the files",
             body={"paths": [file.name for file in files], "expand": False},
         )
-    except NotAtArchive:  # nothing was ever committed
+    except NotAtArchive:  # nothing was committed yet
         return False
     by_path = {entry.get("path"): entry for entry in entries}
     return all(
@@ -534,7 +545,8 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
             yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
         yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
 
-    length = sum(map(len, content()))  # one file at a time is in memory: a release has many tables
+    # only one file at a time is in memory, since a release has many tables
+    length = sum(map(len, content()))
     headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
     try:
         site.call(
@@ -546,7 +558,7 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
             again=False,
         )
     except UnclearOutcome:
-        pass  # the files that are there say whether it was made
+        pass  # the files at the archive show whether the commit was made
     except ArchiveConflict:
         raise PublishingError(
             f"Somebody else changed {repository} at {site.host} meanwhile. Send the release again."
@@ -591,7 +603,7 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
 
 
 def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
-    """Send a file to one address, or in parts if the archive gives an address for each."""
+    """Send a file to one address or, if the archive gives an address for each part, in parts."""
     header = dict(upload.get("header") or {})
     size = int(header.pop("chunk_size", 0))
     if not size:
@@ -625,5 +637,5 @@ def _report_upload(
 
 def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
     body = {"tag": f"v{version}", "message": f"Release {version}"}
-    with suppress(ArchiveConflict):  # an earlier run named it
+    with suppress(ArchiveConflict):  # an earlier run created it
         site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)

@@ -1,4 +1,4 @@
-"""URLs of archives below /api/."""
+"""The URLs of archives below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

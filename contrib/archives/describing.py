@@ -1,4 +1,4 @@
-"""Plan a deposit: its files, description and licence, and reasons not to send it."""
+"""Plan a deposit: its files, its description, its licence, and reasons not to send it."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from evaluation.presentation.rendering import text_templates
 from judgments.studies.designs import design_of
 
 TEMPLATES = text_templates(Path(__file__).parent / "templates")
-# A JSON string is one of YAML too, but for characters that YAML refuses or takes for the end of a line.
+# A JSON string is also a YAML string, except for characters that YAML refuses or takes for the end of a line.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
     lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )
 Archive = Deposit.Archive
-SAMPLE_BYTES = 512  # bytes from which Hugging Face guesses how to store a file
-# of the bundle, beside the bundle itself, for those who look before they download
+SAMPLE_BYTES = 512  # number of first bytes from which Hugging Face guesses how to store a file
+# Files of the bundle that are also sent separately, so that people can read them before they download the bundle.
 ZENODO_FILES = ("README.md", "datasheet.md")
 HUGGINGFACE_FILES = ("croissant.json", "datasheet.md", "LICENSE", "CITATION.cff")
 FIRST_TABLE = "judgments.jsonl"
 KEYWORDS = ("human judgments", "crowdsourcing", "evaluation")
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
-# ISO 639-1 -> ISO 639-3, which Zenodo asks for; others are left out there
+# The ISO 639-3 code, which Zenodo requires, by ISO 639-1 code. Other languages are left out at Zenodo.
 LANGUAGES = {
     "ar": "ara",
     "de": "deu",
@@ -74,7 +74,7 @@ _NO_RIGHTS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DepositFile:
-    """A file to send. `open` yields its bytes from an offset (default 0), and can be called again."""
+    """A file to send. ``open`` yields its bytes from an offset (default 0), and can be called again."""
 
     name: str
     size: int
@@ -95,7 +95,7 @@ class DepositFile:
 
 @dataclass(frozen=True, slots=True)
 class DepositPlan:
-    """A deposit to make; `obstacles` are the reasons why it must not be made."""
+    """A planned deposit. ``obstacles`` are the reasons why it must not be made."""
 
     release: Release
     archive: str
@@ -140,7 +140,7 @@ def plan_deposit(
     papers: str = "",
     cleared: bool = False,
 ) -> DepositPlan:
-    """Return what a deposit would send. Missing values are taken from the study's last deposit.
+    """Return the deposit that would be sent. Missing values are taken from the study's last deposit.
 
     Args:
         bundle: the release's file.
@@ -149,7 +149,7 @@ def plan_deposit(
         cleared: whether the person states that the release's licence covers the texts.
 
     Raises:
-        PublishingError: a value that cannot be parsed.
+        PublishingError: a value cannot be parsed.
         VerificationError: the file is not the release's, or contradicts its own hashes.
     """
     url, host = address_of(to, sandbox=sandbox)
@@ -161,8 +161,10 @@ def plan_deposit(
         "papers": papers or before.get("papers", ""),
     }
     if to == Archive.HUGGINGFACE and not repository:
-        there = Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
-        repository = there.repository if there is not None else ""
+        last_deposit = (
+            Deposit.objects.filter(release__study=release.study_id, host=host).order_by("-pk").first()
+        )
+        repository = last_deposit.repository if last_deposit is not None else ""
     people, related = read_creators(statements["creators"]), read_papers(statements["papers"])
     subjects = [" ".join(part.split()) for part in statements["keywords"].split(",") if part.strip()]
     subjects = subjects or [*KEYWORDS, release.study.protocol]
@@ -216,7 +218,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
     url = feature_settings.HUGGINGFACE_URL if to == Archive.HUGGINGFACE else feature_settings.ZENODO_URL
     url = feature_settings.ZENODO_SANDBOX_URL if sandbox else url
     host = url.partition("://")[2].partition("/")[0]
-    if "@" in host:  # the address is shown on pages and stored
+    if "@" in host:  # refuse a password, since the address is shown on pages and stored
         raise PublishingError(
             _(
                 "The address of %(host)s in the settings contains a user name or a password; expected "
@@ -228,7 +230,7 @@ def address_of(to: str, *, sandbox: bool) -> tuple[str, str]:
 
 
 def read_creators(text: str) -> list[dict[str, str]]:
-    """Return family, given, orcid and affiliation of each creator. Raise PublishingError for an invalid line."""
+    """Return family, given, orcid and affiliation of each creator. Raise PublishingError if a line is invalid."""
     creators = []
     for line in re.split(r"[;\n]", text):
         if not (line := " ".join(line.split())):
@@ -258,7 +260,7 @@ def _check_digit(orcid: str) -> str:
 
 
 def read_papers(text: str) -> list[dict[str, str]]:
-    """Return identifier and scheme of each paper. Raise PublishingError for an invalid one."""
+    """Return the identifier and the scheme of each paper. Raise PublishingError if a paper is invalid."""
     papers = []
     for word in text.replace(",", " ").split():
         if match := _DOI.fullmatch(word):
@@ -328,7 +330,7 @@ def _count_rows(manifest: Mapping[str, Any], name: str) -> int:
 
 
 def _tables(facts: Mapping[str, Any]) -> list[tuple[str, int]]:
-    """Return non-empty tables, judgments first: the library `datasets` cannot load an empty file."""
+    """Return the tables that are not empty, judgments first. The library ``datasets`` cannot load an empty file."""
     files = facts["manifest"]["files"]
     tables = [
         (name, files[name]["rows"]) for name in files if name.endswith(".jsonl") and files[name].get("rows")
@@ -419,7 +421,7 @@ def _refusals(
 
 
 def erasure_after_release(release: Release) -> str:
-    """Return a reason if a release must no longer be published because somebody in it was erased; else ""."""
+    """Return why a release must no longer be published after somebody in it was erased; "" if it may be published."""
     for erasure in Erasure.objects.filter(study=release.study_id).iterator():
         before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
         if release.sha256 in before and not erasure.content.get("retention"):
@@ -462,7 +464,7 @@ def _read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
 
 
 def describe_plan(plan: DepositPlan) -> list[str]:
-    """Return lines that describe a plan, one per fact."""
+    """Return the lines that describe a plan, one for each fact."""
     metadata = plan.metadata
     lines = [
         f"Release {plan.release.version} of {plan.release.study.slug}, to {plan.url}"

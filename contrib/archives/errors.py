@@ -1,9 +1,9 @@
-"""Errors of sending a release to an archive."""
+"""The errors of sending a release to an archive."""
 
 from common.errors import QuorumError
 
 
 class PublishingError(QuorumError):
-    """The archive refuses the release, or the release must not be shared."""
+    """Raised if the archive refuses the release, or the release must not be published."""
 
     title = "It is not published"

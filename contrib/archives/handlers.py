@@ -14,11 +14,12 @@ from judgments.studies.studies import find_study
 
 
 def deposit_release(run: JobRun, *, study: str, send: bool, **values: Any) -> dict[str, Any]:
-    """Send a release to an archive, or return the plan. A repeated job continues an interrupted one."""
+    """Send a release to an archive, or only return the plan. A repeated job continues an interrupted one."""
     run.progress(0.01, "reading the release")
     study_row = find_study(study)
     asker = acting_person()
-    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):  # the job may have waited long
+    # check the right again, since the job may have waited long
+    if send and (asker is None or not has_right(asker, Right.OWN, study_row)):
         raise PublishingError("Nothing was sent: who asked for it is no owner of the study any more.")
     plan = plan_publication(study=study_row, **values)
     if not send:

@@ -8,7 +8,7 @@ ROWS_AT_ONCE = 2_000
 
 
 def deposits_say_where_they_are() -> Iterator[str]:
-    """Yield drafts and public deposits without an address, or whose files do not include the release's bundle."""
+    """Yield a message for each draft or public deposit without an address, or without the release's bundle."""
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
     for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_AT_ONCE):
         release = deposit.release

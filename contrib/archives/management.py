@@ -1,4 +1,4 @@
-"""The command that shows what would be sent of a release to an archive, and sends it."""
+"""The command that shows what would be sent to an archive from a release, and sends it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from judgments.models.datasets import account_key
 
 
 class Deposit(models.Model):
-    """A release at an archive. It has DOI and address, since the signed bundle of the release never changes."""
+    """A release at an archive. The DOI and the address are stored here, since the signed bundle never changes."""
 
     of_study = ("release__study",)
 

@@ -1,7 +1,7 @@
-"""The operation that publishes a release, once, however often it is interrupted.
+"""The operation that publishes a release. It publishes once, even if it is interrupted several times.
 
 The deposit's row is stored before the first call, and records progress. The call that creates a record is never
-simply repeated: it carries a mark of the row, by which a record can be found whose creation got no response.
+simply repeated. It sends a mark of the row, by which the record can be found if the call gets no response.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class SentRelease:
 
 
 def release_to_publish(study: Study, version: str = "") -> Release:
-    """Return the release of this version, or the newest one. Raise ObjectNotFound if there is none."""
+    """Return the release of this version, or the newest release. Raise ObjectNotFound if there is none."""
     if version:
         return find_release(study, version)
     newest = Release.objects.filter(study=study).order_by("-pk").first()
@@ -71,7 +71,11 @@ def release_to_publish(study: Study, version: str = "") -> Release:
 def plan_publication(
     *, study: Study, to: str, version: str = "", bundle: Path | None = None, **options: Any
 ) -> DepositPlan:
-    """Return what would be sent; send nothing. ``bundle`` is the release's file if the server lacks it."""
+    """Return what would be sent, without sending it.
+
+    Args:
+        bundle: the release's file, if the server does not have it.
+    """
     release = release_to_publish(study, version)
     if bundle is None and not is_stored(release):
         raise ObjectNotFound(
@@ -84,11 +88,11 @@ def plan_publication(
 def send_release(
     *, plan: DepositPlan, by: User | None = None, progress: Progress = no_progress
 ) -> SentRelease:
-    """Send the plan's files; a repeated call continues an interrupted one.
+    """Send the plan's files. A repeated call continues an interrupted one.
 
     Raises:
-        PublishingError: it must not be published, the archive refuses it, or there is no response.
-        DataConflict: it was sent to another repository before.
+        PublishingError: the release must not be published, or the archive refuses it or does not respond.
+        DataConflict: the release was sent to another repository before.
     """
     if plan.obstacles:
         raise PublishingError(" ".join(plan.obstacles))
@@ -153,10 +157,10 @@ def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:
 
 
 def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -> None:
-    """Store changed columns; log the draft and its publication once each.
+    """Store changed columns of the deposit. Its draft and its publication are each logged once.
 
-    Without values, only check that this run may still publish: no other run has taken the deposit, and nobody was
-    erased.
+    Raise an error if another run has taken the deposit, or somebody was erased meanwhile. Without values, this is
+    only a check.
     """
     before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():
@@ -198,7 +202,7 @@ def _log(deposit: Deposit, plan: DepositPlan, what: str, status: str) -> None:
 
 
 class PublishReleaseRequest(Parameters):
-    """Which release, where to, and what is said of it."""
+    """The release to publish, the archive, and the description of the deposit."""
 
     version = serializers.CharField(
         required=False,
@@ -274,7 +278,7 @@ class PublishReleaseRequest(Parameters):
     once="always",
 )
 def publish_release(*, study: Study, to: str, version: str = "", **options: Any) -> dict[str, Any]:
-    """Give a release to Zenodo or Hugging Face, as a draft; without `send`, the job's result is what would be sent."""
+    """Send a release to Zenodo or Hugging Face as a draft. Without ``send``, only return what would be sent."""
     release = release_to_publish(study, version)
     release_file(release)
     address_of(to, sandbox=options["sandbox"])

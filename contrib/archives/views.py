@@ -41,7 +41,7 @@ add_operation(publish_release, label="Go on", leads_to=lambda study: "releases")
 
 
 class DepositSerializer(RowSerializer[Deposit]):
-    """A release at an archive."""
+    """A deposit: a release at an archive."""
 
     study = Related("release.study.slug")
     version = Related("release.version")
@@ -59,7 +59,7 @@ class DepositSerializer(RowSerializer[Deposit]):
 
 
 class DepositResource(Resource):
-    """Where releases were given to, with DOI and address."""
+    """The deposits of releases at archives, with DOI and address."""
 
     scope = "exports"
     queryset = Deposit.objects.select_related("release__study")

@@ -1,8 +1,8 @@
-"""Draw a page of an arena when it is claimed, from the answers so far (contrib/arena/README.md).
+"""Draw the units of an arena's page when the page is claimed, from the answers so far (contrib/arena/README.md).
 
 The transaction that takes a page's first slot locks the HIT's row and draws its units. It stores a ``DrawState``
-and the probability of each system pair. Together with the seed, the HIT and the worker's earlier pages, these give
-the same units again.
+and the probability of each system pair. Together with the seed, the HIT and the worker's earlier pages, these
+determine the units, so that they can be drawn again.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from judgments.models import HIT, DrawState, HITUnit, Study, SystemPair, Unit
 from judgments.studies.designs import design_of
 from quorum.statistics.drawing import Drawing, prior_strengths
 
-RENEWAL_DIVISOR = 50  # draw from a new state once a fiftieth more answers came
-MOST_TRIES = 8  # items tried for a pair of systems, to find one that is not on the page yet
+RENEWAL_DIVISOR = 50  # draw from a new state once the number of answers has grown by a fiftieth
+MOST_TRIES = 8  # number of items to try for a pair of systems, to find one that is not on the page yet
 
 _STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
 _NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(
@@ -57,7 +57,7 @@ _NOTE_DRAWN = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class DrawnUnit:
-    """A drawn unit; ``pair`` is the index of its system pair, ``chance`` the probability of drawing that."""
+    """A drawn unit. ``pair`` is the index of its system pair, and ``chance`` the probability of drawing this pair."""
 
     unit: int
     pair: int
@@ -67,9 +67,11 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units of a page if it has none. For a drawn page, return the units that the worker has seen before.
+    """Draw the units of a page if it has none.
 
-    Call it within the transaction that took a slot of the HIT. It also sets the HIT's version.
+    Return the units that the worker has seen before, if the page has units.
+
+    Call it in the transaction that took a slot of the HIT. It also sets the HIT's version.
 
     Args:
         own_captions: row ids of captions that the worker must not judge.
@@ -96,7 +98,7 @@ def draw_missing_units(
 
 
 def current_state(study: Study) -> DrawState:
-    """Return the newest state, or a new one if there are many new answers since."""
+    """Return the newest state, or a new state if many answers were added since."""
     answers, newest = sum(_ANSWERS_BY_PAIR.all(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
     if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
         return newest
@@ -110,7 +112,7 @@ def current_state(study: Study) -> DrawState:
         counts=counts,
         strengths=prior_strengths(table.first, table.second, counts, items=len(table.systems)).tolist(),
     )
-    # another transaction may have made the same state
+    # another transaction may have created the same state
     DrawState.objects.bulk_create([state], ignore_conflicts=True)
     return DrawState.objects.get(study=study, number=state.number)
 
@@ -118,9 +120,10 @@ def current_state(study: Study) -> DrawState:
 def draw_page(
     *, study: Study, state: DrawState, hit: HIT, met: Collection[int], own_captions: Collection[int]
 ) -> list[DrawnUnit]:
-    """Draw system pairs one after the other, and for each an item; all items are equally probable.
+    """Draw system pairs one after the other, and an item for each. All items are equally probable.
 
-    Items are not repeated on a page while there are others. Fewer units than planned are returned if none is left.
+    An item is repeated on a page only if there are no others. If no unit is left, fewer units than planned are
+    returned.
 
     Args:
         met: positions of units that the worker has seen before.
@@ -129,13 +132,13 @@ def draw_page(
     rng = rng_for(design.seed, f"arena {hit.key}")
     answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
     drawing = Drawing.of(table.first, table.second, answers, state.strengths, even=design.arena.even)
-    left = table.units - table.count_by_pair(met)
+    units_left = table.units - table.count_by_pair(met)
     chosen: list[tuple[int, float, list[int]]] = []
     for _ in range(page_size(design)):
-        if not (left > 0).any():
+        if not (units_left > 0).any():
             break
-        pair, chance = drawing.draw(left > 0, rng)
-        left[pair] -= 1
+        pair, chance = drawing.draw(units_left > 0, rng)
+        units_left[pair] -= 1
         chosen.append((pair, chance, rng.integers(table.units[pair], size=MOST_TRIES).tolist()))
     wanted = {int(table.start[pair]) + offset for pair, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
@@ -147,7 +150,7 @@ def draw_page(
         start = int(table.start[pair])
         free = [start + offset for offset in offsets if start + offset not in taken]
         free = [at for at in free if shows_no_own_caption(units[at], own_captions)]
-        if not free:  # most of the pair's units have been seen
+        if not free:  # the worker has seen most units of this pair
             free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, units)
         if not free:
             continue

@@ -9,7 +9,7 @@ from judgments.models import HITUnit, Study, SystemPair
 
 
 def arenas_say_how_they_drew() -> Iterator[str]:
-    """Yield units in HITs of arenas without a drawing probability, and system pairs with wrong counters of answers."""
+    """Yield a message for each arena's unit without a drawing probability, and for each wrong counter of answers."""
     arenas = SystemPair.objects.values("study")
     places = HITUnit.objects.filter(hit__study__in=arenas, unit__control=False).filter(
         Q(chance__isnull=True) | Q(chance__lte=0) | Q(chance__gt=1) | Q(hit__drawn_from=None)

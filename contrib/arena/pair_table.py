@@ -1,4 +1,4 @@
-"""A table of a study's system pairs, read once for each generation."""
+"""A table of a study's system pairs, which is read once after the study is generated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """The P system pairs of a study as columns, in order; unchanged after generation.
+    """The P system pairs of a study as columns, in order. They do not change after the study is generated.
 
     Attributes:
         first, second: (P,) indices in ``systems``.
@@ -30,7 +30,7 @@ class PairTable:
     units: Ints
 
     def count_by_pair(self, positions: Collection[int]) -> Ints:
-        """Return (P,) how many of the units at these positions belong to each pair."""
+        """Return the number of units at these positions that belong to each pair: (P,)."""
         pair = np.searchsorted(self.start, np.fromiter(positions, dtype=np.int64), side="right") - 1
         return np.bincount(pair, minlength=len(self.start)).astype(np.int64, copy=False)
 
@@ -41,7 +41,7 @@ def pair_table_of(study: Study) -> PairTable:
 
 @lru_cache(maxsize=64)
 def _read_pair_table(study: int, generated_at: datetime | None) -> PairTable:
-    """Read the system pairs. ``generated_at`` distinguishes studies that had the same row id in the cache."""
+    """Read the system pairs. ``generated_at`` keeps apart studies that had the same row id at different times."""
     rows = SystemPair.objects.filter(study=study).order_by("position")
     table = list(rows.values_list("first_system__name", "second_system__name", "start", "units"))
     ones, twos, *columns = zip(*table, strict=True)

@@ -1,1 +1,1 @@
-"""Bounds of metrics on a dataset: the scores of captions by people, and of unrelated texts."""
+"""Bounds of metrics on a dataset: how metrics score people's captions, and unrelated texts."""

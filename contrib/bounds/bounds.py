@@ -1,7 +1,7 @@
-"""Compute the scores of people's and of unrelated texts by each metric, and how metrics rank captions (WG16).
+"""Compute the scores of people's captions and of unrelated texts by metrics, and rank correlations of metrics (WG16).
 
-Upper bounds score each caption against the other captions of its image (section 4). Lower bounds replace the
-caption (section 5) by:
+Upper bounds are scores of each caption against the other captions of its image (section 4). For lower bounds
+(section 5), the caption is replaced by:
 
     other-image      a caption of another image (random intra-dataset)
     other-dataset    a caption of another dataset, which is drawn first (random inter-dataset)
@@ -59,12 +59,13 @@ _TAG = re.compile(r"/[^/\s]+(?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Bound(ScoreSummary):
-    """Scores of n captions.
+    """A summary of the scores of n captions.
 
     Attributes:
-        image_deviation, image_median, image_least, image_most: figures of the images' mean scores.
-        within: mean over images of the standard deviation of their captions' scores.
-        within_deviation: standard deviation of these over images.
+        image_deviation, image_median, image_least, image_most: standard deviation, median, minimum and maximum of
+            the images' mean scores.
+        within: mean over images of the standard deviation of the scores of an image's captions.
+        within_deviation: standard deviation over images of these standard deviations.
     """
 
     image_deviation: float
@@ -81,10 +82,10 @@ class Bounds:
     """Upper and lower bounds by metric, and tau-b between metrics.
 
     Attributes:
-        lower: replacement -> metric -> bound.
-        image_taus, caption_taus: (metrics, metrics) tau-b of images' mean scores, and of captions' scores.
+        lower: the bound by replacement and metric.
+        image_taus, caption_taus: (M, M) tau-b between M metrics, of images' mean scores and of captions' scores.
         orders: see `rank_correlations`.
-        ranked: (caption, metric -> score) for the captions of `item`, the best by the first metric first.
+        ranked: each caption of `item` with its score by metric, the best by the first metric first.
     """
 
     upper: Mapping[str, Bound]
@@ -104,13 +105,13 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def ranks(self, scores: Mapping[str, float]) -> dict[str, int]:
-        """Return the ranks by each metric among the item's captions; equal scores share the first rank."""
+        """Return the rank of ``scores`` among the item's captions by each metric. Equal scores have the same rank."""
         return {
             name: 1 + sum(other[name] > score for _, other in self.ranked) for name, score in scores.items()
         }
 
     def as_json(self) -> dict[str, Any]:
-        """Return the bounds as JSON values; undefined ones are None."""
+        """Return the bounds as JSON values. Undefined values are None."""
         names = list(self.upper)
         return {
             "metrics": {
@@ -151,7 +152,7 @@ def leave_one_out_bounds(
     corpus: Path | None = None,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
-    """Score each caption against the other captions of its image, and replacements against the same captions.
+    """Score each caption against the other captions of its image, and replacements of it against the same captions.
 
     The default metrics are WG16's, without METEOR if its tables are missing. The captions of `item` are ranked; by
     default, it is the first item with two captions.
@@ -175,7 +176,7 @@ def leave_one_out_bounds(
 
 
 def captions_by_image(dataset: Dataset, split: str = "") -> dict[str, list[str]]:
-    """Return image name -> references, of a split or of all images. Raise EvaluationError if there are none."""
+    """Return the references by image name, of a split or of all images. Raise EvaluationError if there are none."""
     captions: defaultdict[str, list[str]] = defaultdict(list)
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE, item__isnull=False)
     if split:
@@ -195,7 +196,7 @@ def _read_other_captions(name: str, dataset: Dataset) -> Sequence[str]:
 
 
 def computable_metrics(metrics: Iterable[str]) -> list[str]:
-    """Return those of the metrics whose tables are installed."""
+    """Return the metrics whose tables are installed."""
     names = []
     for text in metrics:
         metric = metric_named(text)
@@ -219,16 +220,18 @@ def compute_bounds(
     seed: int = 0,
     progress: Callable[[float, str], object] = lambda share, message: None,
 ) -> Bounds:
-    """Return the bounds of a dataset, and rank the captions of one image. Raise EvaluationError.
+    """Return the bounds of a dataset, and rank the captions of one image.
 
     Lower bounds by ``others`` or ``corpus`` are left out if these are empty.
 
     Args:
-        captions: the captions of each image; the upper bound leaves out each in turn.
-        others: name of another dataset -> its captions.
+        captions: the captions of each image. The upper bound leaves out each caption in turn.
+        others: the captions of other datasets, by name.
         corpus: sentences of a corpus.
         most: number of captions of each image that are replaced for lower bounds; None for all.
         ranked: index of the image whose captions are ranked.
+    Raises:
+        EvaluationError: no image has two captions, or a metric cannot be computed.
     """
     captioned = [texts for texts in captions if texts]
     if not any(len(texts) > 1 for texts in captioned):
@@ -244,7 +247,7 @@ def compute_bounds(
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
         named = list(metrics)
-        # one metric at a time, as they share little and a dataset may be large
+        # compute one metric at a time: metrics share little, and a dataset may be large
         for index, metric in enumerate(named):
             progress(index / len(named), f"scoring by {metric}")
             bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
@@ -259,7 +262,8 @@ def compute_bounds(
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
     by_image = [_means_of_images(scores, folds) for scores in upper.values()]
-    position = sum(len(texts) > 1 for texts in captions[:ranked])  # images with one caption are no folds
+    # count only images with several captions: with one caption, there is no other to compare it with
+    position = sum(len(texts) > 1 for texts in captions[:ranked])
     rows = np.flatnonzero(folds.image_of == position)
     rows = rows[np.argsort(-next(iter(upper.values()))[rows], kind="stable")]
     return Bounds(
@@ -290,8 +294,10 @@ def compute_bounds(
 def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
     """Return the lines of a text file, or of a folder's files, with at least five tokens and ten characters.
 
-    Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed. Raise
-    EvaluationError if there is no such line.
+    Tags as in the Brown corpus of the Natural Language Toolkit (`The/at Fulton/np-tl`) are removed.
+
+    Raises:
+        EvaluationError: there is no such line.
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file() and _is_part(file.name))
@@ -326,7 +332,7 @@ def _remove_tags(line: str) -> str:
 
 
 def tau_matrix(columns: Sequence[Floats]) -> Floats:
-    """Return (metrics, metrics) tau-b of columns of n scores; nan if one is constant."""
+    """Return tau-b between each two of M columns of scores: (M, M); nan if a column is constant."""
     taus = np.eye(len(columns))
     for first, second in combinations(range(len(columns)), 2):
         taus[first, second] = taus[second, first] = kendall_tau_b(columns[first], columns[second])
@@ -341,7 +347,7 @@ def _draw_replacements(
     tokenizer: str,
     generator: np.random.Generator,
 ) -> dict[str, list[str]]:
-    """Return replacement -> texts, in the order listed in the module's docstring."""
+    """Return the texts of each replacement, in the order listed in the module's docstring."""
     captions = [text for texts in folds.images for text in texts]
     instead: dict[str, list[str]] = {}
     if len(folds.images) > 1:
@@ -382,7 +388,7 @@ def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
 
 
 def rank_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
+    """Return the tables of rank correlations within items and of one item's ranks, from `Bounds.as_json`."""
     names = result["orders"]["names"][:-1]
     rows = [
         (row["caption"], *chain.from_iterable((row["ranks"][name], row["scores"][name]) for name in names))

@@ -1,4 +1,4 @@
-"""The parameters of bounds: which metrics, how words are split, and which captions."""
+"""The parameters of bounds: the metrics, how words are split, and the captions."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from rest_framework import serializers
 from common.parameters import KeysField
 from evaluation.results.operations import LARGEST_SEED, MetricsRequest
 
-# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, CIDEr-D without the
-# factor 10.
+# WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, and CIDEr-D
+# without the factor 10.
 WG16_METRICS = (
     *(f"bleu-{order}|smoothing:nist" for order in range(1, 5)),
     *("rouge-1", "rouge-l-155", "rouge-w", "rouge-su4", "meteor", "cider-nostem", "cider-d|scale:1"),
 )
-# Punctuation dropped, lower case, hyphenated words split.
+# The text is lower-cased, without punctuation, and with hyphenated words split.
 WG16_TOKENIZER = "h13"
 
 
 class LeaveOneOutRequest(MetricsRequest):
-    """Which metrics, on which words, of which captions."""
+    """The metrics, how words are split, and the captions of a leave-one-out comparison."""
 
     metrics = KeysField(
         required=False,

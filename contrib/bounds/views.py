@@ -1,4 +1,4 @@
-"""Bounds of a dataset: its page, and over HTTP."""
+"""The bounds of a dataset: their page, and the HTTP call."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from judgments.studies.step_form import read_posted_parameters
 from judgments.studies.studies import find_dataset
 
 JOB_KIND = "leave_one_out"
-# Short labels for what replaces a caption (contrib.bounds.bounds).
+# Short labels of the texts that replace a caption (contrib.bounds.bounds).
 REPLACEMENT_WORDS = {
     "other-image": gettext_noop("another item’s caption"),
     "other-dataset": gettext_noop("another dataset’s caption"),
@@ -78,7 +78,7 @@ def _start_job(user: User, dataset: Dataset, values: dict[str, Any]) -> Job:
 
 
 def _tokenizers() -> list[str]:
-    from quorum.metrics.text.tokenizers import TOKENIZERS  # brings a compiler along
+    from quorum.metrics.text.tokenizers import TOKENIZERS  # imported lazily, since it loads a compiler
 
     return list(TOKENIZERS)
 
@@ -138,6 +138,6 @@ class DatasetBoundsView(APIView):
         summary="What people and unrelated texts reach by each metric",
     )
     def post(self, request: Request, name: str) -> Response:
-        """Starts a job that holds each reference caption against the others of its image; its result has the bounds."""
+        """Start a job that compares each reference caption with the others of its image. Its result has the bounds."""
         dataset, values = dataset_for(request, name), LeaveOneOutRequest.read(request.data)
         return job_response(request, _start_job(staff_of(request), dataset, values))

@@ -20,7 +20,7 @@ class ChallengesConfig(Feature):
         super().ready()
         from judgments.models.datasets import pre_share
 
-        # even while the feature is off, the references stay hidden
+        # the references stay hidden even while the feature is off
         refuse = loaded_when_called("contrib.challenges.challenges.keep_references_hidden")
         pre_share.connect(refuse, weak=False)
 

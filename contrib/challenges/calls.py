@@ -1,4 +1,4 @@
-"""URLs of the evaluation server below /api/."""
+"""The URLs of the evaluation server below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -1,4 +1,4 @@
-"""Create, change, score, rank and close challenges, with a log."""
+"""Create, change, score, rank and close challenges. Each change is logged."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ from judgments.models import Caption, Dataset
 if TYPE_CHECKING:
     from quorum.metrics.registry import PreparedReferences
 
-# The paired test compares means over images, so the leaderboard's score must be one.
+# The paired test compares means over images, so the leaderboard's score must be such a mean.
 RANKED_STATISTIC = "mean over images"
 REASSIGNMENTS = 10_000
 CORRECTION, LEVEL = "holm", 0.05
-MOST_SHOWN = 1_000  # maximal number of systems on a leaderboard page
+MOST_SHOWN = 1_000  # largest number of systems on a page of a leaderboard
 log = logging.getLogger(__name__)
-CACHED_CHALLENGES = 2  # challenges whose references a process keeps
+CACHED_CHALLENGES = 2  # number of challenges whose references a process keeps in memory
 RESAMPLES = 2000
-# A metric's own words may quote a reference.
+# The reason is not shown, since an error message of a metric may quote a reference.
 SCORING_FAILURE = "A metric could not be computed; the server's log has the reason for its organisers."
-# (hash of references, metrics, tokenizer) -> prepared references; row ids may be reused.
+# Prepared references by (hash of the references, metrics, tokenizer), not by row id, which may be reused.
 _PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
 
@@ -59,7 +59,7 @@ def _reference_rows(dataset: Dataset, split: str) -> QuerySet[Caption]:
 
 
 def references_of(dataset: Dataset, split: str) -> dict[str, list[str]]:
-    """Return image -> references in scoring order, leaving out images without any."""
+    """Return the references by image in scoring order. Images without references are left out."""
     references: dict[str, list[str]] = {}
     ordered = _reference_rows(dataset, split).order_by("item__position", "item_id", "position", "id")
     for name, text in ordered.values_list("item__name", "text").iterator(chunk_size=10_000):
@@ -86,8 +86,8 @@ def hash_of(references: dict[str, list[str]]) -> str:
 
 
 def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
-    """Raise ChallengeError for metrics or a tokenizer that a challenge cannot use."""
-    # Imported lazily: the metrics load a compiler.
+    """Raise ChallengeError if a challenge cannot use the metrics or the tokenizer."""
+    # Imported lazily, since the metrics load a compiler.
     from quorum.metrics import registry
     from quorum.metrics.inputs import MetricsError, UnknownName
     from quorum.metrics.registry import metric_named
@@ -116,7 +116,7 @@ def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 
 
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
-    """Store a new challenge with the hash of its references. Raise ChallengeError if it is invalid."""
+    """Store a new challenge with the hash of its references. Raise ChallengeError if the challenge is invalid."""
     with transaction.atomic():
         _lock(challenge.dataset)
         check_challenge(challenge)
@@ -130,14 +130,14 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
 
 
 def _lock(dataset: Dataset) -> None:
-    """Lock the dataset against sharing and new studies (``judgments.models.datasets.pre_share``)."""
+    """Lock the dataset, so that it cannot be shared or get new studies (``judgments.models.datasets.pre_share``)."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
 def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
-    """Raise WrongState if a challenge that is not over hides the dataset's references.
+    """Raise WrongState if the dataset has the hidden references of a challenge that is not over.
 
-    This is a receiver of ``pre_share``, whose sender has locked the dataset.
+    This is a receiver of ``pre_share``. The sender has locked the dataset.
     """
     challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
     if challenge is not None:
@@ -148,7 +148,7 @@ def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
 
 
 def check_challenge(challenge: Challenge) -> None:
-    """Raise ChallengeError if the settings are invalid, or if non-members can read the references."""
+    """Raise ChallengeError if the settings are invalid, or if people who are not members can read the references."""
     check_challenge_metrics(challenge.metrics, challenge.tokenizer)
     if not challenge.is_over_at(timezone.now()):
         _check_readers(Dataset.objects.get(pk=challenge.dataset_id))
@@ -178,7 +178,7 @@ def _check_readers(dataset: Dataset) -> None:
 
 
 def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | None = None) -> None:
-    """Store changed texts, times and limits; settings about scoring cannot be changed."""
+    """Store changed texts, times and limits. Settings that affect scores cannot be changed."""
     if not fields:
         return
     with transaction.atomic():
@@ -189,7 +189,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
 
 
 def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -> None:
-    """Stop accepting submissions.
+    """Close a challenge to further submissions.
 
     Raises:
         ChallengeError: no reason is given.
@@ -207,7 +207,7 @@ def close_challenge(*, challenge: Challenge, why: str, by: User | None = None) -
 
 
 def remove_submission(*, submission: Submission, why: str, by: User | None = None) -> None:
-    """Remove a submission from the leaderboard; it still counts against its author's limits."""
+    """Remove a submission from the leaderboard. It still counts towards its author's limits."""
     if not why.strip():
         raise ChallengeError("Say why the submission is removed.", field="why")
     with transaction.atomic():
@@ -253,7 +253,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A leaderboard row; ``low`` and ``high`` are None until ranks are computed."""
+    """A row of the leaderboard. ``low`` and ``high`` are None until ranks are computed."""
 
     submission: Submission
     cells: list[Cell]
@@ -263,7 +263,7 @@ class Row:
 
 
 def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
-    # Imported lazily: heavy, and not needed to show leaderboards.
+    # Imported lazily, since it is slow to load and not needed to show leaderboards.
     from quorum.statistics.meta import clusters_of_p_values
     from quorum.statistics.significance import randomization_test
 
@@ -300,7 +300,7 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
 
 
 def store_standing(computed: ComputedStanding) -> None:
-    """Store the ranks in the job's transaction; start another job if the leaderboard changed meanwhile."""
+    """Store the ranks in the job's transaction. Start another job if the leaderboard changed meanwhile."""
     Standing.objects.update_or_create(
         challenge=computed.challenge,
         defaults={
@@ -317,7 +317,7 @@ def store_standing(computed: ComputedStanding) -> None:
 
 
 def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
-    """Return leaderboard rows, best first; [] while scores are hidden."""
+    """Return the rows of the leaderboard, best first; [] while scores are hidden."""
     if not challenge.shows_scores_at(now):
         return []
     every = Submission.objects.on_leaderboard(challenge)
@@ -326,7 +326,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
     ranks: dict[str, Any] = {}
     if shown:
         standing = Standing.objects.filter(challenge=challenge).first()
-        # Ranks depend on the whole set of submissions.
+        # Ranks depend on all submissions, so they are shown only if they were computed from the current ones.
         if standing is not None and _compares_all(standing.of, shown, every):
             ranks = standing.ranks
     rows = []
@@ -340,7 +340,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
 def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
     if len(shown) < MOST_SHOWN:
         return sorted(compared) == sorted(submission.pk for submission in shown)
-    # Compare count, sum and maximum; the ids are too many to fetch.
+    # Compare number, sum and maximum of the ids, which are too many to fetch.
     totals = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
     return totals == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
 
@@ -371,7 +371,7 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     They are read and hashed at each call, so that every process uses the current texts.
 
     Raises:
-        WrongState: they have changed since the challenge was made.
+        WrongState: the references have changed since the challenge was created.
     """
     from quorum.metrics.registry import PreparedReferences
 
@@ -436,7 +436,7 @@ def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmissio
 
 
 def store_scores(scored: ScoredSubmission) -> None:
-    """Store scores in the job's transaction, and start a ranking job."""
+    """Store scores in the job's transaction, and start a job that ranks."""
     Submission.objects.filter(pk=scored.submission_id).update(
         state=scored.state,
         reason=scored.reason,
@@ -450,7 +450,7 @@ def store_scores(scored: ScoredSubmission) -> None:
 
 
 def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return (images,) scores by one metric, to be used only for paired tests."""
+    """Return the scores of each image by one metric. Use them only for paired tests."""
     packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
     with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
         scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]

@@ -1,4 +1,4 @@
-"""Named errors of the evaluation server."""
+"""The errors of the evaluation server."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from common.errors import QuorumError
 
 
 class ChallengeError(QuorumError):
-    """A challenge is invalid; ``field`` is the field that is wrong."""
+    """Raised if a challenge is invalid. ``field`` is the field that is wrong."""
 
     title = "The challenge is not possible"
 
@@ -16,7 +16,7 @@ class ChallengeError(QuorumError):
 
 
 class SubmissionRefused(QuorumError):
-    """A file of captions cannot be scored; it does not count against limits."""
+    """Raised if a file of captions cannot be scored. It does not count towards limits."""
 
     title = "The submission cannot be used"
 

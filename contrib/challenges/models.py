@@ -1,4 +1,7 @@
-"""Models of challenges and their submissions. The tables keep the names that they had in the app ``evaluation``."""
+"""The models of challenges and their submissions.
+
+The tables keep the names that they had in the app ``evaluation``.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from judgments.models.datasets import Person, account_key
 
 
 class Challenge(models.Model):
-    """A split of a dataset whose images any account may caption, scored with fixed settings.
+    """A split of a dataset for whose images any account may submit captions. The settings for scores are fixed.
 
     ``references_sha256`` fixes the references, since scores by other references would not be comparable.
     """
@@ -91,7 +94,7 @@ class Challenge(models.Model):
 
 class SubmissionQuerySet(models.QuerySet["Submission"]):
     def visible_to(self, user: Person) -> SubmissionQuerySet:
-        """Return the user's submissions, public ones, and those to their own challenges; all for administrators."""
+        """Return public submissions, the user's own, and those to the user's challenges; all for administrators."""
         if not isinstance(user, User) or not user.is_active:
             return self.none()
         if user.is_superuser:
@@ -163,7 +166,7 @@ class Submission(models.Model):
 
 
 class SubmissionContent(models.Model):
-    """The captions of a submission and their hidden scores by image, which are too large for lists."""
+    """The captions of a submission and their hidden scores by image. They are too large for lists of submissions."""
 
     submission = models.OneToOneField(Submission, on_delete=models.CASCADE, related_name="content")
     captions = models.BinaryField(help_text="JSON list in the order of the images, packed by zlib.")

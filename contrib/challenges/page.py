@@ -45,7 +45,7 @@ METRICS = words_column(Challenge, "metrics")
 
 
 def _tokenizers() -> list[tuple[str, str]]:
-    # the metrics bring their compiler along, which a web process does without until a page shows their names
+    # imported lazily: the metrics load a compiler, which a web process needs only for pages that show their names
     from quorum.metrics.text.tokenizers import TOKENIZERS
 
     return [(name, name) for name in TOKENIZERS]
@@ -60,7 +60,7 @@ class MetricNames(forms.CharField):
 
 
 class ChallengeForm(ModelForm):
-    prefix = "challenge"  # the admin theme takes a field called `dataset` for an action of its own
+    prefix = "challenge"  # the admin theme would treat a field called `dataset` as one of its actions
 
     metrics = MetricNames(
         initial="cider-d, bleu-4, rouge-l",
@@ -92,7 +92,7 @@ class ChallengeForm(ModelForm):
 
 @admin.register(Challenge)
 class ChallengeAdmin(QuorumAdmin):
-    """Allow changes to texts, times and limits, but not to scoring."""
+    """The admin page of challenges. Texts, times and limits can be changed; settings that affect scores cannot."""
 
     form = ChallengeForm
     list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
@@ -132,7 +132,7 @@ class ChallengeAdmin(QuorumAdmin):
     ) -> Any:
         if db_field.name == "dataset":
             rows = visible_rows(Dataset.objects.all(), request.user)
-            if not sees_all_datasets(request.user):  # a challenge prevents its dataset from being shared
+            if not sees_all_datasets(request.user):  # a challenge prevents others from sharing its dataset
                 rows = rows.filter(roles__user=signed_in(request), roles__role=DatasetRole.Role.OWNER)
             kwargs["queryset"] = rows
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
@@ -209,7 +209,7 @@ class ChallengeAdmin(QuorumAdmin):
 
 @admin.register(Submission)
 class SubmissionAdmin(ReadOnlyAdmin):
-    """Submissions are removed from the leaderboard with a reason, and never deleted."""
+    """The admin page of submissions. They are removed from the leaderboard with a reason, but never deleted."""
 
     empty_words = "Participants of a challenge submit outputs of their systems."
     filled_by = Challenge
@@ -300,7 +300,7 @@ def _reason_page(
 
 
 class LinkField(serializers.URLField):
-    """A web address; without a scheme, https is added."""
+    """A web address. If it has no scheme, https is added."""
 
     def to_internal_value(self, data: Any) -> str:
         link: str = super().to_internal_value(data if "://" in str(data) else f"https://{data}")
@@ -327,6 +327,6 @@ class SubmissionForm(serializers.Serializer[Any]):
 
 
 class SubmissionBody(SubmissionForm):
-    """What is sent as multipart/form-data."""
+    """The fields of a submission, which is sent as multipart/form-data."""
 
     challenge = serializers.CharField()

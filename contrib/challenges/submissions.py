@@ -31,12 +31,12 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 
 SUBMIT = "submit_captions"  # the kind of job
-LONGEST_CAPTION = 1000  # characters
+LONGEST_CAPTION = 1000  # characters of a caption
 LONGEST_ENTRY = 1 << 16  # characters of one object of the file
-MOST_IMAGES_NAMED = 3  # images named in a sentence
+MOST_IMAGES_NAMED = 3  # images that an error message names
 BYTES_AN_IMAGE = 500
 BYTES_AT_LEAST = 1 << 20
-TRIES = 20  # maximal concurrent uploads of an account
+TRIES = 20  # largest number of concurrent uploads of an account
 
 
 def largest_submission(images: int) -> int:
@@ -44,7 +44,11 @@ def largest_submission(images: int) -> int:
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
-    """Return captions in the order of ``positions`` (image -> 0, 1, ...). Raise SubmissionRefused."""
+    """Return captions in the order of ``positions``. Raise SubmissionRefused if the file is invalid.
+
+    Args:
+        positions: the index (0, 1, ...) of each image by name.
+    """
     captions: list[str | None] = [None] * len(positions)
     unknown: list[str] = []
     twice: list[str] = []
@@ -102,7 +106,7 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
             % {"number": number}
         )
     image, caption = entry.get("image_id"), entry.get("caption")
-    # True is an int to Python but no image's name.
+    # In Python, True is also an int, but it cannot be an image's name.
     if isinstance(image, bool) or not isinstance(image, str | int):
         raise SubmissionRefused(
             _("Entry %(number)s needs an “image_id” that is a name or a whole number.") % {"number": number}
@@ -125,7 +129,7 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
 
 
 def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
-    """Yield the values of the JSON array, holding one in memory."""
+    """Yield the values of the JSON array. Only one of them is in memory at a time."""
     begun = False
     try:
         for key, number, value in JSONStream(_decoded(chunks), most=LONGEST_ENTRY).members():
@@ -174,7 +178,7 @@ class SubmissionDetails:
 
 @dataclass(frozen=True, slots=True)
 class RemainingSubmissions:
-    """How many submissions an account may still make."""
+    """The number of submissions that an account may still make."""
 
     today: int
     in_total: int
@@ -196,10 +200,10 @@ def remaining_submissions(*, challenge: Challenge, user: User) -> RemainingSubmi
 def submit_upload(
     *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
-    """Submit a file as `submit_caption_file` does. A larger file is left to a job, which is returned instead."""
+    """Submit a file as `submit_caption_file` does. For a larger file, start a job and return it instead."""
     if (file.size or 0) <= MOST_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
-    _check_author(challenge, user, about)  # check the limits now, since the time of submission counts
+    _check_author(challenge, user, about)  # check the limits now, since the time of the upload counts
     file.name = "captions.json"
     upload = uploads.keep([file])
     try:
@@ -213,11 +217,11 @@ def submit_upload(
 def submit_caption_file(
     *, challenge: Challenge, user: User, about: SubmissionDetails, chunks: Iterable[bytes]
 ) -> tuple[Submission, bool]:
-    """Check and store captions, and queue scoring; return (submission, whether new).
+    """Check and store captions, and queue scoring. Return the submission, and whether it is new.
 
     Raises:
         WrongState: the challenge is not open, or the account can read the references.
-        SubmissionRefused: the file is unusable; it does not count against limits.
+        SubmissionRefused: the file is unusable; it does not count towards limits.
         LimitReached: the account reached its limit.
     """
     _check_author(challenge, user, about)
@@ -241,10 +245,12 @@ def positions_of(challenge: Challenge) -> dict[str, int]:
 def store_captions(
     *, challenge: Challenge, user: User, about: SubmissionDetails, captions: list[str]
 ) -> tuple[Submission, bool]:
-    """Store captions that are in the order of ``positions_of``, and queue scoring; return (submission, whether new).
+    """Store captions, which are in the order of ``positions_of``, and queue scoring.
+
+    Return the submission, and whether it is new.
 
     Raises:
-        LimitReached: the account reached its limit, or uploads too much at once.
+        LimitReached: the account reached its limit, or uploads too many files at once.
     """
     encoded = json.dumps(captions, ensure_ascii=False).encode()
     digest = sha256(encoded).hexdigest()
@@ -255,7 +261,7 @@ def store_captions(
             return _resubmit(known), False
         try:
             return _store(challenge, user, about, digest, len(captions), packed), True
-        except IntegrityError:  # a concurrent upload of this account took the number
+        except IntegrityError:  # another upload of this account took the number at the same time
             continue
     raise LimitReached(_("Too many uploads at the same moment; please try again."))
 
@@ -300,7 +306,7 @@ def _store(
 
 @transaction.atomic
 def _resubmit(known: Submission) -> Submission:
-    """Return a submission that exists already; if its scoring failed, retry it without counting it again."""
+    """Return an existing submission. If its scoring failed, score it again; this does not count towards limits."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):
         enqueue(kind="score_submission", args={"submission": known.pk}, user=known.user)

@@ -21,7 +21,7 @@ pages = [
 
 urlpatterns = [
     path("challenges/", include(pages)),
-    # old addresses of the admin's lists, from when the models were in another app
+    # old addresses of the admin's lists, when the models were in another app
     re_path(
         r"^admin/evaluation/(?P<page>(?:challenge|submission)/.*)$",
         RedirectView.as_view(url="/admin/challenges/%(page)s", query_string=True),

@@ -1,4 +1,4 @@
-"""The public pages of the evaluation server; challenges, leaderboards and the user's submissions over HTTP."""
+"""The public pages of the evaluation server, and challenges, leaderboards and the user's submissions over HTTP."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ from judgments.models import ApiToken, Job
 
 MOST_CHALLENGES = 100
 JOBS_SHOWN = 5
-ROOM_FOR_FIELDS = 1 << 16  # bytes of a request beside its file
+ROOM_FOR_FIELDS = 1 << 16  # bytes of a request in addition to its file
 SEE_OTHER = 303
 REFUSALS = {
     404: OpenApiResponse(description="There is no such challenge."),
@@ -77,7 +77,7 @@ SUBMISSION_TAG = "submissions to challenges"
 
 
 class SignIn(LoginView):
-    """Sign in any account; the admin's own page only admits staff."""
+    """The sign-in page for all accounts. The admin's own page admits only staff."""
 
     template_name = "challenges/sign_in.html"
     redirect_authenticated_user = True
@@ -118,7 +118,7 @@ def challenge(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "challenges/challenge.html", context)
 
 
-@csrf_exempt  # looked at below, once it is known that the request is not too large to be read
+@csrf_exempt  # the token is checked below, once it is known that the request is small enough to be read
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
@@ -129,7 +129,7 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
         error = _("The file is too large. This challenge accepts files of at most %(most)s bytes.") % {
             "most": thousands(largest_submission(challenge.images))
         }
-        # the body is left unread
+        # the body is not read
         return _form_page(request, challenge, SubmissionForm(), status=413, error=error)
     return _submit(request, challenge)
 
@@ -142,7 +142,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
         return _form_page(request, challenge, form)
-    sent: Any = request.POST.copy()  # includes the file
+    sent: Any = request.POST.copy()  # the copy includes the file
     sent.update(request.FILES)
     form = SubmissionForm(data=sent)
     if not form.is_valid():
@@ -155,7 +155,7 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         )
     except QuorumError as error:
         return _form_page(request, challenge, form, status=error.status, error=str(error))
-    if not isinstance(accepted, Job):  # the page shows a job
+    if not isinstance(accepted, Job):  # a job is shown on the page instead
         message = (
             _("Your captions are stored and will be scored.")
             if new
@@ -175,7 +175,7 @@ def own_submissions(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_POST
 def make_token(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show once the key of a new token for the account's programs; the previous token from this page is revoked."""
+    """Create a token for the account's programs, and show it once. The previous token from this page is revoked."""
     challenge, user = _find_challenge(slug), _signed_in_user(request)
     if user is None:
         return _see_other("challenges:own", slug)
@@ -234,12 +234,12 @@ def cancel_one_job(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _jobs_of(challenge: Challenge, user: User) -> QuerySet[Job]:
-    """Return the jobs that read the account's files."""
+    """Return the jobs that read the account's files for the challenge."""
     return Job.objects.filter(kind=SUBMIT, created_by=user, args__challenge=challenge.slug)
 
 
 def is_too_large(request: HttpRequest, challenge: Challenge) -> bool:
-    """Return whether the stated length of the body exceeds the challenge's limit; the body is not read."""
+    """Return whether the stated length of the body exceeds the challenge's limit. The body is not read."""
     length = request.META.get("CONTENT_LENGTH") or "0"
     return not length.isdecimal() or int(length) > largest_submission(challenge.images) + ROOM_FOR_FIELDS
 
@@ -286,13 +286,13 @@ def _see_other(to: str, *args: Any) -> HttpResponse:
 
 
 class TooLarge(SubmissionRefused):
-    """The request is larger than any file of captions that the challenge accepts."""
+    """Raised if a request is larger than any file of captions that the challenge accepts."""
 
     status = 413
 
 
 class IsParticipant(BasePermission):
-    """Allow every account; a token needs the scope for the action."""
+    """Allow every account of this installation. A token needs the scope for the action."""
 
     message = "This is for accounts of this installation."
 
@@ -307,7 +307,7 @@ class IsParticipant(BasePermission):
 
 
 class OpenToParticipants:
-    """A mixin for resources whose rows belong to no study, so that no role in a study restricts them."""
+    """A mixin for resources whose rows belong to no study. No role in a study restricts them."""
 
     reading: ClassVar[str] = "judgments.view_study"
     permission_classes: Any = (IsParticipant,)
@@ -317,7 +317,7 @@ class OpenToParticipants:
 
 
 class ChallengeSerializer(RowSerializer[Challenge]):
-    """A challenge as its public page tells it."""
+    """A challenge with the facts on its public page."""
 
     dataset = Related("dataset.name")
     metrics = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -331,14 +331,17 @@ class ChallengeSerializer(RowSerializer[Challenge]):
 
 
 class RoundedScoreField(serializers.FloatField):
-    """As many digits as the leaderboard shows: all of them would tell the scores of single images."""
+    """A score with as many digits as the leaderboard shows.
+
+    With more digits, scores of single images could be inferred.
+    """
 
     def to_representation(self, value: Any) -> Any:
         return round(float(value), DIGITS)
 
 
 class FiguresSerializer(serializers.Serializer[Any]):
-    """A metric's figure over all images, to three digits; its interval where the figure is a mean over images."""
+    """A metric's score over all images. It has an interval if the score is a mean over images."""
 
     corpus = RoundedScoreField()
     low = RoundedScoreField(required=False)
@@ -346,7 +349,7 @@ class FiguresSerializer(serializers.Serializer[Any]):
 
 
 class SubmissionSerializer(RowSerializer[Submission]):
-    """One's own submission; scores are empty as long as the challenge does not show them."""
+    """A submission of the caller's account. Its scores are empty while the challenge does not show them."""
 
     challenge = Related("challenge.slug")
     scores = serializers.SerializerMethodField()
@@ -383,7 +386,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
 
 
 class LeaderboardSerializer(serializers.Serializer[Any]):
-    """All rows of a leaderboard, the best first."""
+    """A leaderboard with all of its rows, best first."""
 
     ranked_by = serializers.CharField()
     shown = serializers.BooleanField()
@@ -400,7 +403,7 @@ class PublicSerializer(Parameters):
 class ChallengeResource(
     OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Challenge]
 ):
-    """Datasets whose references are hidden, and who described their images best."""
+    """Challenges: datasets whose references are hidden, with leaderboards of systems that caption their images."""
 
     queryset = Challenge.objects.select_related("dataset")
     serializer_class = ChallengeSerializer
@@ -409,7 +412,7 @@ class ChallengeResource(
 
     @action(detail=True, methods=["get"], pagination_class=None)
     def leaderboard(self, request: Request, slug: str) -> Response:
-        """Its rows with ranges of ranks; none while scores are not shown."""
+        """Return the rows of the leaderboard with ranges of ranks; none while scores are not shown."""
         challenge, now = find_challenge(slug), timezone.now()
         rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
         shown = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
@@ -435,7 +438,7 @@ class ChallengeResource(
 class SubmissionResource(
     OpenToParticipants, mixins.ListModelMixin, mixins.RetrieveModelMixin, GenericViewSet[Submission]
 ):
-    """One's own submissions: send a file, then follow its state."""
+    """The submissions of the caller's account. Send a file, then poll its state."""
 
     filterset_class = filters_of(Submission, "state", "public")
     queryset = Submission.objects.select_related("challenge")
@@ -452,14 +455,14 @@ class SubmissionResource(
         return super().get_parsers()
 
     def create(self, request: Request) -> Response:
-        """Store captions and queue them for scoring."""
+        """Store captions, and queue them for scoring."""
         _refuse_too_large(request)
         data = request.data
-        if not isinstance(data, QueryDict):  # a request without a body has no form either
+        if not isinstance(data, QueryDict):  # a request without a body is not a form, either
             raise ValidationError("The body is empty; expected a form (multipart/form-data) with a file.")
         challenge = find_challenge(data.get("challenge", ""))
-        values = copy(data)  # a deep copy would be one of the file
-        values.setdefault("public", "true")  # in a form, a missing field is an unticked box
+        values = copy(data)  # a deep copy would copy the file, too
+        values.setdefault("public", "true")  # in a form, a missing field means that the box was not ticked
         form = SubmissionForm(data=values)
         form.is_valid(raise_exception=True)
         about = dict(form.validated_data)
@@ -480,14 +483,14 @@ class SubmissionResource(
         )
 
     def partial_update(self, request: Request, pk: str) -> Response:
-        """Put it on the leaderboard, or take it off."""
+        """Show a submission on the leaderboard, or hide it."""
         submission = self.get_object()
         show_submission(submission=submission, public=PublicSerializer.read(request.data)["public"])
         return Response(self.get_serializer(submission).data)
 
 
 class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, GenericViewSet[Job]):
-    """The reading of one's own large file."""
+    """The jobs that read large files of the caller's account."""
 
     queryset = Job.objects.filter(kind=SUBMIT)
     serializer_class = JobSerializer
@@ -498,14 +501,14 @@ class SubmissionJobResource(OpenToParticipants, mixins.RetrieveModelMixin, Gener
 
     @job_action("It has ended.")
     def cancel(self, request: Request, pk: str) -> Response:
-        """Ends it; nothing is submitted, and nothing counted."""
+        """Cancel the job. Nothing is submitted, and nothing counts towards limits."""
         job = self.get_object()
         cancel_job(job)
         return Response(self.get_serializer(job).data)
 
 
 def _refuse_too_large(request: Request) -> None:
-    """Refuse a body by its stated length, without reading it."""
+    """Raise TooLarge if the stated length of the body is too large. The body is not read."""
     sizes = Challenge.objects.order_by("-images").values_list("images", flat=True)[:1]
     most = largest_submission(sizes[0] if sizes else 0) + (1 << 16)
     length = request.META.get("CONTENT_LENGTH") or "0"

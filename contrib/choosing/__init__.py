@@ -1,1 +1,1 @@
-"""Choosing items: ask about the items that given scores make useful, and weight results back to all items."""
+"""Choosing items: ask only about the items that are most useful by given scores, and weight results to all items."""

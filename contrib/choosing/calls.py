@@ -1,4 +1,4 @@
-"""URLs of choosing below /api/."""
+"""The URLs of choosing items below /api/."""
 
 from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
 from judgments.api.resources import operation_path

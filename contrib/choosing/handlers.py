@@ -1,4 +1,4 @@
-"""Jobs that choose items, weight results and measure savings."""
+"""The jobs that choose items, weight results and measure savings."""
 
 from __future__ import annotations
 

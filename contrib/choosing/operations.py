@@ -1,4 +1,4 @@
-"""Operations that choose items, weight results and measure savings."""
+"""The operations that choose items, weight results and measure savings."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SeedField(serializers.IntegerField):
 
 
 class ScoresRequest(AnyMetricsRequest):
-    """The metrics whose scores are at hand."""
+    """The metrics whose scores are used."""
 
     metrics = KeysField(
         required=False,
@@ -57,7 +57,7 @@ class ScoresRequest(AnyMetricsRequest):
 
 
 class SelectItemsRequest(ScoresRequest):
-    """What makes an item useful, and how many are asked about (docs/choosing.md)."""
+    """The measure of an item's usefulness, and the number of items to choose (docs/choosing.md)."""
 
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
@@ -101,7 +101,10 @@ class SelectItemsRequest(ScoresRequest):
     ),
 )
 def choose_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
-    """Draws items with chances that go with their usefulness into the draft's design; follow the job."""
+    """Choose items for the draft's design, at random, with probabilities that grow with their usefulness.
+
+    Follow the job.
+    """
     choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
     store_choice(study=study, choice=choice, by=by)
     return Outcome(describe_choice(choice), choice)
@@ -113,14 +116,14 @@ def choose_items(*, study: Study, by: User | None, progress: Progress, method: s
 def start_weighing(
     *, study: Study, metrics: Collection[str] = USUAL_METRICS, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
-    """Starts a job that estimates, from chosen items, what all would say: of metrics and of systems."""
+    """Start a job that estimates the results of metrics and systems on all items from the answers to chosen items."""
     choice_of_study(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer}
 
 
 class SavingsRequest(ScoresRequest):
-    """With which scores items are chosen, and how often."""
+    """The metrics whose scores are used, and the number of samples."""
 
     draws = serializers.IntegerField(
         min_value=20,
@@ -144,7 +147,7 @@ def start_savings_estimate(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Starts a job that chooses from what people judged already, and compares with an even draw of as many."""
+    """Start a job that chooses from judged items, and compares with uniform samples of the same size."""
     check_can_be_chosen(study)
     check_imported(study.dataset, metrics)
     return {"metrics": list(metrics), "tokenizer": tokenizer, "draws": draws, "seed": seed}

@@ -1,4 +1,4 @@
-"""The candidate pairs or captions to choose from, of a draft or a judged study, with their scores by metrics."""
+"""The pairs or captions from which items are chosen, in a draft or a judged study, with scores by metrics."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.material import load_material
 from quorum.numeric.arrays import Floats, Ints
 
-PEOPLE = "people"  # in place of a system's name
+PEOPLE = "people"  # stands in place of a system's name
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredPopulation:
-    """Scores of a population.
+    """The scores of a population of I items, S systems and M metrics.
 
     Attributes:
         table: (I, S, M) scores by item, system and metric; higher is better, nan without a caption.
         of_rows: (N, 2, M) scores of the N rows if they are pairs, else (N, 1, M).
-        signatures: metric -> signature.
+        signatures: the signature of each metric.
     """
 
     table: Floats
@@ -46,13 +46,13 @@ class ScoredPopulation:
 
 @dataclass(frozen=True)
 class Population:
-    """The candidate pairs, or captions of images, to choose from.
+    """The N candidate pairs, or captions of images, from which items are chosen.
 
     Attributes:
         pairs, captions: the N rows; one of the two is empty.
-        members: id of each row for ``sampling.only``.
-        systems: names of each row's systems, two for a pair.
-        documents: references of all images.
+        members: the id of each row for ``sampling.only``.
+        systems: the names of each row's systems, two for a pair.
+        documents: the references of all images.
     """
 
     per: str
@@ -64,7 +64,7 @@ class Population:
 
     @cached_property
     def item(self) -> Ints:
-        """(N,) index of each row's item: a pair is an item, and so are all captions of an image together."""
+        """The index of each row's item: (N,). A pair is an item; all captions of an image together are one item."""
         if self.pairs:
             return np.arange(len(self.pairs))
         positions = {image: position for position, image in enumerate(dict.fromkeys(self.images))}
@@ -96,9 +96,12 @@ class Population:
         return ScoredPopulation(self.by_system(rows), rows, signatures)
 
     def by_system(self, rows: Floats) -> Floats:
-        """Arrange scores (N, 2 or 1, M) of rows as (I, S, M) by item and system.
+        """Return scores by item, system and metric: (I, S, M).
 
-        A system's second caption of an item gets a column of its own.
+        If a system has two captions of an item, the second one gets a column of its own.
+
+        Args:
+            rows: (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
         """
         columns: dict[tuple[str, int], int] = {}
         seen: Counter[tuple[int, str]] = Counter()
@@ -118,13 +121,13 @@ class Population:
 def score_population(
     study: Study, population: Population, metrics: Sequence[str], tokenizer: str
 ) -> ScoredPopulation:
-    """Score a population, including by imported metrics. Raise EvaluationError if a metric cannot score it."""
+    """Score a population, also by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
     return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
 
 
 def check_can_be_chosen(study: Study) -> None:
-    """Raise WrongState if the study's items cannot be chosen."""
+    """Raise WrongState if items of this study cannot be chosen."""
     kind = KINDS[study.protocol]
     if not kind.supports_unit_ids:
         raise WrongState(
@@ -134,10 +137,11 @@ def check_can_be_chosen(study: Study) -> None:
 
 
 def population_of_draft(study: Study) -> Population:
-    """Return everything that the draft could ask about, as if no items were chosen yet.
+    """Return all rows that the draft could ask about, as if no items were chosen yet.
 
     Raises:
-        DesignError, WrongState: nothing can be drawn, or the items of this study cannot be chosen.
+        DesignError: nothing can be generated from the design.
+        WrongState: items of this study cannot be chosen.
     """
     check_can_be_chosen(study)
     design = design_of(study)

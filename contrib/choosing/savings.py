@@ -1,4 +1,4 @@
-"""Measure what choosing items would have saved, by drawing from judged items."""
+"""Measure what choosing items would have saved, by samples of judged items."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_pro
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 DRAWS = 200
-LEAST_ITEMS = 20  # least number of items, of which a twentieth is one item
+LEAST_ITEMS = 20  # least number of items; a twentieth of it is one item
 
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """The T results to estimate, each the mean of a value over rows.
+    """The T results to estimate. Each is the mean of a value over rows.
 
     Attributes:
-        values: (N, T) values of the rows; nan for rows that do not count.
-        groups, names: group and name of each result.
+        values: (N, T) values of the N rows; nan for rows that do not count.
+        groups, names: the group and the name of each result.
     """
 
     values: Floats
@@ -76,11 +76,11 @@ def savings_rows(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> list[dict[str, Any]]:
-    """Return the error and the saving for each method, group and budget.
+    """Return the error and the saving of each method, group and budget.
 
-    The error is the root mean square over draws and targets. `saved` is the fraction of a uniform draw's items that
-    need not be judged for the same error, negative if more are needed. A uniform draw of n of N items has the
-    squared error S² (1 / n - 1 / N), with S² fitted to uniform draws.
+    The error is the root mean square over draws and targets. `saved` is the fraction of a uniform sample's items
+    that need not be judged for the same error; it is negative if more items are needed. A uniform sample of n of N
+    items has the squared error S² (1 / n - 1 / N), with S² fitted to uniform samples.
     """
     size = population.size
     item = population.item
@@ -122,7 +122,7 @@ def savings_rows(
 
 
 def _draw_weights(chance: Floats, item: Ints, draws: int, generator: np.random.Generator) -> Floats:
-    """Return (D, N) weights of rows in D draws; 0 for items not drawn."""
+    """Return the weights of the N rows in D draws: (D, N); 0 for items that were not drawn."""
     weights = np.zeros((draws, len(chance)))
     for row in weights:
         drawn = draw_items(chance, seed=generator)
@@ -145,7 +145,7 @@ def compute_savings(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Measure the savings for a judged study. Raise EvaluationError if it cannot be measured."""
+    """Measure the savings for a judged study. Raise EvaluationError if they cannot be measured."""
     progress(0.05, "reading judgments")
     population = judged_population(study)
     if population.size < LEAST_ITEMS:

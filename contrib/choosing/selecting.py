@@ -1,4 +1,4 @@
-"""Choose items of a draft by their scores, and store them with their probabilities in its design."""
+"""Choose items of a draft by their scores, and store them with their probabilities in the design."""
 
 from __future__ import annotations
 
@@ -36,18 +36,21 @@ from quorum.statistics.inputs import StatisticsError, one_of
 EVEN, ALL = "even", "all"
 ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop("items")}
 
-# Differ in what they reward, and take seconds for thousands of captions
+# These metrics reward different properties, and take only seconds for thousands of captions.
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
-MOST_IDS = 100_000  # ids in a design
+MOST_IDS = 100_000  # number of ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
-    """Return (I,) usefulness of items. Raise EvaluationError if the method needs scores that are missing."""
+    """Return the usefulness of each of I items: (I,).
+
+    Raise EvaluationError if the method needs scores that are missing.
+    """
     if method == EVEN:
         return np.ones(population.size)
     assert scored is not None
     try:
-        one_of(method, METHODS, "method")  # a job that waited since an earlier version may name another
+        one_of(method, METHODS, "method")  # the job may come from an earlier version that had another method
         if method == "disagreement":
             return choosing.order_disagreement(scored.table)
         if population.pairs:
@@ -138,7 +141,7 @@ def compute_choice(
 
 @transaction.atomic
 def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None = None) -> Study:
-    """Store a choice in a draft's design; None removes it."""
+    """Store a choice of items in a draft's design. None removes the choice."""
     values = study.design | {
         "sampling": study.design["sampling"] | {"only": choice["only"] if choice else []},
     }

@@ -22,7 +22,7 @@ from judgments.studies.study_page import add_page_part, study_page
 METHOD_LABELS = {
     "disagreement": gettext_noop("disagreement"),
     "information": gettext_noop("information"),
-    # in results of earlier versions
+    # a method in results of earlier versions
     "variance": gettext_noop("variance"),
     "diversity": gettext_noop("diversity"),
     EVEN: gettext_noop("uniform sample"),
@@ -38,7 +38,7 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-LOWEST_SAVING = -1.0  # twice as many items; a curve below says no more
+LOWEST_SAVING = -1.0  # the lowest saving on the plot, which means twice as many items
 
 
 @study_page(
@@ -72,7 +72,7 @@ def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
-    """Return the newest savings of the study, or of a visible study of its dataset; ``of`` names that study."""
+    """Return the newest savings of the study, or of a visible study of the same dataset, which ``of`` names."""
     seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
     names = dict(seen.values_list("slug", "name"))
     done = Job.objects.filter(
@@ -113,7 +113,7 @@ def _best_savings(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _savings_plot(result: dict[str, Any]) -> Any:
-    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from evaluation.presentation.content import Curve, CurvePanel, Level, LinePlot
     from evaluation.presentation.plots.canvas import to_svg
     from evaluation.presentation.plots.figures import curves_figure

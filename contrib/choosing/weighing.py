@@ -1,4 +1,4 @@
-"""Estimate results over all items from judgments of chosen items, by weights."""
+"""Estimate results over all items from judgments of chosen items, with weights."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from quorum.statistics.meta import metric_winners
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
-MOST_DIFFERENCES = 45  # pairs of metrics, or of systems, in a result
+MOST_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
 
 def choice_of_study(study: Study) -> Chosen:
@@ -46,10 +46,11 @@ def compute_weighted_estimates(
     tokenizer: str = DEFAULT_TOKENIZER,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Estimate results over all items, together with unweighted ones over the chosen items.
+    """Estimate results over all items. The result also has unweighted estimates over the chosen items.
 
-    For pairs: each metric's accuracy by kind, differences of metrics, each system's wins. For captions: each
-    system's mean, differences of systems, and Kendall's tau-b of each metric with people.
+    For pairs, these are each metric's accuracy by kind, differences between metrics, and each system's wins. For
+    captions, these are each system's mean, differences between systems, and Kendall's tau-b of each metric with
+    people.
 
     Raises:
         WrongState: no items were chosen.
@@ -78,13 +79,13 @@ def compute_weighted_estimates(
 
 
 class WeightedRows:
-    """Estimates from the chosen ones of N rows, with their (N,) probabilities and images."""
+    """Estimates from the chosen rows of N rows, of which the (N,) probabilities and images are known."""
 
     def __init__(self, chance: Floats, images: Any) -> None:
         self.chance, self.images = chance, images
 
     def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
-        """Return the weighted and the plain mean of values that are not nan."""
+        """Return the weighted and the unweighted mean of the values that are not nan."""
         known = ~np.isnan(values)
         chance, images, known_values = self.chance[known], self.images[known], values[known]
         figure = self._figure(
@@ -94,7 +95,7 @@ class WeightedRows:
             mean_of_all_items(known_values, chance, images),
             mean_of_all_items(known_values, np.ones(len(known_values)), images),
         )
-        if what != MEAN:  # a share, or a difference of two shares
+        if what != MEAN:  # the value is a share, or a difference of two shares
             least = -1.0 if known_values.min() < 0 else 0.0
             for estimate in (figure, figure["plain"]):
                 if estimate["low"] is not None:
@@ -120,7 +121,7 @@ class WeightedRows:
 
 
 def metrics_agree(scores: Floats, winners: Floats) -> Floats:
-    """Return (P, M) 1 where a metric names people's winner, else 0; nan for pairs without a winner.
+    """Return whether each metric names people's winner of each pair: (P, M), 1 or 0; nan for pairs without a winner.
 
     Args:
         scores: (P, 2, M) scores of both candidates.
@@ -133,7 +134,10 @@ def metrics_agree(scores: Floats, winners: Floats) -> Floats:
 
 
 def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]:
-    """Return system -> (P,) 1 for a win against another system, 0.5 a tie, 0 a loss; nan for other pairs."""
+    """Return the results of each system by name, as (P,) arrays over the P pairs.
+
+    A win against another system is 1, a tie 0.5, a loss 0. Other pairs are nan.
+    """
     wins: dict[str, Floats] = {}
     tied = np.array([pair.tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
@@ -169,7 +173,7 @@ def pair_estimates(
 
 
 def scores_by_system(population: Population, people: Floats) -> dict[str, Floats]:
-    """Return system -> (N,) people's scores of the system's captions; nan for other captions."""
+    """Return people's scores of each system's captions by name, as (N,) arrays; nan for other captions."""
     scores: dict[str, Floats] = {}
     for row, names in enumerate(population.systems):
         for name in names or (PEOPLE,):
@@ -193,7 +197,7 @@ def caption_estimates(
 
 
 def _means_by_image(values: Floats, population: Population) -> Floats:
-    """Return (N,) a system's mean of each image, at the first row of the image; nan at other rows."""
+    """Return a system's mean of each image: (N,), at the first row of the image; nan at other rows."""
     known = ~np.isnan(values)
     item = population.item
     sums = np.bincount(item[known], weights=values[known], minlength=population.size)

@@ -1,1 +1,1 @@
-"""Comparisons of two studies, or of two metrics."""
+"""Comparisons of two studies, of two releases, and of two metrics."""

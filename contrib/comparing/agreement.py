@@ -1,4 +1,4 @@
-"""Options of the command ``agreement`` that compare two sources of judgments."""
+"""The options of the command ``agreement`` that compare two sources of judgments."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ protocol is reported at. docs/statistics.md has the rules.
 
 
 class SourceComparison:
-    """The option ``--with`` of ``agreement``, and those that belong to it."""
+    """The option ``--with`` of ``agreement``, and the options that belong to it."""
 
     help = HELP
     example = (
@@ -74,7 +74,7 @@ class SourceComparison:
     def handle(self, command: Agreement, options: dict[str, Any]) -> bool:
         if options["second"] is None:
             for name in COMPARISON_OPTIONS:
-                # --missing has two uses; ignore words for an empty cell here
+                # --missing has two uses; ignore the words that it can give for an empty cell here
                 if options[name] is not None and (name != "missing" or options[name] in MISSING):
                     raise EvaluationError(
                         f"--{name.replace('_', '-')} is about two sources, expected --with SECOND beside it."
@@ -88,7 +88,7 @@ class SourceComparison:
         for name in ("level", "coefficient", "design"):
             if options[name] is not None:
                 raise EvaluationError(f"--{name} is about one judgments file, expected no --with beside it.")
-        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing is about units
+        how = mapping_of(options | {"missing": None}, options["path"])  # here, --missing refers to units
         sources = (options["path"], options["first_format"]), (options["second"], options["second_format"])
         if how is not None and all(
             str(path).startswith(STUDY_PREFIX) or format not in (None, *TEXT_TABLES)
@@ -122,7 +122,7 @@ def _source(path: Path, role: str, options: dict[str, Any], how: ColumnMapping |
             raise EvaluationError(
                 f"{slug} has a protocol of its own, expected no --{role}-format or --{role}-protocol."
             )
-        # Import here, as commands on files do not load models.
+        # Imported here, since commands on files do not load models.
         from contrib.comparing.sources.studies import source_of_study
         from judgments.studies.studies import find_study
 

@@ -1,4 +1,4 @@
-"""URLs of comparing below /api/."""
+"""The URLs of comparing below /api/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Compare how far two metrics agree with people, and test the difference."""
+"""Compare two metrics by their agreement with people, and test the difference."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ def compare_metrics(
 ) -> dict[str, Any]:
     """Compare two metrics by a study's consensus, without storing the result.
 
-    For pairs: accuracy by kind and its difference, clustered by item and rater, with a test. For captions:
-    correlations and their difference, clustered by item and rater, with a test, and agreement over the systems.
+    For pairs, the result has the accuracy by kind and its difference, clustered by item and rater, with a test. For
+    captions, it has correlations and their difference, clustered by item and rater, with a test, and the agreement
+    over systems.
 
     Raises:
         EvaluationError: a metric is unknown or lacks scores, or the study has nothing to compare with.
@@ -153,7 +154,7 @@ def compare_with_scores(
     """Compare two metrics with people's imported scores, by system and image as at WMT.
 
     A metric without imported scores is computed for the captions that people scored. All scores are of systems'
-    captions; captions without all three scores are ignored.
+    captions. Captions that lack one of the three scores are left out.
     """
     names = _check_two_metrics(first, second)
     check_imported(dataset, names)
@@ -176,7 +177,7 @@ def compare_with_scores(
         if left_out:
             notes.append(f"Captions that no system wrote, or without a reference, left out: {left_out:,}.")
     systems, items, (*scores, human) = _align_columns([columns[name] for name in (*names, people)])
-    if not len(systems) or not systems.all():  # NOTHING stands for no system
+    if not len(systems) or not systems.all():  # the value NOTHING means no system
         raise EvaluationError(
             f"{', '.join(names)} and {people} share no scores of systems' captions; expected rows with a system, or "
             "with a caption that a system wrote."
@@ -200,7 +201,7 @@ def compare_with_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Outputs:
-    """Systems' captions by `stable_number` of image and text: their texts, and the systems that gave them."""
+    """Systems' captions by `stable_number` of image and text: the texts, and the systems that gave them."""
 
     texts: dict[int, str]
     systems: dict[int, list[int]]
@@ -218,7 +219,10 @@ def _read_outputs(dataset: Dataset) -> _Outputs:
 
 
 def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
-    """Return the column with rows that name no system repeated for each system that gave the caption."""
+    """Return a column in which every row names a system.
+
+    A row that names no system is repeated for each system that gave the caption.
+    """
     unnamed = column.keys["system"] == NO_ROW_ID
     if not unnamed.any():
         return column
@@ -237,9 +241,10 @@ def _credit_systems(column: ScoreColumn, outputs: _Outputs) -> ScoreColumn:
 def _score_cells(
     dataset: Dataset, people: ScoreColumn, outputs: _Outputs, metrics: Sequence[str], tokenizer: str
 ) -> tuple[dict[str, tuple[ScoreColumn, str]], int]:
-    """Return metric -> (scores of the captions that people scored, signature), and the number without a reference.
+    """Return the scores of the captions that people scored and the signature, by metric.
 
-    A reference that equals the caption is left out, as in ``evaluate``.
+    Also return the number of captions without a reference. A reference that equals the caption is left out, as in
+    ``evaluate``.
     """
     split_of = dict(Item.objects.filter(dataset=dataset).values_list("pk", "split"))
     splits = {split_of[item] for item in np.unique(people.keys["item"]).tolist()}
@@ -276,15 +281,18 @@ def _check_two_metrics(first: str, second: str) -> list[str]:
 
 
 def _align_columns(columns: Sequence[ScoreColumn]) -> tuple[Ints, Ints, list[Floats]]:
-    """Return (N,) systems and (N,) images for which all columns have a score, and each column's (N,) scores."""
+    """Return the N cells of a system and an image for which all columns have a score.
+
+    The result is the (N,) systems, the (N,) images, and the (N,) scores of each column.
+    """
     images = 1 + max(int(column.keys["item"].max(initial=0)) for column in columns)
     tables = []
     for column in columns:
-        known = ~np.isnan(column.scores)
-        cells = column.keys["system"][known] * images + column.keys["item"][known]
-        # Of several captions of a system on an image, the last counts.
+        scored = ~np.isnan(column.scores)
+        cells = column.keys["system"][scored] * images + column.keys["item"][scored]
+        # If a system has several captions of an image, the last one counts.
         distinct, last = np.unique(cells[::-1], return_index=True)
-        tables.append((distinct, column.scores[known][::-1][last]))
+        tables.append((distinct, column.scores[scored][::-1][last]))
     shared = reduce(partial(np.intersect1d, assume_unique=True), [cells for cells, _scores in tables])
     systems, items = np.divmod(shared, images)
     return systems, items, [scores[np.searchsorted(cells, shared)] for cells, scores in tables]
@@ -356,8 +364,8 @@ def _compare_on_systems(
     for name in names:
         if name not in columns:
             whole = imported.columns[name][Per.SYSTEMS]
-            known = dict(zip(whole.keys["system"].tolist(), whole.scores.tolist(), strict=True))
-            scores.append(np.array([known.get(system, np.nan) for system in systems]))
+            score_of_system = dict(zip(whole.keys["system"].tolist(), whole.scores.tolist(), strict=True))
+            scores.append(np.array([score_of_system.get(system, np.nan) for system in systems]))
         else:
             scores.append(columns[name][rows])
     if np.isnan(np.concatenate(scores)).any():
@@ -376,14 +384,17 @@ def _correlate_over_systems(
     items: Sequence[Any] | Ints,
     alone: Sequence[bool] = (False, False),
 ) -> dict[str, Any]:
-    """Return Pearson's r and soft pairwise accuracy over systems, of which some images may lack scores.
+    """Return Pearson's r and soft pairwise accuracy over systems. Some images of a system may lack scores.
 
-    Soft pairwise accuracy is left out for a metric that has only scores of systems (`alone`), since the certainty
-    of its order is unknown.
+    Soft pairwise accuracy is left out for a metric that only scores whole systems, since the certainty of its order
+    is unknown.
+
+    Args:
+        alone: whether each of the two metrics only scores whole systems.
     """
     rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
     width = int(columns.max()) + 1
-    # The first cell of a system on an image counts, as two of its captions may have been judged.
+    # If two captions of a system for an image were judged, the first one counts.
     cells, first = np.unique(rows * width + columns, return_index=True)
     tables = np.full((3, int(rows.max()) + 1, width), np.nan)
     for table, column in zip(tables, (*scores, people), strict=True):
@@ -407,7 +418,7 @@ def _correlate_over_systems(
 
 
 def _number_values(values: Ints) -> Ints:
-    """Return codes of the values, from 0 in the order of their first occurrence."""
+    """Return the codes of the values: numbers from 0, in the order in which the values first occur."""
     _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
     ranks = np.empty(len(first), dtype=np.int64)
     ranks[np.argsort(first)] = np.arange(len(first))
@@ -450,12 +461,12 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "%(ahead)s agrees with people better than %(behind)s does: %(better)s against "
             "%(worse)s, n = %(n)s (%(p)s)."
         )
-    # Results of earlier versions do not say to which population they generalise.
+    # Results of earlier versions do not have the population to which they generalise.
     return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()
 
 
 class CompareMetricsRequest(Parameters):
-    """Two metrics, computed or imported."""
+    """Two metrics to compare, each computed or imported."""
 
     first = serializers.CharField(
         max_length=LONGEST_METRIC,
@@ -478,6 +489,6 @@ class CompareMetricsRequest(Parameters):
 def start_metric_comparison(
     *, study: Study, first: str, second: str, tokenizer: str = DEFAULT_TOKENIZER
 ) -> dict[str, Any]:
-    """Starts a job that holds two metrics against the consensus; its result has the difference with intervals."""
+    """Start a job that compares two metrics with the consensus. Its result has the difference with intervals."""
     check_imported(study.dataset, [first, second])
     return {"first": first, "second": second, "tokenizer": tokenizer}

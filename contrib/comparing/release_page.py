@@ -1,4 +1,4 @@
-"""Compare two releases of a study on its page "Releases"."""
+"""The form on the page "Releases" of a study that compares two of its releases."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FLIPPED_SHOWN = 20
 
 
 class CompareRequest(Parameters):
-    """Two releases."""
+    """The two releases to compare."""
 
     before = serializers.CharField()
     after = serializers.CharField()
@@ -35,7 +35,7 @@ class CompareRequest(Parameters):
     scope="exports",
 )
 def start_release_comparison(*, study: Study, before: str, after: str) -> dict[str, Any]:
-    """Tells what changed between two releases."""
+    """Compare two releases of a study, and return what changed."""
     if before == after:
         raise ReleaseError(_("Choose two different releases to compare."))
     for version in (before, after):

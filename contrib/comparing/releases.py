@@ -25,7 +25,10 @@ NO_PLAN: dict[str, Any] = {"sha256": None, "hypotheses": [], "deviations": []}
 
 @dataclass(frozen=True, slots=True)
 class _Summary:
-    """The parts of a bundle that are compared. judgments: (N,) hashes. used: (N,) whether the judgment is included."""
+    """The parts of a bundle that are compared.
+
+    judgments: (N,) hashes of the N judgments. used: (N,) whether each judgment is included.
+    """
 
     version: str
     alpha: float | None
@@ -37,7 +40,10 @@ class _Summary:
 
 
 def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
-    """Return the differences of two bundles (docs/releases.md). Raise VerificationError."""
+    """Return the differences between two bundles (docs/releases.md).
+
+    Raise VerificationError if a bundle is invalid.
+    """
     old, new = (_summarize(path) for path in (before, after))  # one after the other, to save memory
     hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
     then, now = np.split(codes, [len(old.judgments)])
@@ -112,8 +118,9 @@ def _summarize(path: Path) -> _Summary:
 
 
 def _hash_row(row: Mapping[str, Any]) -> int:
-    """Return a hash of 64 bits; among ten million judgments the probability of a collision is 3e-6."""
-    times = {name: to_the_minute(row.get(name)) for name in TIMES}  # releases before 0.6 have microseconds
+    """Return a hash of 64 bits. Among ten million judgments, the probability of a collision is 3e-6."""
+    # times in releases before 0.6 have microseconds
+    times = {name: to_the_minute(row.get(name)) for name in TIMES}
     key = repr([{**row, **times}.get(name, ...) for name in MATCHING_KEYS])
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest())
 

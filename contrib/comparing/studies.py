@@ -1,4 +1,4 @@
-"""Compare two studies' judgments, in a job if one is large."""
+"""Compare the judgments of two studies. If one of them is large, a job compares them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 PREFIX = "comparison"
-MANY_UNITS = 3_000  # of a slider, the slowest, about a second
+MANY_UNITS = 3_000  # for a slider, the slowest kind, this takes about a second
 
 
 def comparable_studies(study: Study, among: QuerySet[Study]) -> QuerySet[Study]:
@@ -39,12 +39,12 @@ def compare_studies(*, first: Study, second: Study, missing: str = MISSING[0]) -
         missing=missing,
         seed=design_of(first).seed,
     )
-    with translation.override("en"):  # it is kept for readers of any language
+    with translation.override("en"):  # in English, since the result is stored for readers of any language
         return comparison | {"in_words": describe_compared_sources(comparison)}
 
 
 def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str, Any]:
-    """Return the comparison, which is computed by a job if a study is large.
+    """Return the comparison of two studies. If one of them is large, a job computes it.
 
     Raises:
         FiguresPending: the job is running.
@@ -56,7 +56,7 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
             % {"missing": missing, "known": " or ".join(MISSING)}
         )
     shown = cached_figures(first, _comparison_figures(second, missing))
-    # The row id may have been reused.
+    # the row id of a deleted study may have been reused
     if shown.value is None or shown.value["of"] != _identify_study(second):
         raise FiguresPending
     if shown.value["refused"]:
@@ -84,7 +84,7 @@ def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:
 
 
 def _figures_named(name: str) -> Figures[dict[str, Any]]:
-    """Return the figures with a name made by ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
+    """Return the figures with a name from ``_comparison_figures``. Raise ObjectNotFound if a study is missing."""
     _prefix, pk, missing = name.split(":")
     second = Study.objects.select_related("dataset").filter(pk=int(pk)).first()
     if second is None:

@@ -1,4 +1,4 @@
-"""The page "Compare" of a study, two metrics on its page "Metrics", and comparisons of two studies over HTTP."""
+"""The page "Compare" of a study, its form that compares two metrics, and comparisons of studies over HTTP."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evalua
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-MOST_STUDIES_OFFERED = 200  # studies in the list
-SHADES = 4  # steps of a cell's background
+MOST_STUDIES_OFFERED = 200  # number of studies in the list
+SHADES = 4  # number of shades of a cell's background
 MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
     "no": gettext_noop("count them as “no” in this study"),
@@ -195,7 +195,10 @@ class ComparisonView(APIView):
         summary="How far two studies agree",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """As `agreement --with` writes it, and `in_words`; large studies are counted in the background first."""
+        """Return the comparison as `agreement --with` writes it, and ``in_words``.
+
+        Large studies are compared in a job first.
+        """
         study = study_for(request, slug)
         other = request.query_params.get("with", "")
         if not other:

@@ -1,4 +1,4 @@
-"""Count a study's work now, and say whether its snapshot is out of date."""
+"""Count a study's work, and decide whether its snapshot is out of date."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from judgments.models import Job, Study
 
 JOB_KIND = "board"
 MOST_LEASES_SHOWN = 20
-LEAST_INTERVAL = 15.0  # seconds between two snapshots, at least
-INTERVAL_FACTOR = 10.0  # maximal share of time for snapshots: one that took 3 s is made every 30 s
+LEAST_INTERVAL = 15.0  # least number of seconds between two snapshots
+INTERVAL_FACTOR = 10.0  # limits the share of time spent on snapshots: one that took 3 s is made every 30 s
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeMark:
-    """What changed since the last snapshot.
+    """The changes of a study since the last snapshot.
 
     Attributes:
         snapshot: the last snapshot, without scores and result; None before the first.
-        new: number of judgments since.
-        leases: (assignment, end of lease) of active assignments.
+        new: number of judgments since then.
+        leases: the assignment and the end of each active lease.
     """
 
     snapshot: BoardSnapshot | None
@@ -39,7 +39,7 @@ class ChangeMark:
     leases: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
-        """Return an ETag that changes whenever the dashboard does."""
+        """Return an ETag that changes whenever the dashboard changes."""
         made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused_at = study.paused_at.isoformat() if study.paused_at else ""
         return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new, self.leases, *more)}"'
@@ -59,15 +59,15 @@ def change_mark(study: Study) -> ChangeMark:
 
 
 def first_answers(study: Study) -> QuerySet[Judgment]:
-    """Return answers that count as progress: first answers to a unit, by people who are not excluded."""
+    """Return the answers that count as progress: first answers to a unit, by people who are not excluded."""
     rows = Judgment.objects.filter(assignment__study=study, replaces=None)
     return rows.filter(assignment__state__in=FINISHED_STATES)
 
 
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
-    """Return whether the study has changed since the last snapshot, and the snapshot is old enough to be replaced.
+    """Return whether the snapshot should be replaced: the study has changed, and the snapshot is old enough.
 
-    The more time a snapshot took, the longer it is kept.
+    A snapshot that took longer is kept longer.
     """
     if mark.snapshot is None:
         return True
@@ -81,7 +81,7 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
 
 
 def request_snapshot(study: Study) -> bool:
-    """Start a snapshot job; return False if one is queued or running."""
+    """Queue a job that makes a snapshot. Return False if one is queued or running."""
     if Job.objects.under_way().filter(kind=JOB_KIND, args__study=study.slug).exists():
         return False
     enqueue(kind=JOB_KIND, args={"study": study.slug})
@@ -93,9 +93,9 @@ class LiveCounters:
     """The counters of a dashboard.
 
     Attributes:
-        wanted: total number of judgments asked for; 0 if unknown.
-        last_hour: judgments of the last hour.
-        hours_left: remaining time at that pace; None if nothing arrives or is left.
+        wanted: total number of judgments that the study needs; 0 if unknown.
+        last_hour: number of judgments in the last hour.
+        hours_left: remaining time at that pace; None if no judgments arrive or none are needed.
         spending: the money at the crowd; None without a budget.
         local_cents: rewards of approved work on this installation.
     """
@@ -115,18 +115,18 @@ class LiveCounters:
 
 
 def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
-    """Return the counters; ``result`` is that of the last snapshot, {} before the first."""
+    """Return the counters. ``result`` is the result of the last snapshot, {} before the first."""
     now = timezone.now()
     known = mark.snapshot.judgments if mark.snapshot else 0
     judgments = known + mark.new
     wanted = judgments_wanted(result, judgments)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
-    # One query per form; a single query may make the database scan every judgment.
+    # Use one query per counter: a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    first = answers.annotate(n=Count("pk") - Count("replaces"))  # a revision is no further judgment
+    first = answers.annotate(n=Count("pk") - Count("replaces"))  # do not count revisions
     counted = Subquery(first.values("n"), output_field=IntegerField())
     last_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
-    left = max(0, wanted - judgments)
+    missing = max(0, wanted - judgments)
     ids = [pk for pk, _ in mark.leases[:MOST_LEASES_SHOWN]]
     leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
     spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
@@ -134,7 +134,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
         judgments=judgments,
         wanted=wanted,
         last_hour=last_hour,
-        hours_left=left / last_hour if left and last_hour else None,
+        hours_left=missing / last_hour if missing and last_hour else None,
         leases=list(leases.order_by("expires_at", "pk")),
         has_more_leases=len(mark.leases) > MOST_LEASES_SHOWN,
         spending=spending,

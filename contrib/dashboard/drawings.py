@@ -11,10 +11,10 @@ from evaluation.results.verdict import verdict_sentence
 
 def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
     """Draw agreement over time, and metrics by pair kind, with captions."""
-    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.dashboard.plots import earlier_figure, growth_figure, growth_sentence, metrics_figure
 
-    known = [row for row in result["growth"] if row["value"] is not None]
+    defined = [row for row in result["growth"] if row["value"] is not None]
     correlated = result["evaluation"]["correlated"]
     kinds = {
         kind: {
@@ -27,7 +27,7 @@ def draw_plots(result: Mapping[str, Any]) -> dict[str, Any]:
         for kind, cell in result["evaluation"]["kinds"].items()
     }
     return {
-        "growth": growth_figure(known) if len(known) > 1 else "",
-        "growth_said": growth_sentence(known),
+        "growth": growth_figure(defined) if len(defined) > 1 else "",
+        "growth_said": growth_sentence(defined),
         "kinds": kinds,
     }

@@ -16,6 +16,6 @@ def board(run: JobRun, *, study: str) -> None:
     computed = compute_snapshot(study=study_row, progress=run.progress)
     with run.commit():
         store_snapshot(computed)
-        # an open page starts many such jobs
+        # delete earlier jobs, since an open page starts many of them
         earlier = Job.objects.filter(kind=JOB_KIND, args__study=study, state=Job.State.DONE)
         earlier.exclude(pk=run.job_id).delete()

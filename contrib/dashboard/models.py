@@ -10,7 +10,7 @@ from judgments.models import Study
 
 
 class BoardSnapshot(models.Model):
-    """A cache of the slow part of a study's dashboard."""
+    """A cache of the part of a study's dashboard that is slow to compute."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="board")
     judgments = models.PositiveBigIntegerField(help_text="How many had come in.")

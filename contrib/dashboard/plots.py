@@ -1,4 +1,4 @@
-"""Plots of the dashboard: agreement over the judgments, and metrics now and earlier."""
+"""Plots of the dashboard: agreement by number of judgments, and metrics now and earlier."""
 
 from __future__ import annotations
 
@@ -33,18 +33,20 @@ from evaluation.presentation.plots.figures import MARKERS, OKABE_ITO, LineEnd, l
 from evaluation.results.plots import CHANCE
 
 STABLE_WIDTH = 0.05  # width of an interval below which more judgments change little
-PLOT_INCHES = 5.2  # inches: two are side by side
-LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES  # of the width, a letter of a label
+PLOT_INCHES = 5.2  # inches; two plots are side by side
+# width of a letter of a label, as a fraction of the plot's width
+LETTER_WIDTH = 0.0125 * WIDTH / PLOT_INCHES
 
 
 def growth_figure(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Plot alpha with its interval over the number of judgments, as SVG; ``rows`` comes from ``agreement_so_far``."""
+    """Plot alpha with its interval by number of judgments, as SVG. ``rows`` comes from ``agreement_so_far``."""
     figure, axes = _new_curves(rows[-1]["judgments"])
     x = [row["judgments"] for row in rows]
     banded = [row for row in rows if row["low"] is not None]
     _draw_band(axes, banded, ACCENT, alpha=0.2)
     axes.plot(x, [row["value"] for row in rows], color=ACCENT, linewidth=2)
-    late = banded[len(banded) // 4 :] or rows  # the first wide intervals would flatten all others
+    # without the first, wide intervals, which would flatten the others
+    late = banded[len(banded) // 4 :] or rows
     low = min([row["low"] for row in late if row["low"] is not None] + [row["value"] for row in rows])
     high = max([row["high"] for row in late if row["high"] is not None] + [row["value"] for row in rows])
     room = max(0.05, 0.15 * (high - low))
@@ -82,7 +84,7 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value; ``cell`` comes from ``accuracy_so_far`` or ``correlation_so_far``."""
+    """Plot each metric's value. ``cell`` comes from ``accuracy_so_far`` or ``correlation_so_far``."""
     metrics, leaders = cell["metrics"], cell["verdict"]["leaders"]
     values = {name: row["value"] for name, row in metrics.items()}
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
@@ -91,9 +93,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     shown = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, PLOT_INCHES)
-    known = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
+    defined = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
-    ends = [row[key] for row in known.values() for key in ("low", "high", "value") if row[key] is not None]
+    ends = [row[key] for row in defined.values() for key in ("low", "high", "value") if row[key] is not None]
     ends.append(chance)
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
@@ -103,8 +105,8 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
         color=INK,
     )  # fmt: skip
     for y, name in enumerate(names):
-        if name in known:
-            _draw_interval(axes, y, known[name], shown, leads=name in leaders and len(leaders) < len(names))
+        if name in defined:
+            _draw_interval(axes, y, defined[name], shown, leads=name in leaders and len(leaders) < len(names))
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [metric_label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -121,7 +123,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
-    spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in known.items())
+    spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in defined.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
     return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
 
@@ -139,18 +141,20 @@ def _draw_interval(
 
 
 def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> str:
-    """Plot each metric's value at fewer judgments; ``cell`` is as in ``metrics_figure``."""
+    """Plot each metric's value at fewer judgments. ``cell`` is as in ``metrics_figure``."""
     curves, leaders = cell["earlier"], cell["verdict"]["leaders"]
-    known = {name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows}
-    known = {name: rows for name, rows in known.items() if len(rows) > 1}
-    if not known:
+    defined = {
+        name: [row for row in rows if row["value"] is not None] for name, rows in curves.items() if rows
+    }
+    defined = {name: rows for name, rows in defined.items() if len(rows) > 1}
+    if not defined:
         return ""
-    order = sorted(known, key=lambda name: -known[name][-1]["value"])
-    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in known.values()))
+    order = sorted(defined, key=lambda name: -defined[name][-1]["value"])
+    figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in defined.values()))
     chance = 0.0 if correlated else CHANCE
     ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
     for index, name in enumerate(order):
-        rows = known[name]
+        rows = defined[name]
         colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
         if leaders == [name] and rows[-1]["low"] is not None and not correlated:
             _draw_band(axes, rows, colour, alpha=0.14)
@@ -159,7 +163,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
             markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
         )  # fmt: skip
         ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
-    values = [row["value"] for rows in known.values() for row in rows]
+    values = [row["value"] for rows in defined.values() for row in rows]
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
@@ -170,7 +174,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     longest = 2 + max(len(label) for _value, label, *_sign in ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
-        f"{name} {shown(known[name][0]['value'])} – {shown(known[name][-1]['value'])}" for name in order
+        f"{name} {shown(defined[name][0]['value'])} – {shown(defined[name][-1]['value'])}" for name in order
     )
     title = _("Results with fewer judgments. Pairs: %(kind)s") % {"kind": kind}
     description = _("From the first results to the newest results: %(values)s.") % {"values": spoken}

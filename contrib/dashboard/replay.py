@@ -1,6 +1,6 @@
-"""Replay judgments in the order of arrival: agreement, winners and metrics at each checkpoint.
+"""Replay judgments in the order of arrival. At each checkpoint, compute agreement, winners and metrics.
 
-Votes accumulate between checkpoints; units and pairs are visited only at checkpoints.
+Votes accumulate between checkpoints. Units and pairs are visited only at checkpoints.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SHARE = ("value", "low", "high", "n", "clusters", "reason")
 
 @dataclass(frozen=True, slots=True)
 class VotesInOrder:
-    """N included judgments in the order of arrival.
+    """N included judgments of U units in the order of arrival.
 
     Attributes:
         unit, worker: (N,) codes; those of units begin at 0.
@@ -60,7 +60,7 @@ def checkpoints(count: int) -> list[int]:
 def agreement_so_far(
     votes: VotesInOrder, level: str, *, seed: int, exchange: Exchange | None = None
 ) -> list[dict[str, Any]]:
-    """Return Krippendorff's alpha with its interval at each checkpoint, as ``measure_agreement`` does."""
+    """Return Krippendorff's alpha with its interval at each checkpoint, measured as by ``measure_agreement``."""
     rows = []
     for upto in checkpoints(len(votes)):
         columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
@@ -75,16 +75,16 @@ def agreement_so_far(
 def winners_so_far(
     votes: VotesInOrder, pair: Ints, images: Ints, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, PeoplesWinners]]:
-    """Yield (number of votes, winners of the P pairs with their clusters) for each checkpoint (V15 §3).
+    """Yield the number of votes, and the winners of P pairs with their clusters, at each checkpoint (V15 §3).
 
-    The majority of judgments decides a unit, and the majority of units a pair; ties decide nothing.
+    The majority of judgments decides a unit, and the majority of units decides a pair; ties decide nothing.
 
     Args:
-        pair: (U,) pair codes from 0.
-        images: (P,) image of each pair.
-        decided: unit code -> adjudicated winner, applied only at the last checkpoint.
+        pair: (U,) the pair of each of the U units, as codes from 0.
+        images: (P,) the image of each pair.
+        decided: the adjudicated winners by unit code. They are applied only at the last checkpoint.
     """
-    counts = np.zeros((votes.units, 4), dtype=np.int64)  # of the four sides (preferences.py)
+    counts = np.zeros((votes.units, 4), dtype=np.int64)  # votes for each of the four sides (preferences.py)
     done, looks = 0, checkpoints(len(votes))
     is_decided = np.zeros(votes.units, dtype=np.bool_)
     for upto in looks:
@@ -111,12 +111,12 @@ def accuracy_so_far(
     scores: Mapping[str, npt.NDArray[np.float64]],
     kinds: Mapping[str, npt.NDArray[np.bool_]],
 ) -> dict[str, dict[str, Any]]:
-    """Return pair kind -> each metric's accuracy at each checkpoint, and the verdict.
+    """Return each metric's accuracy at each checkpoint, and the verdict, by pair kind.
 
     Args:
-        winners: from ``winners_so_far``.
-        scores: metric -> (P, 2) scores of both candidates.
-        kinds: pair kind -> (P,) whether a pair is of this kind.
+        winners: from ``winners_so_far``, about P pairs.
+        scores: (P, 2) scores of both candidates, by metric.
+        kinds: (P,) whether each pair is of the kind, by pair kind.
     """
     named = winners_named(scores)
     figures: dict[str, dict[str, Any]] = {}
@@ -141,7 +141,7 @@ def accuracy_so_far(
 def means_so_far(
     votes: VotesInOrder, decided: Mapping[int, float] | None = None
 ) -> Iterator[tuple[int, Floats]]:
-    """Yield (number of votes, (U,) mean judgments) for each checkpoint; nan without judgments.
+    """Yield the number of votes, and the (U,) mean judgments of the units, at each checkpoint; nan without judgments.
 
     ``decided`` is as in ``winners_so_far``.
     """
@@ -170,7 +170,7 @@ def correlation_so_far(
     The last checkpoint has an interval.
 
     Args:
-        scores: metric -> (U,) scores, nan if missing.
+        scores: (U,) scores of the U units by metric, nan if missing.
         clusters: the clusters of the U captions.
     """
     earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}

@@ -1,4 +1,4 @@
-"""Score the candidates of a study once, and store the scores with its snapshot."""
+"""Score the candidates of a study once, and store the scores with the study's snapshot."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ROWS = ("of", "images")
 def candidate_scores(study: Study) -> dict[str, Any]:
     """Return the scores of a study's candidates.
 
-    The metrics are those of the newest evaluation, so that the page "Results" agrees. ``asked`` identifies them, to
-    detect later that they are different.
+    The metrics are those of the newest evaluation, so that the page "Results" agrees. ``asked`` identifies them, so
+    that a later change of metrics is detected.
 
     Returns:
-        ``metrics``: metric -> scores, (P, 2) of pairs or (U,) of units; ``of``: row ids of the pairs or units;
-            ``images``: their images; ``reason``: why there are no scores.
+        ``metrics``: the scores by metric, (P, 2) of P pairs or (U,) of U units; ``of``: row ids of the pairs or
+            units; ``images``: their images; ``reason``: why there are no scores.
     """
     kind = KINDS[study.protocol]
     metrics, tokenizer, *_imported = asked = _metrics_asked(study)
@@ -46,7 +46,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
 
 
 def _metrics_asked(study: Study) -> list[Any]:
-    """Return the metrics' names, the tokenizer, and the row ids of imported metrics (new for a new import)."""
+    """Return the metrics' names, the tokenizer, and the row ids of imported metrics (each import has a new id)."""
     newest = Analysis.objects.newest_first(study, Analysis.Kind.META_EVALUATION)
     stated = newest.values_list("settings", flat=True).first()
     metrics, tokenizer = (
@@ -82,7 +82,7 @@ def _as_scores(
     """Return the dict in which scores are stored.
 
     Args:
-        rows: (row id, image) of the scored pairs or units.
+        rows: the row id and the image of each scored pair or unit.
     """
     of, images = np.array(rows, dtype=np.int64).reshape(-1, 2).T
     return {"of": of, "images": images, "metrics": scores, "reason": reason}

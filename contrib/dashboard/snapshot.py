@@ -1,4 +1,4 @@
-"""Compute and store the slow part of the dashboard, in a job."""
+"""Compute and store the slow part of the dashboard. This runs in a job."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ WORKERS_SHOWN = 200
 
 @dataclass(frozen=True, slots=True)
 class DashboardSnapshot:
-    """A snapshot to store: the ``values`` of its row; if ``scores`` is None, the stored scores are kept."""
+    """A snapshot to store. ``values`` are the values of its row. If ``scores`` is None, the stored scores are kept."""
 
     study: Study
     values: dict[str, Any]
@@ -58,10 +58,10 @@ class DashboardSnapshot:
 def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> DashboardSnapshot:
     began = time.monotonic()
     kind, design = KINDS[study.protocol], design_of(study)
-    # Not of all studies: a judgment of this one may be committed after another study's with a higher id.
+    # Only of this study: one of its judgments may be committed after a judgment of another study with a higher id.
     newest = blocks.newest_judgment(study)
     event = study.events.aggregate(last=Max("pk"))["last"] or 0
-    # Score before judgments are read, to hold less at once.
+    # Score before reading judgments, to use less memory.
     stored = stored_scores(study)
     scores = candidate_scores(study) if stored is None else stored
     scores["images"] = loaders.clusters_of_items(study, scores["images"])
@@ -70,7 +70,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     table = loaders.load_judgments(study, newest=newest, units=all_units)
     progress(0.5, "replaying them")
     units = all_units.judged
-    del all_units  # the judged ones are copied
+    del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
 
     def in_order(keep: Flags) -> VotesInOrder:
@@ -125,7 +125,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     }
     signature = str(signature_of_study(study, table=table)) if len(table) else ""
     result["drawings"] = {**draw_plots(result), "signature": signature}
-    # Judgments that arrive meanwhile count as new beside the snapshot.
+    # Judgments that arrive meanwhile are counted as new, in addition to the snapshot.
     judgments = first_answers(study).filter(pk__lte=newest).count()
     values = {"judgments": judgments, "newest": newest, "event": event, "result": result}
     values |= {"seconds": time.monotonic() - began, "made_at": timezone.now()}
@@ -149,11 +149,11 @@ def forget_snapshot(*, study: Study, **_signal: Any) -> None:
 def _evaluation(
     study: Study, votes: VotesInOrder, units: Units, table: JudgmentTable, scores: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return pair kind (or ``all``) -> metrics now and earlier; {} without judgments or metrics."""
+    """Return the metrics now and earlier, by pair kind (or ``all``); {} without judgments or metrics."""
     if not scores["metrics"] or not len(votes):
         return {}
     if not KINDS[study.protocol].compares_pairs:
-        # In the order of the scores, as an evaluation has them: the same numbers draw the same intervals.
+        # Keep the order of the scores, as an evaluation does, so that equal numbers have equal intervals.
         order = places_in(units.pk, scores["of"])
         means = [
             (upto, np.where(order >= 0, mean[order], np.nan))
@@ -184,7 +184,7 @@ def _evaluation(
 
 
 def _images_of_units(study: Study, units: Units, scores: Mapping[str, Any]) -> Ints:
-    """Return (U,) the cluster of each unit, from stored scores if they cover all pairs."""
+    """Return the cluster of each of U units: (U,). It comes from stored scores if they cover all pairs."""
     index = places_in(scores["of"], units.pair)
     if not KINDS[study.protocol].compares_pairs or (index < 0).any():
         return loaders.clusters_of_units(study, units)

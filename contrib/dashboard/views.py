@@ -63,7 +63,7 @@ def show_dashboard(request: HttpRequest, study: Study, context: Context) -> Http
 @study_page("board-live", order=2)
 @require_safe
 def show_live(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Render the live part; respond 304 if nothing changed."""
+    """Render the live part. Respond with 304 if nothing changed."""
     mark = _current_mark(study)
     tag = mark.tag(study, *_page_choices(request, context))
     answer: HttpResponse
@@ -106,7 +106,7 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "made_at": mark.snapshot.made_at if mark.snapshot else None,
         "result": result,
         "agreement": growth[-1] if growth else None,
-        # The plots escape every word.
+        # the code that draws the plots escapes all texts
         "signature": drawings.get("signature", ""),
         "growth_figure": as_markup(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
@@ -144,14 +144,14 @@ def _why_no_metrics(kind: Kind, result: dict[str, Any]) -> str:
 
 def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
     last = next(reversed(result.get("growth", ())), {"n": 0})
-    if last["n"] and last["value"] is None:  # people judged the same items
+    if last["n"] and last["value"] is None:  # undefined because people judged the same items
         return _("Agreement is undefined: %(why)s.") % {"why": _(str(last.get("reason", "")))}
     why = kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else "")
     return _(why) if why else ""
 
 
 def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
-    """Return the stored English plots, or draw them in another language."""
+    """Return the stored English plots, or draw them in the reader's language."""
     stored: dict[str, Any] = result.get("drawings", {})
     if not stored or (get_language() or "en").startswith("en"):
         return stored
@@ -176,7 +176,7 @@ class HeldSerializer(serializers.Serializer[Any]):
 
 
 class SpendingSerializer(serializers.Serializer[Any]):
-    """Cents, fees included."""
+    """The money at the crowd, in cents with fees."""
 
     currency = serializers.CharField()
     budget_cents = serializers.IntegerField()
@@ -187,7 +187,7 @@ class SpendingSerializer(serializers.Serializer[Any]):
 
 
 class BoardSerializer(serializers.Serializer[Any]):
-    """Counters of now, and the figures of the newest snapshot."""
+    """The current counters of a study, and the figures of its newest snapshot."""
 
     study = serializers.CharField(source="study.slug")
     state = serializers.CharField(source="study.state")
@@ -220,7 +220,10 @@ class BoardView(APIView):
         summary="The dashboard of a study",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """As its page: looking has a snapshot made anew where the last one is old; ask again with the ETag."""
+        """Return the counters and figures of the dashboard.
+
+        If the snapshot is old, a job makes a new one. Poll with the ETag.
+        """
         study = study_for(request, slug)
         if not has_dashboard(study):
             raise ObjectNotFound(f"Study {slug!r} was never open to participants; it has no dashboard.")
@@ -229,7 +232,7 @@ class BoardView(APIView):
             request_snapshot(study)
         tag = mark.tag(study, "api")
         headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-        if request.headers.get("If-None-Match") == tag:  # what follows costs more than this
+        if request.headers.get("If-None-Match") == tag:  # everything below costs more than this
             return Response(status=304, headers=headers)
         result = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
         shown = {

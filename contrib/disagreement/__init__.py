@@ -1,1 +1,1 @@
-"""Disagreement as data: soft labels, their predictors, and groups of raters."""
+"""Disagreement as data: soft labels, how well predictors predict them, and groups of raters."""

@@ -1,6 +1,7 @@
-"""Analyse a study's disagreement: soft labels, their predictors, and groups of raters.
+"""Analyse a study's disagreement: soft labels, predictors of them, and groups of raters.
 
-Predictors are metrics, judges, single people, and distributions of answers that a model predicts, from a file.
+Predictors are metrics, judges, single people, and distributions of answers that a model predicted, read from a
+file.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
 FOLDS = 5
-FEWEST_RATERS = 5  # raters in a group; fewer could be recognised
-FEWEST_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
+FEWEST_RATERS = 5  # least number of raters in a group; in a smaller group, people could be recognised
+FEWEST_JUDGMENTS = 10  # least number of judgments of a worker who is treated as a predictor
 MOST_JUDGES = 200
 SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
 MOST_DISPUTED = 8
@@ -80,14 +81,14 @@ BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
 LEVEL = 0.05
-DEMOGRAPHIC_PREFIX = "crowd: "  # before the names of demographics
+DEMOGRAPHIC_PREFIX = "crowd: "  # stands before the names of demographics
 EQUALLY, ALWAYS = "equally likely", "same for all"
 TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
 NO_SHARED_UNIT = "no unit has two judgments"
 
 
 def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError if the study's answers are not one of a few labels."""
+    """Raise EvaluationError unless the study's answers are one of a few labels."""
     if not has_soft_labels(study):
         raise EvaluationError(
             _(
@@ -99,11 +100,11 @@ def check_soft_labels(study: Study) -> None:
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
-    """Return (U, L) predicted shares of each label; nan for units that the file leaves out.
+    """Return the predicted shares of L labels for U units: (U, L); nan for units that the file leaves out.
 
     Raises:
         ImportProblem: the file cannot be read.
-        EvaluationError: a line is wrong.
+        EvaluationError: a line is invalid.
     """
     keys = units.key.to_pylist()
     judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
@@ -111,7 +112,7 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
     lines = (line for _, line in read_lines(path, newline=""))
     for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
         if unit not in judged:
-            continue  # nobody's answer counts
+            continue  # no answer to this unit is used
         if (shares[soft.shares[judged[unit]] > 0] == 0).any():
             raise EvaluationError(f"{where} {INFINITE}")
         predicted[judged[unit]] = shares
@@ -144,7 +145,8 @@ def read_distributions(
             raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
         shares = np.array([by_label.get(label, 0.0) for label in labels])
         total = shares.sum()
-        if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):  # false for nan, too
+        # the comparison is also false for nan
+        if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
             raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
         if unit in seen:
             raise EvaluationError(f"{where} tells unit {unit!r} again.")
@@ -153,20 +155,20 @@ def read_distributions(
 
 
 def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
-    """Store the distributions in JSON lines, all or none; return a sentence about what was done.
+    """Store the distributions in JSON lines, all or none; return a sentence about what was stored.
 
-    Storing the same again changes nothing. The lines include their line ends. Every answer must have a share above
-    0, since somebody may give it later.
+    Storing the same lines again changes nothing. The lines include their line ends. Every answer must have a share
+    above 0, since somebody may give it later.
 
     Raises:
-        EvaluationError: a line is wrong.
+        EvaluationError: a line is invalid.
         DataConflict: other distributions are stored under the name.
     """
     digest = hashlib.sha256()
 
     def counted_in() -> Iterator[str]:
         for line in lines:
-            digest.update(line.replace("\r\n", "\n").encode())  # forms send the former
+            digest.update(line.replace("\r\n", "\n").encode())  # forms send \r\n
             yield line
 
     units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
@@ -206,7 +208,11 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
 
 
 def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
-    """Return name -> (U, L) predicted shares for the units with these row ids; nan without a prediction."""
+    """Return each model's predicted shares of L labels for U units, by name: (U, L); nan without a prediction.
+
+    Args:
+        units: (U,) row ids.
+    """
     predictions = {}
     for prediction in Prediction.objects.filter(study=study).order_by("name"):
         at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
@@ -225,7 +231,7 @@ class PredictionsName(Parameters):
 
 
 class ImportPredictionsRequest(PredictionsName):
-    """A model's own distributions of people's answers."""
+    """The distributions of people's answers that a model predicts."""
 
     predictions = FileText(
         label="Distributions",
@@ -235,7 +241,10 @@ class ImportPredictionsRequest(PredictionsName):
 
 @operation("import-predictions", "Import predicted distributions", parameters=ImportPredictionsRequest)
 def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
-    """Store a model's distributions, to be held against people's. The same again changes nothing."""
+    """Store the distributions that a model predicts, to compare them with people's answers.
+
+    Repeating changes nothing.
+    """
     check_soft_labels(study)
     lines = io.StringIO(predictions, newline="")
     return Outcome(store_predictions(study=study, name=name, lines=lines, by=by))
@@ -243,7 +252,7 @@ def import_predictions(*, study: Study, by: User | None, name: str, predictions:
 
 @operation("remove-predictions", "Remove predicted distributions", row="prediction")
 def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
-    """Remove a model's distributions."""
+    """Remove the distributions of a model."""
     row = row_of(Prediction.objects.filter(study=study), prediction)
     sentence = f"Predictions of {row.name!r} were removed."
     note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
@@ -252,7 +261,7 @@ def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Out
 
 
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's counted answers to each unit. Raise EvaluationError as in ``check_soft_labels``."""
+    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
     check_soft_labels(study)
     counted = table.counted
     if not counted.any():
@@ -270,11 +279,13 @@ def compute_disagreement(
     predictions: Mapping[str, Path] | None = None,
     progress: Progress = no_progress,
 ) -> dict[str, Any]:
-    """Return the results that docs/disagreement.md describes. Raise EvaluationError if there are no soft labels.
+    """Return the results that docs/disagreement.md describes.
 
     Args:
         bootstraps: number of bootstrap samples for the test of groups; 0 omits the test.
-        predictions: model -> JSON lines with ``unit`` and ``distribution``, as exported.
+        predictions: for each model, JSON lines with ``unit`` and ``distribution``, as exported.
+    Raises:
+        EvaluationError: there are no soft labels.
     """
     progress(0.0, "reading judgments")
     table = loaders.load_judgments(study)
@@ -306,7 +317,7 @@ def compute_disagreement(
         progress(0.4, "looking for groups of raters")
         result["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
         result["known"] = _compare_known_groups(study, table, workers, seed)
-    with translation.override("en"):  # it is kept for readers of any language
+    with translation.override("en"):  # in English, since the result is stored for readers of any language
         result["in_words"] = describe_disagreement(result)
     progress(1.0, "done")
     return result
@@ -350,7 +361,7 @@ def _predictors(
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
         rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
-        # With "no difference" or "neither" an exchange of the candidates changes what the labels mean.
+        # If "no difference" or "neither" are possible, exchanging the candidates changes the meaning of the labels.
         symmetric = KINDS[study.protocol].compares_pairs and width == 2
         scored = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
         scored += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
@@ -365,9 +376,9 @@ def _predictors(
 
 
 def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return judge -> (U,) mean answers; nan without answers.
+    """Return the mean answers of each judge, by name: (U,) for U units; nan without answers.
 
-    With two candidates, it is the share of the first, counting ties as half, minus 1/2.
+    With two candidates, it is the share of answers for the first, counting ties as half, minus 1/2.
     """
     two_sided = kind_of(study).two_sided
     by_judge: dict[str, list[tuple[int, float]]] = {}
@@ -387,7 +398,7 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
 
 
 def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Floats]:
-    """Return metric -> (U,) scores by the newest evaluation; nan for units without a score.
+    """Return the scores of each metric in the newest evaluation, by name: (U,) for U units; nan without a score.
 
     The score of a pair is the difference of its candidates' scores.
     """
@@ -470,7 +481,10 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
 def _compare_groups(
     table: JudgmentTable, workers: list[WorkerRow], soft: SoftLabels, bootstraps: int | None, seed: int
 ) -> dict[str, Any]:
-    """Compare a model of two groups of raters with one of a single group; too few raters give a reason."""
+    """Compare a model of two groups of raters with a model of a single group.
+
+    If there are too few raters, the result says so.
+    """
     counted = table.counted
     raters = len(np.unique(table.worker[counted]))
     if bootstraps == 0:
@@ -524,18 +538,22 @@ def _compare_known_groups(
             if group_of.get(pk):
                 sizes[group_of[pk]] = sizes.get(group_of[pk], 0) + 1
         large = {pk: group for pk, group in group_of.items() if sizes.get(group, 0) >= FEWEST_RATERS}
-        here = np.isin(worker, list(large))
+        in_large_group = np.isin(worker, list(large))
         if len(set(large.values())) < 2:
             continue
         test = known_groups(
-            unit[here], worker[here], value[here], [large[pk] for pk in worker[here].tolist()], seed=seed
+            unit[in_large_group],
+            worker[in_large_group],
+            value[in_large_group],
+            [large[pk] for pk in worker[in_large_group].tolist()],
+            seed=seed,
         )
         rows.append(
             {
                 "by": name,
                 "groups": rows_as_json(name=test.groups, raters=test.raters, within=test.within),
                 **as_json(test, "overall", "between", "p"),
-                "left_out": len(np.unique(worker[~here])),
+                "left_out": len(np.unique(worker[~in_large_group])),
                 **as_json(test, "permutations", "reason", "signature"),
             }
         )
@@ -543,7 +561,7 @@ def _compare_known_groups(
 
 
 def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, str]]:
-    """Return attribute -> worker -> group: country, origin, and the crowd's data (`DEMOGRAPHIC_PREFIX`)."""
+    """Return the group of each worker, by attribute: country, origin, and the crowd's data (`DEMOGRAPHIC_PREFIX`)."""
     pks = [worker.pk for worker in workers]
     attributes: dict[str, dict[int, str]] = {"country": {}, "source": {}}
     for pk, country, source, platform in Worker.objects.filter(pk__in=pks).values_list(
@@ -567,7 +585,7 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
     )
     always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
-    # On other items, the gain over the floor would not be comparable.
+    # On other items, the gain over overall shares would not be comparable.
     metrics = [
         row
         for row in result["predictors"]
@@ -616,7 +634,7 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
 def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     """Return the figures about the last results, which a job computes.
 
-    Results by demographics are only shown to those who may change the study.
+    Results by demographics are shown only to people who may change the study.
 
     Raises:
         FiguresPending: the job is running.
@@ -652,7 +670,7 @@ def _version(study: Study) -> object:
         study=study,
         what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
     ).order_by("-created_at", "-pk")
-    # A job that read demographics before they were deleted may store its figures afterwards.
+    # A job that read demographics before their deletion may store its figures after it.
     described = Exists(Demographics.objects.filter(study=study))
     rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
     analyses = [[pk, str(created_at), known] for pk, created_at, known in rows]
@@ -674,5 +692,5 @@ DISAGREEMENT = add_figures(
 
 
 def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
-    """Delete the cached figures of a study whose demographics were deleted, since they may be based on these."""
+    """Delete the cached figures of a study whose demographics were deleted, since the figures may be based on them."""
     CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

@@ -1,4 +1,4 @@
-"""URLs of disagreement below /api/."""
+"""The URLs of disagreement below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -1,4 +1,4 @@
-"""The page "Disagreement" of a study; soft labels and groups of raters over HTTP."""
+"""The page "Disagreement" of a study, and soft labels and groups of raters over HTTP."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
 JUDGES_SHOWN = 20
-MOST_SHOWN = 100  # imported predictions
+MOST_SHOWN = 100  # number of imported predictions
 BASELINES = {
     EQUALLY: gettext_noop("Uniform distribution"),
     ALWAYS: gettext_noop("The same distribution for all items"),
@@ -137,7 +137,7 @@ add_operation(remove_predictions, label="Remove predictions", fields=())
 
 
 class PredictionSerializer(RowSerializer[Prediction]):
-    """A model's own distributions of people's answers; their figures are in the study's soft labels."""
+    """The distributions of people's answers that a model predicts. Their figures are in the study's soft labels."""
 
     study = Related("study.slug")
 
@@ -148,7 +148,7 @@ class PredictionSerializer(RowSerializer[Prediction]):
 
 @extend_schema_view(destroy=extend_schema(description=remove_predictions.description))
 class PredictionResource(mixins.DestroyModelMixin, Resource):
-    """Imported distributions of people's answers."""
+    """The imported distributions of people's answers, as models predict them."""
 
     scope = "reports"
     queryset = Prediction.objects.select_related("study").defer("units", "shares")
@@ -176,9 +176,9 @@ class SoftLabelsView(APIView):
         summary="Soft labels, what predicts them, and groups of raters",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """As the command `soft_labels` writes it, of the judgments that the newest results rest on.
+        """Return soft labels as the command `soft_labels` writes them, of the judgments of the newest results.
 
-        Groups by demographics (``known``, ``crowd: …``) are for those who may change the study.
+        Groups by demographics (``known``, ``crowd: …``) are shown to accounts that may change the study.
         """
         study = study_for(request, slug)
         return Response(cached_disagreement(study, staff_of(request)))

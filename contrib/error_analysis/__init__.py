@@ -1,1 +1,1 @@
-"""Error analysis: where a metric and people disagree, and all facts about one pair or caption."""
+"""Error analysis: the items on which a metric and people disagree, and all facts about one pair or caption."""

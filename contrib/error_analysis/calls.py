@@ -1,4 +1,4 @@
-"""URLs of error analysis below /api/."""
+"""The URLs of error analysis below /api/."""
 
 from django.urls import path
 

@@ -14,7 +14,7 @@ from judgments.models import CandidatePair, Study, Unit
 
 @dataclass(frozen=True, slots=True)
 class MetricDisagreement:
-    judged: Any  # a pair or a unit
+    judged: Any  # a pair, or a unit
     consensus: Consensus | None
     metric: float
     people: float

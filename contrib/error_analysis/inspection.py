@@ -1,4 +1,4 @@
-"""One pair or caption, with people's answers and the scores of all metrics."""
+"""A single pair or caption, with people's answers and the scores of all metrics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Vote:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A pair or caption with people's answers; ``references`` are those used by metrics."""
+    """A pair or caption with people's answers. ``references`` are those that metrics use."""
 
     key: str
     kind: str
@@ -39,7 +39,10 @@ class Inspection:
 
 
 def find_inspection(study: Study, key: str) -> Inspection:
-    """Return a candidate pair or image-caption unit by id. Raise ObjectNotFound."""
+    """Return a candidate pair or image-caption unit by its id.
+
+    Raise ObjectNotFound if the study has none with this id.
+    """
     kind = KINDS[study.protocol]
     if kind.compares_pairs:
         pair = (
@@ -63,7 +66,7 @@ def find_inspection(study: Study, key: str) -> Inspection:
         raise ObjectNotFound(
             _("Study %(slug)r has no judged text %(key)r.") % {"slug": study.slug, "key": key}
         )
-    # As in the evaluation, exclude a reference equal to the caption.
+    # As in the evaluation, leave out a reference that equals the caption.
     references = tuple(
         text for _, text in _references_of(unit.item_id) if one_text(text) != one_text(unit.first.text)
     )

@@ -1,24 +1,24 @@
-"""Rank where a metric and people disagree."""
+"""Rank pairs or captions by how much a metric and people disagree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # submodules load when they are first used
 
 from quorum.numeric.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ranking:
-    """A metric's disagreements with people, largest first.
+    """A metric's k disagreements with people, largest first.
 
     Attributes:
         rows: (k,) int64, indices of the input rows.
         metric, people: (k,) float64 in [0, 1]: confidence (pairs), or rank of the caption.
-        size: (k,) float64 in [0, 1].
-        compared: number of rows with both.
+        size: (k,) float64 in [0, 1], the size of the disagreement.
+        compared: number of rows that have both the metric's score and people's answer.
     """
 
     rows: Ints
@@ -29,22 +29,26 @@ class Ranking:
 
 
 def quantiles(values: Floats) -> Floats:
-    """Return (n,) for each value the share of smaller values, plus half of the share of equal ones."""
+    """Return, for each of n values, the share of smaller values plus half of the share of equal ones: (n,)."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(counts) - counts / 2
     return np.asarray(below[places] / max(values.size, 1))
 
 
 def certainty(wins: Floats, losses: Floats) -> Floats:
-    """Return (n,) confidences in [0, 1] that most people give the leading answer.
+    """Return confidences in [0, 1] that most people give the leading answer: (n,).
 
-    |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds one half.
+    The confidence is |2p - 1| for the posterior probability p, from a uniform prior, that the share of wins exceeds
+    one half.
+
+    Args:
+        wins, losses: (n,) votes.
     """
     return np.asarray(np.abs(1.0 - 2.0 * scipy.special.betainc(wins + 1.0, losses + 1.0, 0.5)))
 
 
 def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses: Floats) -> Ranking:
-    """Rank candidate pairs on whose winner the metric and people differ.
+    """Rank the candidate pairs for which the metric and people name different winners.
 
     The size is the quantile of the metric's margin times people's ``certainty``.
 
@@ -64,7 +68,11 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
 
 
 def rank_captions(scores: Floats, people: Floats) -> Ranking:
-    """Rank captions by distance of the metric's rank from people's; (n,) each, nan for missing."""
+    """Rank captions by the distance of the metric's rank from people's rank.
+
+    Args:
+        scores, people: (n,) the metric's and people's scores of n captions; nan if missing.
+    """
     known = ~np.isnan(people)
     metric, human = np.zeros(scores.size), np.zeros(scores.size)
     metric[known], human[known] = quantiles(scores[known]), quantiles(people[known])

@@ -1,4 +1,4 @@
-"""Rankings of a study's stored scores, cached or made by a job."""
+"""Rankings of a study's stored scores, which are cached or computed by a job."""
 
 from __future__ import annotations
 
@@ -45,10 +45,11 @@ def find_disagreements(
     """Return the ranked disagreements of a metric with people.
 
     Args:
-        wait: rank now whatever the size; for pages a job ranks large studies.
+        wait: whether to rank at once, whatever the size. Without it, as for pages, a job ranks large studies.
 
     Raises:
-        ObjectNotFound: the analysis lacks the metric. FiguresPending: the job is running.
+        ObjectNotFound: the analysis lacks the metric.
+        FiguresPending: the job is running.
     """
     if metric not in analysis.result["metrics"]:
         known = ", ".join(analysis.result["metrics"])
@@ -73,7 +74,7 @@ def _is_large(study: Study) -> bool:
 
 @lru_cache(maxsize=CACHED_RANKINGS)
 def _ranking_of_job(study: int, metric: str, stamp: tuple[Any, ...]) -> RankedDisagreements:
-    """Return a job's ranking. Raise FiguresPending."""
+    """Return the ranking that a job computed. Raise FiguresPending while the job is running."""
     return _decode_ranking(
         required_figures(cached_figures(Study.objects.get(pk=study), DISAGREEMENTS))[metric]
     )
@@ -93,7 +94,7 @@ def _rank_by_all_metrics(study: Study) -> dict[str, str]:
 
 
 def _encode_ranking(ranked: RankedDisagreements) -> str:
-    """Return a ranking as text, without loss, which is parsed much faster than lists of numbers."""
+    """Return a ranking as text, without loss of precision. The text is parsed much faster than lists of numbers."""
     kinds, code = np.unique(np.array(ranked.kinds, dtype=np.str_), return_inverse=True)
     ranking, file = ranked.ranking, BytesIO()
     np.savez_compressed(
@@ -136,7 +137,7 @@ DISAGREEMENTS: Figures[dict[str, str]] = add_figures(
 def _rank_by_metric(
     study: int, pairs: bool, analysis: int, metric: str, stamp: tuple[Any, ...]
 ) -> RankedDisagreements:
-    """Rank and cache; ``stamp`` invalidates older entries."""
+    """Rank the disagreements. The result is cached; a new ``stamp`` replaces older entries."""
     rows = MetricScore.objects.filter(analysis=analysis, metric=metric).order_by("pk")
     return _rank_stored_pairs(study, rows) if pairs else _rank_stored_captions(study, rows)
 
@@ -148,7 +149,7 @@ def _rank_stored_pairs(study: int, rows: Any) -> RankedDisagreements:
         pk: (value or 0, votes.get("wins", 0), votes.get("losses", 0))
         for pk, value, votes in consensus.filter(pair__isnull=False).values_list("pair_id", "value", "votes")
     }
-    # A one-unit pair shows its voters; others show the units that each candidate won.
+    # A pair with one unit shows its voters. Other pairs show the units that each candidate won.
     alone = consensus.filter(unit__pair__consensus__n=1).values_list("unit__pair_id", "votes")
     for pk, votes in alone:
         of_pair[pk] = (of_pair[pk][0], votes.get("1", 0), votes.get("2", 0))

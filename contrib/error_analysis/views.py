@@ -1,4 +1,4 @@
-"""The pages "Error analysis" of a study, and the same over HTTP."""
+"""The pages "Error analysis" of a study, and error analysis over HTTP."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _describe_people(row: Any, pairs: bool) -> str:
 
 
 def side_by_side(first: float, second: float | None) -> tuple[str, str]:
-    """Format two scores with two digits, or with up to four if they would look equal."""
+    """Format two scores with two digits, or with up to four digits if they would look equal."""
     if second is None:
         return coefficient(first), ""
     shown = [(coefficient(first, digits), coefficient(second, digits)) for digits in (2, 3, 4)]
@@ -210,7 +210,7 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
 
 
 class DisagreementSerializer(serializers.Serializer[Any]):
-    """A candidate pair, or a caption of an image, that a metric and people see differently."""
+    """A candidate pair, or a caption of an image, on which a metric and people disagree."""
 
     id = serializers.CharField(help_text="Of the pair, or the unit.")
     kind = serializers.CharField(allow_blank=True)
@@ -231,7 +231,7 @@ class DisagreementSerializer(serializers.Serializer[Any]):
 
 
 class DisagreementsSerializer(serializers.Serializer[Any]):
-    """A page of them."""
+    """A page of the list of disagreements."""
 
     next = serializers.CharField(allow_null=True)
     previous = serializers.CharField(allow_null=True)
@@ -242,7 +242,7 @@ class DisagreementsSerializer(serializers.Serializer[Any]):
 
 
 class VoteSerializer(serializers.Serializer[Any]):
-    """What a worker said of a unit."""
+    """A worker's answer to a unit."""
 
     unit = serializers.CharField()
     reference = serializers.CharField(allow_null=True)
@@ -252,7 +252,7 @@ class VoteSerializer(serializers.Serializer[Any]):
 
 
 class CloserSerializer(serializers.Serializer[Any]):
-    """One pair, or one caption of an image, from all sides."""
+    """A candidate pair, or a caption of an image, with people's answers and the metrics' scores."""
 
     id = serializers.CharField()
     kind = serializers.CharField(allow_blank=True)
@@ -299,7 +299,10 @@ class DisagreementsView(APIView):
         summary="Where a metric and people disagree",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Those first on which both are sure."""
+        """Return the disagreements in order of size.
+
+        Those on which both the metric and people are certain come first.
+        """
         study = study_for(request, slug)
         query = request.query_params
         for name in query:
@@ -385,8 +388,10 @@ class CloserView(APIView):
         summary="One pair from all sides",
     )
     def get(self, request: Request, slug: str, key: str) -> Response:
-        """Any candidate pair of the study, or any judged caption, whether or not anybody disagrees about it: people's
-        votes beside what each metric counted."""
+        """Return any candidate pair or judged caption of the study, with people's votes and what each metric counted.
+
+        The metric and people need not disagree about it.
+        """
         study = study_for(request, slug)
         inspection = find_inspection(study, key)
         analysis = newest_evaluation(study)

@@ -1,4 +1,4 @@
-"""The sections of a report about marked errors: agreement of people, and scores of systems."""
+"""The sections of a report about marked errors: how far people agree, and the scores of systems."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 
 class SystemScoreSerializer(serializers.Serializer[Any]):
-    """A system's mean over its segments."""
+    """A system's mean score over its segments."""
 
     system = serializers.CharField()
     score = serializers.FloatField(
@@ -111,7 +111,7 @@ class SystemScoreSerializer(serializers.Serializer[Any]):
 
 
 class SystemComparisonSerializer(serializers.Serializer[Any]):
-    """The first system less the second, over the segments of both."""
+    """The first system's score minus the second's, over the segments of both."""
 
     first = serializers.CharField()
     second = serializers.CharField()
@@ -152,7 +152,7 @@ class ErrorSpansView(APIView):
         summary="Systems by their marked errors",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Scores of systems as WMT computes them, and two of them compared."""
+        """Return the scores of systems as WMT computes them, and the comparison of two of them."""
         study = study_for(request, slug)
         first, second = (request.query_params.get(name, "") for name in ("first", "second"))
         try:

@@ -1,1 +1,1 @@
-"""Ethics boards: their questions, answered from the design, and consent texts for common cases."""
+"""Ethics boards: a checklist of their questions, answered from the design, and consent texts for common cases."""

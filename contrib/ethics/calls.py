@@ -1,4 +1,4 @@
-"""URLs of ethics boards below /api/."""
+"""The URLs of ethics boards below /api/."""
 
 from django.urls import path
 

@@ -41,12 +41,12 @@ MOST_OWNERS_NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class ChecklistLine:
-    """A question of a board.
+    """A question of an ethics board.
 
     Attributes:
         answer: Markdown; "" if the researcher has to write it.
         sources: who asks the question, such as ``ARR D2``.
-        key: the design key that would answer it.
+        key: the key of the design that would answer it.
     """
 
     question: str
@@ -71,7 +71,7 @@ class _Facts:
 def build_checklist(study: Study) -> list[ChecklistSection]:
     slots = (
         HIT.objects.filter(study=study).aggregate(n=Sum("required"))["n"] or 0
-    )  # there are none before HITs are drawn
+    )  # there are no HITs before they are generated
     facts = _Facts(study, design_of(study), slots)
     parts = (
         (_("The study and who is responsible"), _responsibility_lines),

@@ -27,7 +27,7 @@ def open_line_text() -> str:
 
 
 def _as_quotation(text: str) -> str:
-    """Quote a text of several lines, so that its headings are not headings of the document."""
+    """Quote a text of several lines in Markdown, so that its headings do not become headings of the document."""
     if "\n" not in text or text.startswith("- "):
         return text
     return "\n".join(f"> {line}".rstrip() for line in text.splitlines())

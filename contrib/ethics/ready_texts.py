@@ -1,4 +1,4 @@
-"""Template texts for common cases: a consent text and answers to a board's questions, filled in from the design."""
+"""Template texts for common cases: a consent text, and answers to a board's questions, filled in from the design."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ CASES = {
     "course": gettext_noop("Students of a course"),
     "panel": gettext_noop("A panel or a crowd"),
 }
-BASE_LANGUAGE = "en"  # of a ready consent text; the others are its translations
+BASE_LANGUAGE = "en"  # the language of a template consent text; the others are translations of it
 USUAL_DAYS, USUAL_AGE = 90, 18
 READY_TEXTS = "ready-texts"
-NOTE = "ready_texts"  # of a study: the case that its consent text was written for, and the text's hash
+# a note of a study: the case for which its consent text was written, and the text's hash
+NOTE = "ready_texts"
 
 
 class ReadyTextsRequest(Parameters):
@@ -50,7 +51,7 @@ class ReadyTextsRequest(Parameters):
 
 
 def write_consent(design: StudyDesign, case: str, language: str) -> str:
-    """Return the template consent text as Markdown, filled in from the design, in a language of the pages."""
+    """Return the template consent text as Markdown, filled in from the design, in a language of workers' pages."""
     items = items_among(design, KINDS[design.protocol].hit_size(design))
     currency = design.named_currency
     with override(language):
@@ -67,7 +68,7 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
 
 
 def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> StudyDesign:
-    """Return the design with empty fields filled: contact, retention, and answers that follow from the case."""
+    """Return the design with its empty fields filled: contact, retention, and answers that follow from the case."""
     named = f"{by.get_full_name() or by.get_username()}, {by.email}" if by is not None and by.email else ""
     course = _(
         "Students depend on their teachers. Nobody who grades the students sees who takes part or "
@@ -105,9 +106,9 @@ def _with_usual_answers(design: StudyDesign, case: str, by: User | None) -> Stud
 )
 @transaction.atomic
 def fill_consent_templates(*, study: Study, by: User | None, case: str, replace: bool = False) -> Outcome:
-    """Write the consent text in all languages of the workers' pages, and a board's answers that are empty.
+    """Write the consent text in all languages of the workers' pages, and the board's answers that are empty.
 
-    After drafting only the consent text changes, as a new version.
+    If the study is no longer a draft, only the consent text changes, as a new version.
     """
     design = design_of(study)
     if design.consent.strip() and not replace:

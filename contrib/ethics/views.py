@@ -1,4 +1,4 @@
-"""The page "Ethics board" of a study, its file, and the same over HTTP; template texts on the page "Launch"."""
+"""The page "Ethics board" of a study, its file and HTTP call, and the template texts on the page "Launch"."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ from judgments.studies.pages import Context, PagePart, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)  # on the page "Launch"
+# states in which the page "Launch" offers template texts
+MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
@@ -100,7 +101,7 @@ def download_ethics(request: HttpRequest, study: Study, context: Context) -> Htt
 
 
 class EthicsLine(serializers.Serializer[Any]):
-    """A board's question and its answer from the design."""
+    """A question of an ethics board, and its answer from the design."""
 
     question = serializers.CharField()
     answer = serializers.CharField(help_text="Markdown; empty: to be filled in.", allow_blank=True)
@@ -109,7 +110,7 @@ class EthicsLine(serializers.Serializer[Any]):
 
 
 class EthicsSection(serializers.Serializer[Any]):
-    """Questions about one matter."""
+    """A section of the checklist: questions about one topic."""
 
     title = serializers.CharField()
     lines = EthicsLine(many=True)
@@ -129,7 +130,7 @@ class EthicsView(APIView):
         responses=EthicsReply, operation_id="studies_ethics", summary="The checklist for an ethics board"
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return it filled from the design, in the language of the request."""
+        """Return the checklist, filled from the design, in the language of the request."""
         study = study_for(request, slug)
         sections = build_checklist(study)
         checklist = {

@@ -1,1 +1,1 @@
-"""Follow-up studies: selected rows of a study again, new items, and known items from unanimous answers."""
+"""Follow-up studies: drafts with selected rows or new items of a study, and known items from unanimous answers."""

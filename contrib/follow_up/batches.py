@@ -1,4 +1,4 @@
-"""Make drafts that follow a study: with selected rows again, or with new items."""
+"""Create drafts that follow a study: with some of its rows again, or with new items."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOST_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Add the units that were shown on the same screens, since people would otherwise compare other texts."""
+    """Add the units that were shown on the same screens. Without them, people would compare other texts."""
     screens = {content.get(SCREEN) for content in units.values_list("content", flat=True)} - {None}
     return units | study.units.filter(control=False, content__screen__in=screens) if screens else units
 
@@ -41,8 +41,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     """Create a draft with the design of ``study``, limited to the pairs or units with these keys.
 
     Raises:
-        WrongState: nothing is selected, or nothing could be drawn again.
-        ObjectNotFound: an id is unknown.
+        WrongState: nothing is selected, or nothing could be generated again.
+        ObjectNotFound: a key is unknown.
     """
     kind = KINDS[study.protocol]
     chosen = list(dict.fromkeys(keys))
@@ -83,9 +83,9 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
     }
-    values.pop("by_hand", None)  # manual changes are about items of the previous study
-    values.pop("chosen", None)  # the probability of a row to be in this batch is unknown
-    if kind.judges_one_caption:  # chosen units are judged, whatever the sampling or the filter
+    values.pop("by_hand", None)  # changes by hand are about items of the previous study
+    values.pop("chosen", None)  # the probability that a row is in this batch is unknown
+    if kind.judges_one_caption:  # the selected units are judged, whatever the sampling or the filter says
         units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
         sampling = {
             "pairs_from": "list",
@@ -119,10 +119,10 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
 
 @transaction.atomic
 def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User | None = None) -> Study:
-    """Create a draft with the design of ``study`` for ``items`` items that it did not ask about.
+    """Create a draft with the design of ``study`` for ``items`` items that the study did not ask about.
 
-    The draft must be analysed alone: looking at results, and continuing until a difference shows, finds differences
-    too often (Armitage, McPherson, Rowe 1969).
+    The draft must be analysed alone. To look at results, and continue until there is a difference, finds
+    differences too often (Armitage, McPherson, Rowe 1969).
 
     Raises:
         WrongState: the dataset has fewer such items, or the design names its items one by one.
@@ -180,7 +180,7 @@ class OptionalReason(serializers.CharField):
 
 
 class BatchRequest(Parameters):
-    """Which pairs, or units, to ask about again."""
+    """The pairs or units about which the new draft asks again, and the reason."""
 
     chosen = serializers.ListField(
         child=serializers.CharField(),
@@ -193,14 +193,14 @@ class BatchRequest(Parameters):
 
 @operation("next-batch", "A draft that asks again about chosen rows", parameters=BatchRequest)
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
-    """Make a draft, of the study's own design, that asks again about the chosen rows. Nothing is opened."""
+    """Create a draft with the study's own design that asks again about the selected rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
     sentence = _("The draft “%(name)s” was created with %(n)s selected rows. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
 class MoreItemsRequest(Parameters):
-    """How many new items to ask about."""
+    """The number of new items, and the reason."""
 
     items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, label="New items")
     why = OptionalReason()
@@ -208,7 +208,7 @@ class MoreItemsRequest(Parameters):
 
 @operation("more-items", "A draft that asks about new items", parameters=MoreItemsRequest)
 def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
-    """Make a draft, of the study's own design, for items that it did not ask about. Nothing is opened."""
+    """Create a draft with the study's own design for items that the study did not ask about. Nothing is opened."""
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
     sentence = _("The draft “%(name)s” was created with %(n)s new items. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)

@@ -1,4 +1,4 @@
-"""URLs of follow-up studies below /api/."""
+"""The URLs of follow-up studies below /api/."""
 
 from django.urls import path
 

@@ -1,4 +1,4 @@
-"""Take known items for a draft from units of other studies to which all answers were equal."""
+"""Take known items for a draft from units of other studies for which all answers were equal."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from judgments.studies.designs import kind_of
 from judgments.studies.studies import change_design
 
 LEAST_VOTES = 3
-MOST_KNOWN_ITEMS = 1000  # known items at once
+MOST_KNOWN_ITEMS = 1000  # known items that one call can take
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateItem:
-    """A possible known item; ``expected`` is its right answer as in a study file."""
+    """A unit that can become a known item. ``expected`` is its right answer in the form of a study file."""
 
     consensus: Consensus
     expected: Any
@@ -61,7 +61,7 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
         )
         .exclude(unit__study=study)
         .filter(
-            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # relevance: share of yes
+            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # for relevance, the share of yes
             | Q(n__gte=LEAST_VOTES, share__isnull=True)
             | Q(source=Consensus.Source.ADJUDICATED)
         )
@@ -87,7 +87,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     """Add units of ``units_for_known_items`` to a draft's known items; return the number of new ones.
 
     Raises:
-        WrongState: the design is frozen, or no chosen unit qualifies.
+        WrongState: the design is frozen, or none of the selected units qualifies.
     """
     kind = kind_of(study)
     candidates = [candidate_of(kind, row) for row in units_for_known_items(study).filter(pk__in=chosen)]
@@ -110,7 +110,7 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
 
 
 class TakeRequest(Parameters):
-    """Which units to take."""
+    """The units to take as known items."""
 
     chosen = serializers.ListField(
         child=RowId(),

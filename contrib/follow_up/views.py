@@ -38,7 +38,7 @@ ON_A_PAGE = 50
 
 
 class KnownItemSerializer(RowSerializer[Consensus]):
-    """A unit of another study that everybody answered alike, or that was decided."""
+    """A unit of another study whose answers were all equal, or which was adjudicated."""
 
     study = Related("unit.study.slug")
     unit = Related("unit.key")
@@ -60,7 +60,7 @@ class KnownItemSerializer(RowSerializer[Consensus]):
 
 
 class TakenReply(serializers.Serializer[Any]):
-    """How many were new to the design."""
+    """The number of known items that were added to the design."""
 
     added = serializers.IntegerField()
 
@@ -75,7 +75,7 @@ class TakenReply(serializers.Serializer[Any]):
     ),
 )
 class KnownItemResource(Resource):
-    """Units of other studies of the same dataset and kind that could be known items of this one."""
+    """Units of other studies of the same dataset and kind that could become known items of this study."""
 
     queryset = Consensus.objects.none()
     serializer_class = KnownItemSerializer
@@ -88,7 +88,7 @@ class KnownItemResource(Resource):
         return units_for_known_items(study).filter(study__in=studies_of(self.request).order_by().values("pk"))
 
     def create(self, request: Request, slug: str) -> Response:
-        """Add them to the draft's design."""
+        """Add units to the known items of the draft's design."""
         study = study_for(request, slug, Right.CHANGE)
         chosen = TakeRequest.read(request.data)["chosen"]
         offered = list(self.get_queryset().filter(pk__in=chosen).values_list("pk", flat=True))
@@ -96,7 +96,7 @@ class KnownItemResource(Resource):
 
 
 class NextBatchView(OperationView):
-    """Answers with the new draft."""
+    """A view of an operation that responds with the new draft."""
 
     responses: ClassVar[dict[Any, Any]] = {
         201: StudySerializer,

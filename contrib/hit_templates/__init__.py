@@ -1,1 +1,1 @@
-"""HIT templates of Mechanical Turk and Turkle: a researcher's own page as a kind of HIT."""
+"""HIT templates of Mechanical Turk and Turkle: a researcher's own page becomes a kind of HIT."""

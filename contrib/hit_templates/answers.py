@@ -13,7 +13,7 @@ from common.amounts import spell_number
 from contrib.hit_templates.questions import FormQuestion, as_number
 from judgments.kinds.base import RefusedAnswer
 
-STEP_TOLERANCE = 1e-6  # tolerance as a share of a step: 0.3 is a multiple of 0.1
+STEP_TOLERANCE = 1e-6  # tolerance as a fraction of a step, so that 0.3 counts as a multiple of 0.1
 MISSING = gettext_lazy("“%(name)s” has no answer yet.")
 TICK_MISSING = gettext_lazy("“%(name)s” must be ticked.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
@@ -21,12 +21,12 @@ TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters
 
 
 def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
-    """Return an answer in its stored form: name -> text, number, or list of ticked values.
+    """Return an answer in its stored form: a text, a number, or a list of ticked values, by name of the question.
 
     Unanswered questions are omitted, except check boxes. Hidden constants get the template's value.
 
     Raises:
-        ValueError: it is invalid; the message ends with what was expected.
+        ValueError: the answer is invalid; the message ends with what was expected.
     """
     names = [question.name for question in questions]
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
@@ -138,7 +138,7 @@ def _text(question: FormQuestion, value: Any) -> str | None:
             % {"name": question.name, "most": question.longest},
             TOO_LONG % {"name": question.label, "most": question.longest},
         )
-    # Controls and lone surrogates cannot be stored.
+    # Control characters and lone surrogates cannot be stored.
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
         raise ValueError(
             gettext("expected a text without control characters for “%(name)s”") % {"name": question.name}
@@ -160,7 +160,10 @@ CHECKS = {
 
 
 def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
-    """Return the answer that the page shows before the worker changes it, without sliders, which must be moved."""
+    """Return the answer that the page shows before the worker changes it.
+
+    Sliders are left out, since they must be moved.
+    """
     answer: dict[str, Any] = {}
     for question in questions:
         chosen = [option.value for option in question.options if option.chosen]
@@ -186,7 +189,7 @@ def _default_of_slider(question: FormQuestion) -> str:
 
 
 def _read_number(name: str, text: str) -> dict[str, Any]:
-    """Return the number in a text; other text is returned unchanged, to be refused later."""
+    """Return the number in a text. Other texts are returned unchanged, and refused later."""
     if not text.strip():
         return {}
     try:
@@ -201,7 +204,7 @@ def answer_of_form(
 ) -> dict[str, Any] | None:
     """Read ``<prefix>-<question>`` and, for check boxes, ``<prefix>-<question>-<option>``.
 
-    Return None if the answer is empty, or is still the initial one and ``<prefix>-none`` is not set.
+    Return None if the answer is empty, or if it is still the initial one and ``<prefix>-none`` is not set.
     """
     if not any(name.startswith(f"{prefix}-") for name in form):
         return None

@@ -1,13 +1,13 @@
 """Control items of HIT templates: rows with expected answers, and repeated rows.
 
 Expected answers are read from columns ``Expected.NAME``, named like ``Answer.NAME`` in results, or ``NAME_gold``
-with ``NAME_gold_reason``, as in CrowdFlower's test questions. An expectation is JSON, name of the question -> one
-of
+with ``NAME_gold_reason``, as in CrowdFlower's test questions. Expected answers are stored as JSON. For each
+question, by name, it has one of
 
 - ``{"any": [...]}``: a choice; each of these values is right,
 - ``{"all": [...]}``: check boxes; exactly these are ticked,
 - ``{"low": a, "high": b}``: a number from a to b,
-- ``{"texts": [...]}``: a text; each is right, compared by ``normalise_answer``.
+- ``{"texts": [...]}``: a text; each of these is right, compared by ``normalise_answer``.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 TEMPLATE_CONTROLS = (KNOWN_GOOD, REPEATED)
-TRIES = 20  # draws of a wrong answer
+TRIES = 20  # number of attempts to draw a wrong answer
 SIMULATED_TEXT = "An answer of a simulated worker."
 PREFIX, GOLD, REASON = "expected.", "_gold", "_gold_reason"
 VALUE_SEPARATOR = re.compile(r"[|\r\n]+")
-NO_TICKS = "[]"  # boxes of which none is to be ticked
-REPEAT_TOLERANCE = 0.15  # as a share of the range: tolerance of a repeated number, as on a slider
+NO_TICKS = "[]"  # the cell for check boxes of which none should be ticked
+REPEAT_TOLERANCE = 0.15  # tolerance of a repeated number as a fraction of its range, as on a slider
 ROUNDING = 1e-9
 
 Expected = dict[str, dict[str, Any]]
 
 
 class ExpectedProblem(ValueError):
-    """A cell of ``column`` is not a possible answer; the message ends with what was expected."""
+    """Raised if a cell of ``column`` is not a possible answer. The message ends with what was expected."""
 
     def __init__(self, column: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -56,7 +56,7 @@ class ExpectedProblem(ValueError):
 
 
 def expected_columns(columns: Iterable[str], questions: Sequence[FormQuestion]) -> dict[str, str]:
-    """Return column with expected answers -> question; "" for an unknown question."""
+    """Return the question of each column with expected answers, by column; "" for an unknown question."""
     names = {question.name for question in questions if question.shape != "fixed"}
     by_column: dict[str, str] = {}
     for column in columns:
@@ -169,7 +169,7 @@ READERS = {"choice": _read_choice, "several": _read_ticks, "number": _read_range
 
 
 def normalise_answer(text: str) -> str:
-    """Normalise case, character width and blanks, and strip punctuation."""
+    """Return a text without differences of case, character width and blanks, and without punctuation."""
     plain = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
     start, end = 0, len(plain)
     while start < end and _is_mark(plain[start]):
@@ -201,7 +201,7 @@ def _value_meets(wanted: Mapping[str, Any], value: Any) -> bool:
 
 
 def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, Any]) -> Expected:
-    """Return the expected answers to a repeated row, given its first answer.
+    """Return the expected answers to a repeated row, from the first answer to it.
 
     A number may differ by ``data-within`` or by 15% of its range. Typed texts are not compared.
     """
@@ -227,7 +227,7 @@ def _width_of(question: FormQuestion) -> float:
 
 
 def example_of(question: FormQuestion, wanted: Mapping[str, Any], drawn: Any) -> Any:
-    """Return an answer that fulfils an expectation; ``drawn``, any valid answer, is kept if it does."""
+    """Return an answer that meets an expectation. ``drawn``, which is any valid answer, is returned if it does."""
     if "any" in wanted:
         return wanted["any"][0]
     if "all" in wanted:
@@ -253,7 +253,7 @@ def expectation_text(wanted: Mapping[str, Any]) -> str:
 
 
 def control_contradictions(template: TemplateForm, design: StudyDesign) -> Iterator[str]:
-    """Yield clauses about control items that contradict a template; each begins with a study-file key."""
+    """Yield clauses about control items that contradict a template. Each begins with a study-file key."""
     if design.controls.known:
         yield (
             gettext(
@@ -357,7 +357,7 @@ def draw_answer_to(
     right: bool,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return an answer that fulfils all expectations or, if not ``right``, misses one of them."""
+    """Return an answer that meets all expectations or, if not ``right``, fails one of them."""
     by_name = {question.name: question for question in questions}
     answer = drawn | {
         name: example_of(by_name[name], wanted, drawn.get(name)) for name, wanted in expected.items()

@@ -1,7 +1,7 @@
 """Fill a template's page with a row's cells, as HTML for one step of a form.
 
-A cell is always text: it cannot create a tag, an attribute, or an address other than http, https and the row's own
-picture. Ids and names are unique to the step.
+A cell is always text: it cannot create a tag or an attribute, nor an address other than http, https and the row's
+own picture. Ids and names are unique to the step.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from contrib.hit_templates.html.cleaning import clean_filled_page
 from contrib.hit_templates.questions import FIELD, TOLERANCE_ATTRIBUTE, VOID_ELEMENTS, Element, FormQuestion
 from contrib.hit_templates.reading import TemplateForm
 
-PICTURE = "picture"  # the column with the picture imported with the rows
+PICTURE = "picture"  # the column with the picture that was imported with the row
 REFERENCES = ("for", "headers", "aria-labelledby", "aria-describedby")
 ADDRESSES = ("href", "src", "poster")
-# Attributes set from the answer instead of the template.
+# attributes that are set from the answer instead of the template
 ANSWER_ATTRIBUTES = {"name", "value", "checked", "selected", "type"}
 
 

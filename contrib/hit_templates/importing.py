@@ -1,4 +1,4 @@
-"""Import a HIT template and its inputs as a study: first check both, then store all or nothing."""
+"""Import a HIT template and its inputs as a study. Both are checked first; then all is stored, or nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CheckedTemplate:
     """A template and its inputs after the check.
 
     Attributes:
-        first_row: the first row of the inputs, column -> text.
+        first_row: the texts of the first row of the inputs, by column.
         rows_with_answers: number of rows with expected answers, usable as control items.
         left_out: notes on the parts of the template that are left out.
     """
@@ -199,8 +199,8 @@ def import_template(
     """Store a dataset of the inputs and a draft study, both named ``slug``, in one transaction.
 
     Args:
-        name: the study's name for workers; empty: the slug.
-        images: a folder with the pictures of column ``picture``, or their base address.
+        name: the study's name for workers; if empty, the slug.
+        images: a folder with the pictures of column ``picture``, or the address to which their names are added.
         values: further keys of the design.
 
     Raises:

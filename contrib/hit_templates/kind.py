@@ -32,7 +32,6 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.kinds.base import (
     AnswerFileFormat,
-    Consensus,
     IncludedJudgment,
     Kind,
     KindResults,
@@ -44,17 +43,17 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
-    nan_as_none,
 )
+from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 RESAMPLES = 1000
-MOST_VALUES = 50  # values that are listed with their votes
+MOST_VALUES = 50  # number of values that are listed with their votes
 MOST_TEXTS = 20
-RECOVERY_TOLERANCE = 0.1  # as a share of the range: how near a rehearsal's mean must be to the truth
+RECOVERY_TOLERANCE = 0.1  # largest distance of a rehearsal's mean from the truth, as a fraction of the range
 # Initial values of a new study's form.
 INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
 <fieldset>
@@ -63,7 +62,8 @@ INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
   <label><input type="radio" name="sense" value="no" required> No</label>
 </fieldset>
 """
-Codes = Callable[[Any, Any], dict[str, float]]  # a unit and its answer, as for agreement
+# a function of a unit and its answer that returns the codes for the agreement
+Codes = Callable[[Any, Any], dict[str, float]]
 
 
 def question_figures(
@@ -154,9 +154,9 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
     tie_rule = "no-answer"
 
     def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
-        """Return a consensus whose ``answer`` is question -> aggregated answers (README.md).
+        """Return a consensus whose ``answer`` has the aggregated answers by question (README.md).
 
-        ``share`` and ``margin`` are means over the closed questions; ``tie`` is true if any of them is tied.
+        ``share`` and ``margin`` are means over the closed questions. ``tie`` is true if any of them is tied.
         """
         combined: dict[str, Any] = {}
         votes: dict[str, int] = {}
@@ -191,7 +191,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Code closed questions: the number of the chosen option (0 for none), and 0 or 1 for each check box.
+        """Return the codes of closed questions: the number of the chosen option (0: none), or 0 or 1 for a check box.
 
         Numbers have another level of measurement, so they are left out; ``figures`` has the agreement of each
         question.
@@ -241,7 +241,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         drawn = self.draw_truth(unit, [], rng)
         if right is None:
             return drawn
-        if unit.control_kind == KNOWN_GOOD:  # an expectation, not an answer
+        if unit.control_kind == KNOWN_GOOD:  # the content is an expectation, not an answer
             return draw_answer_to(self._kind.questions(unit), truth, drawn, right=right, rng=rng)
         if right:
             return dict(truth)
@@ -340,7 +340,7 @@ class HITTemplate(OpenKind):
         yield from control_contradictions(read, design)
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per row; if the design wants them, rows with expected answers become control items."""
+        """Return one unit per row. If the design wants it, rows with expected answers become control items."""
         rows = [image for image in material.images if image.fields]
         if not rows:
             raise DesignError(
@@ -395,7 +395,7 @@ class HITTemplate(OpenKind):
         )
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        """Return the questions, and the cells of those columns that the page shows."""
+        """Return the questions, and the cells of the columns that the page shows."""
         cells = unit.content["fields"]
         return {
             "fields": {name: cells.get(name, "") for name in self.form.fields},
@@ -476,11 +476,11 @@ def _chosen(values: Sequence[str]) -> dict[str, Any]:
 
 
 def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the boxes ticked by more than half of the workers; exactly half is a tie."""
+    """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
     counts = Counter(box for value in values for box in value)
     n = len(values)
     ordered = by_count(counts)
-    # No count for an unticked box; a form without ticks is full agreement.
+    # There is no count for an unticked box, so a form without ticks is full agreement.
     leads = [abs(2 * count - n) / n for count in counts.values()]
     return {
         "n": n,

@@ -34,9 +34,8 @@ from judgments.models import Dataset, Study
 from judgments.studies.pages import Context, StartPage
 from judgments.studies.study_page import add_start_page, study_page_address
 
-CHECKED_UPLOAD_KEY = (
-    "quorum-brought"  # preview key -> the upload with its inputs, of the template that was checked last
-)
+# by preview key: the upload with the inputs of the template that was checked last
+CHECKED_UPLOAD_KEY = "quorum-brought"
 
 
 class HITTemplateForm(forms.Form):
@@ -91,7 +90,7 @@ class HITTemplateForm(forms.Form):
 
 
 def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
-    """Upload a template, check it, and create the study. Before the last step only the upload is stored."""
+    """Upload a template, check it, and create the study. Before the last step, only the upload is stored."""
     context |= {"title": gettext("New study")}
     if request.method == "POST" and "_create" in request.POST:
         return _create(request, context)
@@ -106,7 +105,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
             context |= _show_checked(request, upload, sketch, checked)
-        except RequestBytesExceeded:  # a draft can still be looked at, and discarded
+        except RequestBytesExceeded:  # a draft can still be viewed and discarded
             return _leave_to_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
@@ -203,7 +202,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
                 images=files.pictures,
                 user=signed_in(request),
             )
-    except RequestBytesExceeded:  # many pictures, which were not looked at before
+    except RequestBytesExceeded:  # there are many pictures, which were not checked before
         del request.session[CHECKED_UPLOAD_KEY]
         sketch = {"source": design.template.html, "slug": design.slug, "name": design.name}
         return _leave_to_job(request, {"upload": upload, **sketch})

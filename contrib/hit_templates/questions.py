@@ -13,13 +13,13 @@ VOID_ELEMENTS = frozenset({"br", "hr", "img", "input", "wbr", "source", "track",
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 LONGEST_NAME = 100
 LONGEST_TEXT = 10_000
-GREATEST_NUMBER = 1e15  # the largest typed number up to which whole numbers are exact
+GREATEST_NUMBER = 1e15  # largest number that can be typed; up to it, whole numbers are exact
 MOST_QUESTIONS = 500
-TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, not shown to workers
+TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, which workers do not see
 BUTTONS = {"submit", "reset", "button", "image"}
 UNSUPPORTED_TYPES = {"file", "password"}
 GROUPED_TYPES = ("radio", "checkbox")
-# Choice: one of the options; several: any of them; fixed: a hidden constant.
+# choice: one of the options; several: any of them; fixed: a hidden constant
 SHAPES: dict[str, Shape] = {
     "radio": "choice",
     "checkbox": "several",
@@ -64,7 +64,7 @@ class FormQuestion:
         name: the name of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
         low, high, step: bounds and step of a number; None if unbounded.
-        longest: maximal number of characters of a text.
+        longest: largest number of characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
         within: tolerance around the expected answer, for a number.
     """
@@ -88,18 +88,18 @@ class FormQuestion:
 
 @dataclass(slots=True)
 class Element:
-    """An element of the page. A control has the 0-based numbers of its question and option."""
+    """An element of the page. If it is a control, it has the 0-based numbers of its question and option."""
 
     tag: str
     attributes: dict[str, str] = field(default_factory=dict)
     children: list[Element | str] = field(default_factory=list)
     question: int = -1
     option: int = -1
-    built_in: bool = False  # our own text, translated when shown
+    built_in: bool = False  # whether the text is our own, and translated when it is shown
 
 
 def inner_text(element: Element) -> str:
-    """Return the text inside an element on one line, without that of its controls."""
+    """Return the text inside an element on one line, without the texts of its controls."""
     return " ".join("".join(_texts(element)).split())
 
 
@@ -166,8 +166,8 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
     """Return the questions of a page in order, and sentences about unusable controls that were removed.
 
     Raises:
-        ValueError: a name is invalid or shared by two types of controls, bounds are not numbers, or there are too many
-            questions.
+        ValueError: a name is invalid or shared by two types of controls, or bounds are not numbers, or there are
+            too many questions.
     """
     _drop_unusable_ids(page)
     labels = _Labels(page)
@@ -203,7 +203,7 @@ def _read(
             continue
         control = _control(node)
         if control in BUTTONS | UNSUPPORTED_TYPES:
-            continue  # left_out tells of those that matter
+            continue  # ``left_out`` mentions those that matter
         if not node.attributes.get("name", "").strip():
             sentences.append(
                 f"{SHAPE_WORDS[control][0].upper()}{SHAPE_WORDS[control][1:]} without a name: left out, "
@@ -278,8 +278,8 @@ def _single_label(element: Element, control: str, label: str) -> str:
 def _take_list(element: Element, question: FormQuestion) -> None:
     """Read the options of a select list.
 
-    If neither an option is selected nor the first one is empty, an empty option is added, since otherwise the first
-    would count as an answer.
+    Without a selected or an empty first option, the first option would count as an answer. In this case an empty
+    option is added.
     """
     options = [part for part in walk(element.children) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
@@ -305,7 +305,7 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
             question.low if question.low is not None else 0.0,
             question.high if question.high is not None else 100.0,
         )
-        # a slider without a value must be moved to count as answered
+        # a slider without a value counts as answered only after it was moved
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0
@@ -349,9 +349,9 @@ def _check_options(question: FormQuestion) -> None:
 
 
 def as_number(value: Any) -> int | float | None:
-    """Return a finite number, as int if whole; None for other values."""
+    """Return a finite number, as int if it is whole; None for other values."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    if not abs(value) <= GREATEST_NUMBER:  # not a number as well
+    if not abs(value) <= GREATEST_NUMBER:  # the comparison is false for nan, too
         return None
     return int(value) if float(value).is_integer() else float(value)

@@ -1,7 +1,7 @@
-"""Parse the HTML of a template for MTurk's requester pages or Turkle into a page to fill, with questions.
+"""Parse the HTML of a template for MTurk's requester pages or Turkle into a page that can be filled, with questions.
 
 HTML is cleaned by a list of allowed elements, and Amazon's elements are replaced by plain ones. Styles and classes
-are removed, so that the page has one look, light or dark, and no step can cover its surroundings.
+are removed, so that all pages look alike, light or dark, and no step can cover its surroundings.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from contrib.hit_templates.questions import (
 MOST_CHARACTERS = 100_000
 MOST_DEPTH = 100
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
-FIRST_LEVEL = 3  # a form uses h1 and, for each step, h2
+FIRST_LEVEL = 3  # a form uses h1, and h2 for each step
 
 
 class TemplateProblem(QuorumError):
@@ -35,7 +35,7 @@ class TemplateProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateForm:
-    """A parsed template of plain HTML; ``left_out`` has notes on the parts that were left out."""
+    """A parsed template of plain HTML. ``left_out`` has notes on the parts that were left out."""
 
     page: tuple[Element | str, ...]
     questions: tuple[FormQuestion, ...]
@@ -43,12 +43,12 @@ class TemplateForm:
     left_out: tuple[str, ...]
 
 
-@lru_cache(maxsize=32)  # cached: a form shows the same template several times
+@lru_cache(maxsize=32)  # cached, since a form shows the same template several times
 def read_template(source: str) -> TemplateForm:
     """Parse a template written for the requester pages or Turkle.
 
     Raises:
-        TemplateProblem: it is too long or too deep, asks nothing, or uses a name for two things.
+        TemplateProblem: it is too long or too deeply nested, has no question, or uses a name for two things.
     """
     if len(source) > MOST_CHARACTERS:
         raise TemplateProblem(
@@ -70,8 +70,8 @@ def read_template(source: str) -> TemplateForm:
     except ValueError as error:
         raise TemplateProblem(str(error)) from None
     if not any(question.shape != "fixed" for question in questions):
-        lost = describe_omissions(source)
-        why = f" ({' '.join(lost)})" if lost else ""
+        omissions = describe_omissions(source)
+        why = f" ({' '.join(omissions)})" if omissions else ""
         raise TemplateProblem(
             f"The template asks nothing that can be answered here; expected a control with a name{why}."
         )
@@ -84,7 +84,7 @@ def read_template(source: str) -> TemplateForm:
 
 
 class _TreeReader(HTMLParser):
-    """Parse cleaned HTML, in which every element is closed, into a tree."""
+    """A parser that builds a tree from cleaned HTML, in which every element is closed."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -106,7 +106,7 @@ class _TreeReader(HTMLParser):
     def handle_data(self, data: str) -> None:
         inside = self.open[-1].children
         if inside and isinstance(inside[-1], str):
-            inside[-1] += data  # a field must not be cut in two
+            inside[-1] += data  # append, since a field must not be cut in two
         else:
             inside.append(data)
 
@@ -132,7 +132,7 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
 
 
 def _boxes_of(select: Element) -> list[Element | str]:
-    """Return checkboxes for the options of a multiple select list, as they need no modifier key."""
+    """Return check boxes for the options of a multiple select list. Check boxes need no modifier key."""
     options = [option for option in walk(select.children) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:
@@ -153,7 +153,7 @@ def _boxes_of(select: Element) -> list[Element | str]:
 
 
 def _level_headings(page: list[Element | str]) -> None:
-    """Renumber headings to levels below the form's own, without gaps."""
+    """Renumber the levels of headings so that they are below the form's own headings, without gaps."""
     levels = sorted({element.tag for element in walk(page) if element.tag in HEADINGS})
     names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
     for element in walk(page):

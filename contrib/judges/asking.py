@@ -1,9 +1,9 @@
-"""Ask a model about a study's units, once per order and within a budget. Repeating a run continues it.
+"""Ask a model about a study's units, in each order of the texts, within a budget. Repeating a run continues it.
 
-Before each call its row is stored and its maximal cost reserved. If a run is interrupted, calls without a reply
-count as spent when they are asked again, so the budget holds even if the endpoint charged for them.
+Before each call its row is stored, and its largest possible cost is reserved. If a run is interrupted, its calls
+without a reply count as spent when they are asked again. So the budget holds even if the endpoint charged for them.
 
-The endpoint is OpenAI-compatible; POST /chat/completions is called.
+The endpoint must be compatible with OpenAI's POST /chat/completions.
 """
 
 from __future__ import annotations
@@ -52,29 +52,29 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.generation.progress import no_progress
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
-SECONDS = 60.0  # for a whole call
+SECONDS = 60.0  # time limit of a whole call
 LARGEST_REPLY = 1_000_000  # bytes
 LONGEST_DETAIL = 300
 MOST_PIXELS = 1024  # pixels of a picture's longer side
 # pixels of a JPEG that is decoded completely, so that the bytes sent do not change
 MOST_JPEG_PIXELS = 24_000_000
-# Tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels).
+# tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
 PICTURE_TOKENS = 30_000
-MESSAGE_TOKENS = 64  # what a chat adds to the words themselves
+MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
 CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
-MOST_TRIES = 3  # attempts for a unit whose replies cannot be read
-MOST_UNREADABLE = 10  # units and orders, where none was answered
+MOST_TRIES = 3  # attempts for a unit whose replies cannot be parsed
+MOST_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
 MOST_WAITS = 5  # consecutive waits for a busy endpoint
 LONGEST_WAIT = 60.0
 MILLION = 1_000_000
 LONGEST_REPLY, LONGEST_MARKS = 16, 1_000  # tokens
 PARALLEL_CALLS = 4
 ROWS_AT_ONCE = 1_000
-# Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting less; a call that
-# was made earlier than this has no process any more.
+# Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting takes less. So
+# a call that was made earlier than this has no running process any more.
 STALE_AFTER = timedelta(seconds=5 * SECONDS)
-OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, besides the model
+OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def _address() -> str:
 
 
 class AskLater(Exception):
-    """The endpoint is busy or broken. If `served`, it may have replied and charged."""
+    """Raised if the endpoint is busy or broken. If `served`, it may have replied and charged."""
 
     def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
         super().__init__(message)
@@ -103,7 +103,7 @@ class AskLater(Exception):
 
 
 class Endpoint(Client):
-    """A client of the endpoint. The API key is only in this object and in request headers."""
+    """A client of the endpoint. The API key is stored only in this object, and sent in request headers."""
 
     def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
         url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
@@ -132,12 +132,12 @@ class Endpoint(Client):
         """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
 
         Raises:
-            AskLater: try again after the stated seconds.
-            EvaluationError: the endpoint refuses for good.
+            AskLater: the call should be tried again after the stated seconds.
+            EvaluationError: the endpoint refuses the call permanently.
         """
         body = {**options, "messages": list(question.messages)}
         try:
-            # without retries: the possible cost of a call is booked before the next one
+            # without retries, since the possible cost of each call is booked before it
             answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
         except CallFailed as error:
             raise AskLater(f"it {error}", served=error.sent) from None
@@ -173,7 +173,7 @@ def _clean(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ChatPrompt:
-    """Chat messages; `most_tokens` bounds their cost, since no token is shorter than a byte."""
+    """Chat messages. `most_tokens` bounds their cost, since no token is shorter than a byte."""
 
     messages: tuple[Mapping[str, Any], ...]
     most_tokens: int
@@ -184,7 +184,7 @@ class ChatPrompt:
 
 
 def is_for_judges(kind: Kind) -> bool:
-    """Return whether judges can give the answers: choices, grades, points, the best of a list, or marks."""
+    """Return whether judges can give answers of this kind: choices, grades, points, the best of a list, or marks."""
     return kind.compares_pairs or kind.judges_one_caption or kind.names_best
 
 
@@ -198,12 +198,12 @@ def check_kind(kind: Kind) -> None:
 
 
 def has_orders(kind: Kind) -> bool:
-    """Return whether a unit shows several texts to choose from, so that judges are asked in both orders."""
+    """Return whether a unit shows several texts to choose from. Judges are then asked in both orders."""
     return kind.two_sided or kind.names_best
 
 
 def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
-    """Return the unit's own order, or the reverse if ``swapped``, in the form of the kind's ``Sides``."""
+    """Return the unit's own order, or the reverse order if ``swapped``, in the form of the kind's ``Sides``."""
     if not kind.names_best:
         return swapped if kind.two_sided else None
     order = list(range(len(unit.content["options"])))
@@ -228,7 +228,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         )
     else:
         scale = kind.scale
-        assert scale is not None  # a kind of values without choices is a slider
+        assert scale is not None  # the only kind with values but without choices is a slider
         labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
         ends = [
             f"{number_text(value)} means: {label}"
@@ -241,7 +241,7 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
 
 
 def reply_tokens(kind: Kind) -> dict[str, float]:
-    """Return allowed reply -> the answer that it stands for."""
+    """Return the answer for which each allowed reply stands, by reply."""
     if not kind.two_sided:
         return {choice.code: choice.value for choice in kind.choices}
     values = [int(value) for value in kind.values]
@@ -256,7 +256,12 @@ def reply_tokens(kind: Kind) -> dict[str, float]:
 
 
 def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
-    """Return the prompt about ``shown``, a unit as a worker sees it; ``picture`` is an address or a data URL."""
+    """Return the prompt about a unit.
+
+    Args:
+        shown: the unit as a worker sees it.
+        picture: an address, or a data URL.
+    """
     lines = [f"Source text: {source}"] if source else []
     if before := shown.get("document", {}).get("before"):
         lines.append(f"Text before: {before}")
@@ -282,7 +287,7 @@ def picture_of(item: Item) -> str:
         return item.url
     try:
         with item.picture.open("rb") as file:
-            served = BytesIO(strip_metadata(file.read()))  # what people see
+            served = BytesIO(strip_metadata(file.read()))  # the picture that people see
         with Image.open(served, formats=list(FORMATS)) as image:
             large = image.width * image.height > MOST_JPEG_PIXELS
             prepare_decoding(image, (MOST_PIXELS, MOST_PIXELS) if large else image.size)
@@ -296,7 +301,7 @@ def picture_of(item: Item) -> str:
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer in the unit's order; None unless the reply is exactly one allowed answer."""
+    """Return the answer in the unit's order; None unless the reply is exactly one of the allowed answers."""
     text = reply.strip()
     answer: Any
     try:
@@ -363,7 +368,7 @@ def ask_model(
     """Ask a model about every judged unit, in both orders if the unit shows several texts to choose from.
 
     Args:
-        budget: for all runs together; prices are per million tokens, in the same currency.
+        budget: for all runs together. Prices are per million tokens, in the same currency.
         max_tokens: by default LONGEST_REPLY, or LONGEST_MARKS if errors are marked.
         prompt: text before each item; by default the study's question and the allowed replies.
     """
@@ -389,7 +394,7 @@ def ask_model(
 
 
 def answer_field_of(answer: Any) -> dict[str, Any]:
-    """Return the field of a row that holds an answer."""
+    """Return the field of a row in which an answer is stored, with the answer."""
     return {"answer": answer} if isinstance(answer, Mapping) else {"value": answer}
 
 
@@ -404,7 +409,10 @@ def _find_or_create_judge(
     budget: int,
     by: User | None,
 ) -> Judge:
-    """Return or create the judge with this name; model, prompt and own systems of an existing one cannot change."""
+    """Return the judge with this name, or create it.
+
+    The model, the prompt and the own systems of an existing judge cannot change.
+    """
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     prompt = prompt or instructions_of(kind_of(study), design_of(study))
     judge = Judge.objects.filter(study=study, name=name).first()
@@ -439,7 +447,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
     """Delete a judge and its answers, and mark it as removed in comparisons; return a sentence.
 
     Raises:
-        WrongState: a call is under way, whose cost would be lost.
+        WrongState: a call is in progress, whose cost would be lost.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
     recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE_AFTER)
@@ -489,7 +497,7 @@ class _Run:
         self.waits = 0
 
     def ask_until_done(self) -> str:
-        """Ask until nothing is left. Return why the run ended early, or ""."""
+        """Ask until no unit is left. Return why the run ended early, or ""."""
         self._requeue_stale()
         total = max(self.judge.answers.count(), 1)
         with ThreadPoolExecutor(PARALLEL_CALLS) as pool:
@@ -502,7 +510,7 @@ class _Run:
                 if not rows:
                     return self._pending_sentence()
                 done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
-                # this may raise an error; no claim is open yet
+                # this may raise an error, so it comes before any call is claimed
                 self.progress(done / total, "asking the model")
                 claimed, cached = [], False
                 for row in rows:
@@ -536,7 +544,7 @@ class _Run:
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
     def _claim(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
-        """Reserve the maximal cost of the call, and mark the row as asked.
+        """Reserve the largest possible cost of the call, and mark the row as asked.
 
         Return False if the budget does not suffice, or another run has the row.
         """
@@ -553,14 +561,17 @@ class _Run:
                 request=self._digest(question),
                 asked_at=timezone.now(),
             )
-            if not taken:  # another run has it
+            if not taken:  # another run has the row
                 Judge.objects.filter(pk=self.judge.pk).update(reserved=F("reserved") - most)
                 return False
         row.attempts += 1
         return True
 
     def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether rows could not be claimed because the budget is used up, not because another run has them."""
+        """Return whether the budget is used up, if rows could not be claimed.
+
+        The other reason is that another run has them.
+        """
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()
 
@@ -568,7 +579,7 @@ class _Run:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
     def _from_cache(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
-        """Copy an earlier reply to the same request in the study; return whether there is one."""
+        """Copy an earlier reply to the same request in the study. Return whether there is one."""
         earlier = (
             JudgeAnswer.objects.filter(
                 judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
@@ -611,7 +622,8 @@ class _Run:
             values = self._values_of(row, reply)
             if cost > most:
                 why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
-                cost = most  # book the maximum that was promised; the sentence says that it was exceeded
+                # book the largest cost that was promised; the sentence says that it was exceeded
+                cost = most
         elif isinstance(reply, AskLater):
             cost = most if reply.served else 0
         else:
@@ -636,7 +648,7 @@ class _Run:
         return ""
 
     def _unreadable(self) -> str:
-        """Return why the run must stop: after many replies, none of the model's could be read; "" otherwise."""
+        """Return why the run must stop: there were many replies, and none could be parsed. Return "" otherwise."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         n = replied.count()
         if n < MOST_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
@@ -671,7 +683,7 @@ class _Run:
                 )
 
     def _requeue_stale(self) -> None:
-        """Queue the calls of killed runs again; their maximal cost counts as spent."""
+        """Queue the calls of killed runs again. Their largest possible cost counts as spent."""
         stale = self.judge.answers.filter(
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )

@@ -1,4 +1,4 @@
-"""URLs of judges below /api/."""
+"""The URLs of judges below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

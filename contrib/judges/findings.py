@@ -1,4 +1,4 @@
-"""Compare judges with people: agreement, biases, the alternative annotator test and savings; report the results."""
+"""Compare judges with people: agreement, biases, the alternative annotator test and savings. Report the results."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ from quorum.statistics.judges import (
 )
 
 ROWS_AT_ONCE = 2_000
-UNDECIDED_CODE = -1  # also for a judge that answers differently in the two orders
+UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between the two orders
 DRAWS = 200
 SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
-WORDS = 10.0  # number of words for which points per length are stated
+WORDS = 10.0  # the bias by length is stated in points per this many words
 ALL_ITEMS = "all items"
 PEOPLE_LABEL = "people among themselves"
 UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "0"}
@@ -70,14 +70,15 @@ UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The N answers of people, or of a judge, to U units with up to S texts.
+    """The N answers of people, or of a judge, to U units with up to S texts and L labels.
 
     Attributes:
         unit: (N,) index of the unit.
         value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
         marks: N answers that mark errors; () for other kinds.
         n: (U,) number of answers.
-        mean: (U,) mean answer or, with two texts, share of votes for the first, ties as half; nan without answers.
+        mean: (U,) mean answer or, with two texts, share of votes for the first, counting ties as half; nan without
+            answers.
         shares: (U, S) share of votes for each text; nan without answers. (U, 0) if units show a single text.
         counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
         label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are numbers; nan without
@@ -96,14 +97,14 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class JudgeMaterial:
-    """A study's judged units, in order, and people's answers.
+    """A study's U judged units, in order, and people's N answers.
 
     Attributes:
         pk, image: (U,) row ids of the units and their images.
         people: included judgments.
-        worker: (N,) row id of the worker of each.
-        lengths: (U, S) number of words of the texts; nan where a unit has fewer texts.
-        systems: name -> (U, S) whether the system made the text.
+        worker: (N,) row id of the worker of each answer.
+        lengths: (U, S) number of words of the texts; nan where a unit has fewer than S texts.
+        systems: (U, S) whether the system made the text, by name of the system.
     """
 
     kind: Kind
@@ -118,13 +119,13 @@ class JudgeMaterial:
 
     @property
     def rows(self) -> Ints:
-        """(N,) index of the unit of each judgment."""
+        """The index of the unit of each of N judgments: (N,)."""
         return self.people.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswers(Summary):
-    """A judge's answers; `swapped` is (N,) whether the reverse order was shown."""
+    """A judge's N answers. `swapped` is (N,): whether the reverse order was shown."""
 
     swapped: Flags
 
@@ -192,7 +193,11 @@ def _load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
 
 
 def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]) -> dict[str, Any]:
-    """Return the fields of a ``Summary`` for N answers; `shape` is that of the texts, (U, S)."""
+    """Return the fields of a ``Summary`` of N answers.
+
+    Args:
+        shape: the shape of the texts, (U, S).
+    """
     size, texts = shape
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
@@ -220,7 +225,7 @@ def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int,
 
 
 def _is_nominal(kind: Kind) -> bool:
-    """Return whether answers are labels; in a list, the label is the position of the best."""
+    """Return whether answers are labels. In a list, the label is the position of the best text."""
     return kind.aggregation.level == "nominal" or kind.names_best
 
 
@@ -313,7 +318,8 @@ def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
     if not (_is_nominal(material.kind) or people.marks):
         return counted
     others = people.n[rows] - 1.0
-    share = _equal_answers(people, people, material.kind) - 1  # a person's own answer equals itself
+    # subtract the person's own answer, which equals itself
+    share = _equal_answers(people, people, material.kind) - 1
     keep = others > 0
     return counted | {
         "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep)
@@ -321,7 +327,7 @@ def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
 
 
 def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
-    """Return (N,) for each of the N people's answers, how many of ``others`` to the same unit equal it.
+    """Return, for each of N people's answers, how many of ``others`` to the same unit equal it: (N,).
 
     Answers that mark errors count by their similarity (F1) instead of 0 or 1.
     """
@@ -348,7 +354,7 @@ def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> 
 
 
 def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
-    """Return the share of people's judgments that equal the judge's, or their F1 by characters for marks.
+    """Return the share of people's judgments that equal the judge's. For marks, it is their F1 by characters.
 
     A judgment counts half if the judge answers differently in the two orders.
     """
@@ -390,7 +396,7 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
     """Return a value with its interval, clustered by image.
 
     Args:
-        influences: (N,) influence of each row on the value.
+        influences: (N,) influence of each of N rows on the value.
         images: (N,) image of each row.
     """
     half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half(CONFIDENCE)
@@ -403,7 +409,7 @@ def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> d
 
 
 def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
-    """Return how often the text shown first was chosen, and how often the same text in both orders.
+    """Return how often the judge chose the text shown first, and how often the same text in both orders.
 
     Only units that were asked in both orders count.
     """
@@ -416,7 +422,7 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
     first = np.where(answers.swapped, texts[answers.unit], FIRST)
     tied = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
     shown_first = np.where(tied, 0.5, answers.value == first)[rows]
-    # The mean over both orders of each unit: a judge without a preference for a side has one part of the texts.
+    # The mean over both orders of each unit. With T texts, a judge without a preference for a side has 1 / T.
     score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both] / answers.n[both]
     consistent = (answers.counts.max(axis=1) == answers.n)[both].astype(np.float64)
     return {
@@ -429,8 +435,8 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
 def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     """Return how much more than people the judge favours longer texts.
 
-    If units show several texts, it is the judge's share of votes for the longest one minus people's. For single
-    texts, it is the increase per ten words of the judge's answer over people's.
+    If units show several texts, it is the judge's share of votes for the longest text minus people's share. For
+    single texts, it is the increase per ten words of the difference between the judge's answer and people's.
     """
     if has_orders(material.kind):
         longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
@@ -450,11 +456,11 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
 def _bias_towards(
     texts: Flags, keep: Flags, answers: JudgeAnswers, material: JudgeMaterial
 ) -> dict[str, Any]:
-    """Return by how much the judge's share of votes for some texts exceeds people's.
+    """Return by how much the judge's share of votes for some texts exceeds people's share.
 
     Args:
-        texts: (U, S) the texts whose votes count.
-        keep: (U,) the units that count.
+        texts: (U, S) whether votes for each of S texts of each of U units count.
+        keep: (U,) whether the unit counts.
     """
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
     both = np.flatnonzero(~np.isnan(gap) & keep)
@@ -462,7 +468,11 @@ def _bias_towards(
 
 
 def _has_some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
-    """Return (U,) whether some, but not all, texts of a unit are among ``outputs`` (U, S)."""
+    """Return, for each of U units, whether some but not all of its texts are among ``outputs``: (U,).
+
+    Args:
+        outputs: (U, S) whether each text is a system's.
+    """
     some: Flags = np.logical_or.reduce(outputs, axis=1)
     return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 
@@ -488,7 +498,7 @@ def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMateria
 
 
 def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
-    """Return the result of the alternative annotator test; people are identified by their position."""
+    """Return the result of the alternative annotator test. People are identified by their position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
     label = answers.label[material.rows]
@@ -530,7 +540,7 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
 
 
 def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
-    """Estimate people's answers to all units from the judge's, and how many judgments this saves."""
+    """Estimate people's answers to all units from the judge's answers, and how many judgments this saves."""
     rows, longest = [], (0, np.empty(0), np.empty(0))
     for name, outputs, keep in _estimated_targets(material):
         units = np.flatnonzero(keep & ~np.isnan(answers.mean))
@@ -570,10 +580,10 @@ def sizes_of_curve(n: int) -> list[int]:
 
 
 def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
-    """Return (name, texts, units) of the results to estimate.
+    """Return the name, the texts and the units of each result to estimate.
 
-    ``texts`` are (U, S) the texts of a system, if units show several texts, else None; ``units`` are (U,) the units
-    that count.
+    The texts are (U, S), whether each is the system's, if units show several texts; otherwise None. The units are
+    (U,), whether each counts.
     """
     every = np.ones(len(material.pk), dtype=np.bool_)
     systems = material.systems.items()
@@ -600,13 +610,13 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
 
 
 def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
-    """Yield (judge's name, unit row id, value) of each answer."""
+    """Yield the judge's name, the unit's row id and the value of each answer of a judge."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
     yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_AT_ONCE)
 
 
 def describe_judge(study: Study, **_signal: Any) -> str:
-    """Return a sentence if a judge answers the study's units, so that they cannot be discarded; "" otherwise."""
+    """Return a sentence if a judge answers the study's units, so that they cannot be discarded; else ""."""
     if not Judge.objects.filter(study=study).exists():
         return ""
     return _(
@@ -616,7 +626,7 @@ def describe_judge(study: Study, **_signal: Any) -> str:
 
 
 def judges_section(study: Study) -> Section | None:
-    """Return the section about the newest comparison of judges with people; None without one."""
+    """Return the section about the newest comparison of judges with people; None if there is no comparison."""
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
     if analysis is None:
         return None
@@ -625,7 +635,7 @@ def judges_section(study: Study) -> Section | None:
     if analysis.judgments != str(signature_of_study(study)):
         sentences.append(render_sentence("judges-old"))
     tables = [_agreement_table(judges, people)]
-    # Where people judged every item, a judge adds nothing.
+    # If people judged every item, a judge adds nothing.
     rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
     plots = []
     if rows:
@@ -637,8 +647,8 @@ def judges_section(study: Study) -> Section | None:
 
 
 def describe_unbiased_share(side: Mapping[str, Any]) -> str:
-    """Return a sentence about how often an unbiased judge chooses the text that is shown first."""
-    return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are about pairs
+    """Return how often an unbiased judge chooses the text that is shown first."""
+    return coefficient(side.get("by_chance", 0.5))  # results of earlier versions are only about pairs
 
 
 def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, Any]) -> Table:

@@ -15,7 +15,7 @@ from judgments.studies.studies import find_study
 def ask_judge(
     run: JobRun, *, study: str, budget: str, price_in: str = "0", price_out: str = "0", **values: Any
 ) -> dict[str, Any]:
-    """Ask a model. A repeated job continues where an interrupted one stopped."""
+    """Ask a model. A repeated job continues where an interrupted job stopped."""
     answers = ask_model(
         study=find_study(study),
         progress=run.progress,

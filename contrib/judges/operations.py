@@ -1,4 +1,4 @@
-"""Operations: import, ask, remove and compare judges (README.md)."""
+"""The operations that import, ask, remove and compare judges (README.md)."""
 
 from __future__ import annotations
 
@@ -70,11 +70,11 @@ def store_answers(
     own_systems: Sequence[str] = (),
     by: User | None = None,
 ) -> ImportedJudge:
-    """Store a new judge with its answers from CSV with a header, or JSON lines; all or nothing.
+    """Store a new judge with its answers, all or none, from CSV with a header, or JSON lines.
 
-    Columns are unit, value, and optionally rater and order. `value` is in the unit's order: 1 is its first
-    candidate; `answer` replaces it for kinds where exports have one. `order` is "first-left" or "second-left", by
-    which text was shown first.
+    The columns are unit, value, and optionally rater and order. `value` is in the unit's order: 1 is its first
+    candidate. For kinds whose exports have a column `answer`, that replaces it. `order` is "first-left" or
+    "second-left", by the text that was shown first.
 
     Raises:
         EvaluationError: a line is invalid.
@@ -82,7 +82,7 @@ def store_answers(
     """
     check_kind(kind_of(study))
     check_systems(study, own_systems)
-    answers = answers.replace("\r\n", "\n")  # as a form sends them
+    answers = answers.replace("\r\n", "\n")  # forms send \r\n
     fingerprint = hashlib.sha256(answers.encode()).hexdigest()
     rows = list(_read_answers(study, answers))
     if not rows:
@@ -223,7 +223,7 @@ class JudgeName(Parameters):
 
 
 class JudgeFile(JudgeName):
-    """Whose answers a file holds."""
+    """The name and the source of the judge whose answers a file has."""
 
     source = serializers.ChoiceField(  # type: ignore[assignment]  # a serializer's fields are no attributes of it
         choices=Judge.Source.choices,
@@ -235,7 +235,7 @@ class JudgeFile(JudgeName):
 
 
 class ImportJudgeRequest(JudgeFile):
-    """A judge and its answers."""
+    """A judge, and the file of its answers."""
 
     answers = FileText(
         label="Answers",
@@ -246,13 +246,13 @@ class ImportJudgeRequest(JudgeFile):
 
 @operation("import-judge", "Import a judge's answers", parameters=ImportJudgeRequest)
 def import_judge(*, study: Study, by: User | None, name: str, answers: str, **values: Any) -> Outcome:
-    """Store a model's or another crowd's answers beside people's. The same again changes nothing."""
+    """Store a model's or another crowd's answers in addition to people's. Repeating changes nothing."""
     return Outcome(store_answers(study=study, name=name, answers=answers, by=by, **values).describe())
 
 
 @operation("remove-judge", "Remove a judge", row="judge")
 def remove_judge(*, study: Study, by: User | None, judge: str) -> Outcome:
-    """Remove a judge and its answers; what was computed with it stays, and says that it is gone."""
+    """Remove a judge and its answers. Results that were computed with it stay, and say that it was removed."""
     return Outcome(delete_judge(judge=row_of(Judge.objects.filter(study=study), judge), by=by))
 
 
@@ -263,7 +263,7 @@ def _amount_field(label: Any, help_text: str, **options: Any) -> serializers.Dec
 
 
 class AskJudgeRequest(JudgeName):
-    """Which model, and for how much money."""
+    """The model to ask, and its budget."""
 
     model = serializers.CharField(
         max_length=200, label="Model", help_text="The name of the model at the API endpoint."
@@ -341,7 +341,7 @@ def ask_judge_now(*, study: Study, **values: Any) -> Any:
 
 
 class CompareJudgesRequest(Parameters):
-    """How strict the alternative annotator test is."""
+    """The epsilon of the alternative annotator test, and the seed."""
 
     epsilon = serializers.FloatField(
         min_value=0,

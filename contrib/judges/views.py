@@ -32,7 +32,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
-MOST_SHOWN = 100  # judges
+MOST_SHOWN = 100  # number of judges
 
 
 def can_have_judges(study: Study) -> bool:
@@ -128,7 +128,7 @@ add_operation(remove_judge, label="Remove a judge", fields=())
 
 
 class JudgeSerializer(RowSerializer[Judge]):
-    """A model or another crowd; its money is in millionths of the endpoint's currency."""
+    """A judge: a model or another crowd. Its money is in millionths of the endpoint's currency."""
 
     study = Related("study.slug")
     own_systems = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -143,13 +143,13 @@ class JudgeSerializer(RowSerializer[Judge]):
 
     @extend_schema_field(OpenApiTypes.OBJECT)
     def get_options(self, row: Judge) -> dict[str, object]:
-        """How it was asked: endpoint, temperature, longest reply, prices."""
+        """Return how the judge was asked: endpoint, temperature, longest reply and prices."""
         return dict(row.options)
 
 
 @extend_schema_view(destroy=extend_schema(description=operations.remove_judge.description))
 class JudgeResource(mixins.DestroyModelMixin, Resource):
-    """Judges beside the people of a study."""
+    """Judges that answer in addition to the people of a study."""
 
     scope = "reports"
     queryset = Judge.objects.select_related("study")
@@ -162,7 +162,10 @@ class JudgeResource(mixins.DestroyModelMixin, Resource):
 
 
 class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
-    """A judge's answer to a unit in one order; `value`, or `answer` if it is no number, is in the unit's order."""
+    """A judge's answer to a unit in one order.
+
+    ``value`` is in the unit's order. If the answer is not a number, it is in ``answer`` instead.
+    """
 
     study = Related("judge.study.slug")
     judge = Related("judge.name")
@@ -178,7 +181,7 @@ class JudgeAnswerSerializer(RowSerializer[JudgeAnswer]):
 
 
 class JudgeAnswerResource(Resource):
-    """What judges answered, and what they wrote."""
+    """The answers of judges, with their replies."""
 
     scope = "reports"
     queryset = JudgeAnswer.objects.select_related("judge__study", "unit")
@@ -200,5 +203,5 @@ class JudgesView(LastAnalysisView):
 
     @describe_last("studies_judges", "The last comparison of judges with people")
     def get(self, request: Request, slug: str) -> Response:
-        """As the last ``compare-judges`` stored it."""
+        """Return the last comparison, as ``compare-judges`` stored it."""
         return self.last(request, slug)

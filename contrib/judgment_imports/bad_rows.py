@@ -1,4 +1,4 @@
-"""Leave invalid rows out of the import of a table, and write them to a file."""
+"""Leave invalid rows out of an imported table, and write them to a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from judgments.importers.textio import ImportProblem
 
 
 class BadRows:
-    """The rows that the import of a table leaves out, for all of its criteria."""
+    """The rows that an import of a table leaves out, for all of the table's criteria."""
 
     def __init__(self, path: Path) -> None:
         check_writable_path(path)
@@ -21,7 +21,7 @@ class BadRows:
         self._lines: list[str] = []
 
     def collect(self, source: JudgmentSource) -> BadRows:
-        """Collect the rows that a reading of the table refuses; return self."""
+        """Collect the rows that are refused when ``source`` is read. Return this object."""
         if not isinstance(source, TableJudgments):
             raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
         source.refusals.bad_rows = partial(self._add, source)

@@ -1,4 +1,4 @@
-"""The columns that an import of judgments reads, and the further questions of the page of columns."""
+"""The columns that an import of judgments reads, and the other questions on the page of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.design.scale import InferredScale, parse_scale
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
-USE = "import_judgments"  # the kind of its job
+USE = "import_judgments"  # the kind of the import's job
 SCALE_HELP = gettext_lazy(
     "Needed only for graded or slider answers. Examples are 1:5, 1:5:0.5 and -3:3. If this field is empty, the "
     "import derives the scale from the answers and reports it."
@@ -43,7 +43,7 @@ class JudgmentTableUse(TableUse):
             "scale": args.get("scale", ""),
             "scale_help": SCALE_HELP,
             "scale_of_rows": ""
-            if has_design  # the design may state another scale
+            if has_design  # because the design may state another scale
             else _scale_of_first_rows(table, str(args.get("protocol") or "")),
             "has_design": has_design,
             "design_help": DESIGN_HELP,
@@ -64,7 +64,7 @@ class JudgmentTableUse(TableUse):
 
 
 def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
-    """Return the scale that fits a table's first answers, in words; "" if they are not numbers or need none."""
+    """Return the scale that fits a table's first answers, in words; "" if they are not numbers or need no scale."""
     kind, column = KINDS.get(protocol), table.chosen.get("value")
     if kind is None or kind.scale is None or column not in table.names:
         return ""
@@ -78,7 +78,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
 
 
 def study_file(file: UploadedFile | None) -> str:
-    """Return a study file as text; "" without a file. Raise UploadRefused if it is not a study file."""
+    """Return a study file as text; "" if there is no file. Raise UploadRefused if it is not a study file."""
     if file is None:
         return ""
     try:

@@ -33,7 +33,8 @@ def import_judgment_upload(
     """Import uploaded judgments.
 
     Args:
-        good_rows: whether to import valid rows only; the others are written to a file that belongs to the upload.
+        good_rows: whether to import only the valid rows. The others are written to a file that belongs to the
+            upload.
         design: a study file.
     """
     require_editor(acting_person(), find_dataset(dataset))

@@ -59,16 +59,17 @@ def import_judgments(
     dry_run: bool = False,
     progress: Progress = no_progress,
 ) -> ImportSummary:
-    """Import a file of judgments as a new study; importing the same file again changes nothing.
+    """Import a file of judgments as a new study. Importing the same file again changes nothing.
 
     Args:
         protocol: the part of a published set (pascal-50s: triplet or pairwise), or the protocol of a table whose
             rows state none.
-        mapping: maps foreign columns to Quorum's. Several criteria become studies named `study` plus the criterion.
+        mapping: the columns of the file for Quorum's columns. Each of several criteria becomes a study, named
+            `study` plus the criterion.
         bad_rows: where to write refused rows, while the others are imported. Without it, a refused row prevents the
             import.
-        scale: the scale of graded or slider answers, LOW:HIGH[:STEP]; without it, the file states it, or it is
-            inferred.
+        scale: the scale of graded or slider answers, LOW:HIGH[:STEP]. Without it, the file states the scale, or it
+            is inferred.
         design: study-file keys for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
@@ -171,7 +172,10 @@ def _import_criteria(
     bad_rows: Path | BadRows | None,
     **values: Any,
 ) -> ImportSummary:
-    """Import the answers about each criterion as a study of its own; the notes of each name all of them."""
+    """Import the answers to each criterion as a study of its own.
+
+    The notes of each study name all of these studies.
+    """
     left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else None
     slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
     if len(set(slugs.values())) < len(slugs):

@@ -26,7 +26,7 @@ REPORT_EVERY = 2_000
 
 @dataclass(slots=True)
 class FileContent:
-    """The counts of a file's rows; units and workers are kept as hashes."""
+    """The numbers of a file's rows, units and workers. Units and workers are kept as hashes."""
 
     path: Path
     protocols: Counter[str] = field(default_factory=Counter)

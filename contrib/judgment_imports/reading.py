@@ -65,13 +65,13 @@ def open_judgments_of(
 
 
 def _texts_of(dataset: Dataset, system: str) -> dict[str, str]:
-    """Return item -> a system's first text for it."""
+    """Return a system's first text for each item, by item."""
     rows = Output.objects.annotations().filter(system__dataset=dataset, system__name=system)
     return dict(rows.order_by("-rank").values_list("item__name", "caption__text"))
 
 
 def captions_of_dataset(dataset: Dataset) -> Any:
-    """Return caption id -> text, read only when it is first needed: most files contain the texts."""
+    """Return the captions' texts by id. They are read only when first needed, since most files contain the texts."""
     rows = Caption.objects.filter(dataset=dataset)
     return SimpleLazyObject(lambda: dict(rows.values_list("key", "text")))
 
@@ -79,13 +79,16 @@ def captions_of_dataset(dataset: Dataset) -> Any:
 def imported_design(
     name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
 ) -> StudyDesign:
-    """Return the design of a study with imported judgments, in which control items exclude nobody by default."""
+    """Return the design of a study with imported judgments. By default, control items exclude nobody."""
     required = {"dataset": dataset, "protocol": protocol, **more}
     return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
 
 
 def scale_of_design(keys: Mapping[str, Any]) -> str:
-    """Return the scale in study-file keys; "" if there is none or it is invalid, which creating the study reports."""
+    """Return the scale in study-file keys; "" if there is none or it is invalid.
+
+    An invalid scale is reported when the study is created.
+    """
     try:
         scale = Scale.model_validate(keys["scale"]) if "scale" in keys else None
         return "" if scale is None else ":".join(map(number_text, (scale.low, scale.high, scale.step)))
@@ -94,7 +97,7 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
 
 
 def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
-    """Return the scale stated by an option or a study file; raise an error if they differ."""
+    """Return the scale that an option or a study file states. Raise an error if they differ."""
     of_design = scale_of_design(keys)
     if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
         raise DataConflict(
@@ -104,7 +107,7 @@ def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
 
 
 def words_of_scale(source: JudgmentSource) -> str:
-    """Return a sentence about the scale by which answers were read; "" if they have none."""
+    """Return a sentence about the scale by which answers were read; "" if the answers have none."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale
     if scale is None:

@@ -23,7 +23,7 @@ from judgments.importers import ImportProblem
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.kinds import KINDS
 
-BODY = "rows"  # in place of a file's name
+BODY = "rows"  # stands in place of a file's name
 
 
 class SentJudgments(Parameters):
@@ -54,7 +54,7 @@ class SentJudgments(Parameters):
 
 
 class ImportedStudySerializer(serializers.Serializer[Any]):
-    """What came of an import."""
+    """The study that an import created or found."""
 
     study = serializers.CharField(help_text="The slug; of several criteria, all of them with commas between.")
     created = serializers.BooleanField(help_text="False if the same judgments were there already.")
@@ -81,7 +81,7 @@ class DatasetJudgmentsView(APIView):
         summary="Import judgments collected elsewhere",
     )
     def post(self, request: Request, name: str) -> Response:
-        """Stores them as a study, all or none; 2.5 MB at once, larger files by the command."""
+        """Store judgments as a study, all or none. The body can have 2.5 MB; the command imports larger files."""
         dataset = dataset_for(request, name)
         if not staff_of(request).has_perm("judgments.add_study"):
             raise PermissionDenied("You may not create studies.")

@@ -1,8 +1,9 @@
 """Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
 
-A segment is a judged image, a system its column of captions. Memory grows with images, and by 24 bytes per system
-caption, not with judgments. The reader of mt-metrics-eval needs at least one reference of a set. Without
-references, ``ref1`` has a missing text for every segment, and there are no metric scores.
+A segment is a judged image, and a system is its column of captions. Memory grows with the number of images, and by
+24 bytes per system caption, but not with the number of judgments. The reader of mt-metrics-eval needs at least one
+reference of a set. Without references, ``ref1`` has a missing text for every segment, and there are no metric
+scores.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
 ROWS_AT_ONCE = 2_000
-CELLS, SCORES = "cells", "scores"  # file suffixes of the two stages' parts
+CELLS, SCORES = "cells", "scores"  # file suffixes of the parts of the two stages
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
 
@@ -48,13 +49,13 @@ SOURCE_ERROR = "source issue"
 @declare
 @dataclass(slots=True)
 class JudgedSystems:
-    """Systems' captions of images and their human scores.
+    """The captions of K systems for S images (segments), with people's scores.
 
     Attributes:
-        systems, segments: row id -> number from 0.
-        caption: (systems, segments) int64 row id of the caption; 0 for none.
-        text: (systems, segments) int64 number of the text (``numbers``); 0 for none.
-        total, votes: (systems, segments) float64 sum and number of answers.
+        systems, segments: the number (from 0) of each system and image, by row id.
+        caption: (K, S) int64 row id of the caption; 0 for none.
+        text: (K, S) int64 number of the text (``numbers``); 0 for none.
+        total, votes: (K, S) float64 sum and number of answers.
     """
 
     systems: dict[int, int]
@@ -81,7 +82,7 @@ class JudgedSystems:
         return judged
 
     def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
-        """Set a system's caption of a segment, whose text has this ``text_key``."""
+        """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""
         self.caption[system, segment] = caption
         self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
 
@@ -89,19 +90,19 @@ class JudgedSystems:
         return bool(self.text[system, segment] == self.numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
-        """Return the systems of the text with this ``text_key``; ``of_file`` are those that a file credits."""
+        """Return the systems of the text with this ``text_key``. ``of_file`` are the systems that a file credits."""
         rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
         return [row for row in rows if pks[row] in credited(of_file, (pks[row],))]
 
     @property
     def means(self) -> Floats:
-        """(systems, segments) float64 mean scores; nan without judgments."""
+        """The mean scores of K systems on S images: (K, S) float64; nan without judgments."""
         return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
 class Mtme(Encoding):
-    """Write an archive with one folder, named after the study.
+    """The encoding of an archive with one folder, named after the study.
 
     Parts of units are rows of four float64: system number, image number, sum and number of answers. Parts of
     systems are JSON lines with scores by metric.
@@ -111,11 +112,11 @@ class Mtme(Encoding):
     tallies = True
 
     def __init__(self) -> None:
-        self._without_votes: JudgedSystems | None = None  # until the parts are read
+        self._without_votes: JudgedSystems | None = None  # None until the parts are read
         self._judged: tuple[JudgedSystems, References] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
-        """Return the systems and the number of segments at the beginning; systems may be imported during the export."""
+        """Return the systems and the number of segments now, since systems may be imported during the export."""
         systems = System.objects.of_study(study).captioners().order_by("name", "pk")
         return {
             "systems": list(systems.values_list("pk", flat=True)),
@@ -150,7 +151,7 @@ class Mtme(Encoding):
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
                 for unit, unit_answers in included.items()
             }
-            # A mark's number is what its agreement is measured on.
+            # The value of an answer with marks is the number on which agreement is measured.
             if kind.is_open and not kind.names_best:
                 answers = {
                     unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]
@@ -186,7 +187,8 @@ class Mtme(Encoding):
         scored = list(parts)
         board, references = self._read(work)
         study, scratch = work.study, work.folder / "folder"
-        shutil.rmtree(scratch, ignore_errors=True)  # of a join that was stopped
+        # left over if an earlier run was stopped while joining parts
+        shutil.rmtree(scratch, ignore_errors=True)
         design = design_of(study)
         source = design.source.language.replace("-", "_") if design.source.show else ""
         languages = f"{source or 'img'}-{design.language.replace('-', '_') or 'en'}"
@@ -222,7 +224,7 @@ class Mtme(Encoding):
 
 
 def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
-    """Yield the JSON lines of the systems in the order of `board`, with one in memory at a time."""
+    """Yield the JSON lines of the systems in the order of `board`. Only one is in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
         with path.open("rb") as lines:
@@ -239,7 +241,7 @@ def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str,
 
 
 def _system_of(line: bytes) -> int:
-    """Return the row id of the system in a JSON line by parsing only its first member, since lines are long."""
+    """Return the row id of the system in a JSON line. Only the first member is parsed, since lines are long."""
     return int(line.split(b",", 1)[0].split(b": ")[1])
 
 
@@ -252,7 +254,7 @@ def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     board = JudgedSystems(
         _number_rows(systems), _number_rows(judged_items(study).values_list("pk", flat=True))
     )
-    # Of several captions of an image, take the one the system ranks first.
+    # If a system has several captions of an image, take the one that it ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
     for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_AT_ONCE):
@@ -271,10 +273,11 @@ def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
         for system, caption, key in batched(sides, 3):
             row, segment = board.systems.get(system), board.segments.get(item)
             if row is not None and segment is not None and missing[row, segment]:
-                board.set_caption(row, segment, caption, key)  # the first pair's, which comes last
+                # the first pair comes last, so its caption stays
+                board.set_caption(row, segment, caption, key)
 
 
-# (system, segment, sum, number), and the number of omitted answers.
+# Rows of (system, segment, sum, number), and the number of omitted answers.
 Cells = tuple[list[tuple[float, ...]], int]
 
 
@@ -291,7 +294,7 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
 
 
 def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
-    """Return each caption's share of votes; an answer for neither side counts as half a vote for each."""
+    """Return each caption's share of votes. An answer for neither side counts as half a vote for each."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
@@ -312,7 +315,7 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
 
 
 def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
-    """Return each shown caption's points: 1 as the best of an answer, -1 as the worst, else 0."""
+    """Return each shown caption's points: 1 if an answer names it best, -1 if worst, else 0."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
@@ -354,7 +357,10 @@ def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[i
 
 
 def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
-    """Write one image or source text per line; its document is itself by default, its domain the split."""
+    """Write one image or source text per line.
+
+    By default, its document is the image itself, and its domain the split.
+    """
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
     images = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, *_ in images)
@@ -370,11 +376,11 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 def _write_ratings(
     stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork, marks: ErrorMarks
 ) -> None:
-    """Write ``STEM.rater1.seg.rating`` and so on, with lines of a system, a tab, and marked errors.
+    """Write ``STEM.rater1.seg.rating`` and so on. A line has a system, a tab, and marked errors.
 
-    The first file has the errors of each segment's first judge, the next those of the second, and so on. Offsets
-    refer to texts with single blanks, as mt-metrics-eval reads them. Something missing, or wrong in the source, is
-    an empty span at the source's beginning, since the reader needs numbers.
+    The first file has the errors of each segment's first judge, the next file those of the second judge, and so on.
+    Offsets refer to texts with single blanks, as mt-metrics-eval reads them. A missing part, or an error in the
+    source, is an empty span at the source's beginning, since the reader needs numbers.
     """
     answers = dict(loaders.counted_answers(work.study, work.moment))
     cells: dict[tuple[int, int], list[Any]] = {}
@@ -403,7 +409,7 @@ def _write_ratings(
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     def line_offset(offset: int | None) -> int:
-        # The mark keeps a blank before the offset, which joining the lines would drop.
+        # With the mark, a blank before the offset is kept; joining the lines would drop it.
         return 0 if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
 
     return [
@@ -452,21 +458,21 @@ class References:
         return most
 
     def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
-        """Return ``corpus`` and ``images``: metric -> score or scores against all references.
+        """Return ``corpus`` and ``images``: the scores of a system and of its images against all references, by metric.
 
-        The documents of CIDEr are the images; the score is 0 without a caption or a reference.
+        The documents of CIDEr are the images. Without a caption or a reference, the score is 0.
         """
         captions = board.caption[board.systems[system]]
         known = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
-        there = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known]))
+        numbers = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known]))
         documents = [lines for lines in known if lines]
-        texts = [text or "" for text in _texts(captions[there])]
-        references = [known[segment] for segment in there.tolist()]
-        whole = None if len(there) == len(documents) else documents
+        texts = [text or "" for text in _texts(captions[numbers])]
+        references = [known[segment] for segment in numbers.tolist()]
+        whole = None if len(numbers) == len(documents) else documents
         scored = score(texts, references, DEFAULT_METRICS, document_corpus=whole)
         images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
         for name, metric_score in scored.scores.items():
-            images[name][there] = metric_score.images
+            images[name][numbers] = metric_score.images
         return {
             "corpus": {name: float(metric_score.corpus) for name, metric_score in scored.scores.items()},
             "images": {name: values.tolist() for name, values in images.items()},
@@ -490,7 +496,7 @@ def _mean(scores: Floats) -> float:
 
 
 def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]]) -> None:
-    """Write ``STEM.seg.score`` and ``STEM.sys.score`` with lines of a system, a tab, and a score or None."""
+    """Write ``STEM.seg.score`` and ``STEM.sys.score``. A line has a system, a tab, and a score or None."""
     with (
         _open_text(stem.with_name(f"{stem.name}.seg.score")) as segments,
         _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,

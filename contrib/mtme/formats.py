@@ -9,7 +9,7 @@ from judgments.models import Study, System
 
 
 def _encoding() -> Encoding:
-    from contrib.mtme.encoding import Mtme  # lazily, with the metrics' compiler
+    from contrib.mtme.encoding import Mtme  # imported lazily, since it loads the metrics' compiler
 
     return Mtme()
 

@@ -1,1 +1,1 @@
-"""The robustness of a report: its conclusions under all other defensible choices of the analysis."""
+"""The robustness of a report: its conclusions under other defensible choices of the analysis."""

@@ -38,7 +38,7 @@ from evaluation.results.metric_figures import (
 from evaluation.results.worker_models import SMOOTHING
 from judgments.design.tables.controls import Controls
 from judgments.kinds import Consensus, Kind
-from judgments.kinds.base import ConsensusColumns
+from judgments.kinds.consensus import ConsensusColumns
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
@@ -55,8 +55,8 @@ from quorum.statistics.meta import metric_winners, pair_credits, random_subsets
 
 Result = TypeVar("Result")
 Texts = TypeVar("Texts", PairTexts, CaptionTexts)
-Chosen = Mapping[str, str]  # choice -> its option
-# Name -> what a figure calls it.
+Chosen = Mapping[str, str]  # the chosen option of each choice, by name of the choice
+# the label of each choice in figures, by name
 LABELS = {
     "controls": "control items right",
     "aggregation": "votes by",
@@ -69,7 +69,7 @@ LABELS = {
     "level": "level of answers",
     "clusters": "clusters",
 }
-# What votes become: of two candidates, of yes and no, of grades.
+# rules by which votes become a consensus: votes for two candidates, for yes and no, and of grades
 PAIR_RULES = ("majority", "control-weighted", "dawid-skene")
 BINARY_RULES = ("share", "two-thirds", "dawid-skene")
 GRADE_RULES = ("mean", "median", "standardised")
@@ -80,7 +80,7 @@ METRIC_TIES = ("wrong", "half", "left-out")
 COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
 LEVELS = {"interval": ("interval", "ordinal")}
 BOTH_CLUSTERS = "item-and-rater"
-# Shares of control items beside the study's own. "0" sets nobody aside.
+# thresholds of right control items, in addition to the study's own; 0 excludes nobody
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 MOST_SPECIFICATIONS = 1000
 
@@ -103,11 +103,11 @@ def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ..
 
 @dataclass(frozen=True, slots=True)
 class Universe:
-    """Specifications of an analysis: one option of each of C choices, the default first.
+    """The S specifications of an analysis. Each has one option of each of C choices; the default comes first.
 
     Attributes:
-        taken: (S, C) index of the option in each specification; a seeded sample if there are too many ``possible``
-            ones.
+        taken: (S, C) index of the option in each specification. If too many specifications are ``possible``, these
+            are a seeded sample.
         possible: the number of combinations.
     """
 
@@ -147,8 +147,8 @@ class SpecificationFigures:
     """The results of metrics under a specification.
 
     Attributes:
-        values: metric -> accuracy or coefficient; nan if undefined.
-        influences: metric -> (N,) influence of each row on its value.
+        values: the accuracy or coefficient of each metric; nan if undefined.
+        influences: (N,) influence of each of N rows on the value of each metric.
         clusters: the clusters of the N rows.
     """
 
@@ -159,7 +159,7 @@ class SpecificationFigures:
 
 @dataclass(frozen=True)
 class StudyVotes:
-    """A study's votes before the control rule is applied, and results under each rule."""
+    """A study's votes before the control rule is applied, and the results under each control rule."""
 
     study: Study
     kind: Kind
@@ -194,12 +194,12 @@ class StudyVotes:
 
     @property
     def has_votes(self) -> bool:
-        """Whether a vote counts under the study's own threshold."""
+        """Whether any vote is used under the study's own threshold."""
         return bool(self.table_under({}).counted.any())
 
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
-        """The study's own threshold, and those others that exclude a different set of workers."""
+        """The study's own threshold, and the other thresholds that exclude a different set of workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
         by_excluded: dict[frozenset[int], str] = {}
@@ -238,11 +238,11 @@ class StudyVotes:
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
         seen = {worker for worker, record in self.table.records.items() if record.seen}
         if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
-            lacking.add("control-weighted")  # a vote by a worker without control items would have no weight
+            lacking.add("control-weighted")  # votes of workers without control items would have no weight
         return tuple(rule for rule in rules if rule not in lacking)
 
     def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
-        """Return unit -> consensus by the aggregation rule of a specification."""
+        """Return the consensus of each unit by the aggregation rule of a specification."""
         rule = chosen.get("aggregation", "")
         consensus: Mapping[int, Consensus]
         if rule == "dawid-skene":
@@ -271,7 +271,7 @@ class StudyVotes:
         return _columns_of(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
-        """Return (P,) people's winners of pairs: 1, 2, or 0 for none."""
+        """Return people's winners of P pairs: (P,), 1, 2, or 0 for none."""
         ties = chosen.get("triplet_ties", TRIPLET_TIES[0])
 
         def compute() -> Ints:
@@ -282,7 +282,7 @@ class StudyVotes:
         return self.cached(key, compute)
 
     def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
-        """Return (N,) people's scores of captions; nan without a vote."""
+        """Return people's scores of N captions: (N,); nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
         return self.cached(key, lambda: self._people(chosen, captions))
 
@@ -302,7 +302,7 @@ class StudyVotes:
             whole = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
             return people_of_units(whole, pks.tolist())
         unit, worker, value = self.columns(chosen)
-        if rule == "standardised":  # decisions are grades that belong to no worker's scale
+        if rule == "standardised":  # adjudicated grades belong to no worker's scale
             z = standardised_mean(unit, worker, value)
             return _values_at(pks, z.units, z.z)
         if rule == "median":
@@ -313,7 +313,7 @@ class StudyVotes:
         else:
             consensus = self.consensus(chosen)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
-            people = np.array(values, dtype=np.float64)  # None becomes nan
+            people = np.array(values, dtype=np.float64)  # this turns None into nan
         for index, pk in enumerate(pks.tolist()):
             if pk in self.decisions:
                 people[index] = self.decisions[pk].value
@@ -331,7 +331,7 @@ class StudyVotes:
         return loaders.full_depth_units(self.study)
 
     def alpha(self, chosen: Chosen) -> dict[str, Any]:
-        """Return Krippendorff's alpha, as ``aggregate`` measures it."""
+        """Return Krippendorff's alpha, measured as by ``aggregate``."""
         table = self.table_under(chosen)
         by = chosen.get("clusters", self.clusters_of_votes()[0])
         judged = loaders.judged_answers(self.study, table) if self.kind.results and self.kind.is_open else []
@@ -422,7 +422,7 @@ class PairMetrics(_Metrics):
         }
 
     def named(self, chosen: Chosen) -> Mapping[str, Ints]:
-        """Return metric -> (P,) the winners that it names: 1, 2, or 0 for none."""
+        """Return the winners that each metric names, by metric: (P,) for P pairs, 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
         references = chosen.get("references", ALL)
 
@@ -482,7 +482,10 @@ class CaptionMetrics(_Metrics):
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
     def _of_units(self) -> list[CaptionConsensus]:
-        """Return the captions of all units, except those that neither were judged nor have an imported score."""
+        """Return the captions of all units.
+
+        Captions that have neither a judgment nor an imported score are left out.
+        """
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
         judged = {unit for unit, outcome in consensus.items() if outcome.value is not None}

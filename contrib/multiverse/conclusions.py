@@ -35,18 +35,18 @@ from quorum.statistics.crossed import CONFIDENCE
 METRICS, AGREEMENT = "metrics", "agreement"
 BEST = "best"
 
-# Krippendorff 2004: alpha of reliable and of tentative conclusions.
+# Krippendorff 2004: the least alpha for reliable and for tentative conclusions.
 RELIABLE, TENTATIVE = 0.8, 0.667
-MOST_COMPARED = 8  # metrics with which the best one is compared
+MOST_COMPARED = 8  # number of metrics with which the best one is compared
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A claim that an estimate lies above a threshold (or ``below`` it).
+    """A conclusion: an estimate lies above a threshold, or ``below`` it.
 
     Attributes:
-        universe: the specifications on which it depends.
-        better, worse: metrics; ``worse`` is empty if the best one is compared with all others.
+        universe: the specifications on which the conclusion depends.
+        better, worse: metrics. ``worse`` is empty if the best metric is compared with all others.
     """
 
     name: str
@@ -130,7 +130,7 @@ def compute_multiverse(
 
 
 def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
-    """Return the study's tokenizer, and further ones if a metric depends on the tokenizer."""
+    """Return the study's tokenizer and, if a metric depends on the tokenizer, further ones."""
     from quorum.metrics.registry import metric_named
     from quorum.metrics.text.tokenizers import TOKENIZERS
 
@@ -140,19 +140,22 @@ def tokenizers(metrics: Sequence[str], default: str) -> tuple[str, ...]:
 
 
 def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
-    """Return the conclusions under the default: which metric agrees best, and that it exceeds each other one."""
-    known = {name: value for name, value in default.values.items() if not math.isnan(value)}
-    order = sorted(known, key=lambda name: -known[name])
+    """Return the conclusions under the default specification.
+
+    They say which metric agrees best, and that it exceeds each other metric.
+    """
+    defined = {name: value for name, value in default.values.items() if not math.isnan(value)}
+    order = sorted(defined, key=lambda name: -defined[name])
     if len(order) < 2:
         return []
     best, *others = order
-    above = [name for name in others if known[best] > known[name]][:MOST_COMPARED]
+    above = [name for name in others if defined[best] > defined[name]][:MOST_COMPARED]
     conclusions = [
         Conclusion(f"{BEST}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(above, start=1)
     ]
     if len(above) < len(others[:MOST_COMPARED]):
-        return conclusions  # several are highest, and none is best
+        return conclusions  # several metrics are highest, so none is best
     return [Conclusion(BEST, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
 
 
@@ -164,9 +167,10 @@ def _alpha_conclusion(value: float) -> Conclusion:
 def _differences(
     rows: Sequence[SpecificationFigures], conclusion: Conclusion
 ) -> tuple[Floats, Floats, Floats]:
-    """Return three (S,) arrays: lower bound, value and upper bound of the better metric minus the other.
+    """Return the lower bound, the value and the upper bound of the better metric minus the other: three (S,) arrays.
 
-    The other is the best of all others if the conclusion names none.
+    Each has one entry for each of S specifications. If the conclusion names no other metric, it is the best of all
+    others.
     """
     differences = np.full((3, len(rows)), math.nan)
     for index, row in enumerate(rows):
@@ -223,7 +227,7 @@ def _conclusion_json(
 
 
 def passes_threshold(values: Floats, threshold: float, *, below: bool, inclusive: bool) -> Flags:
-    """Return flags: which values are above the threshold, or ``below`` it."""
+    """Return which values are above the threshold, or ``below`` it."""
     if below:
         return values < threshold
     return values >= threshold if inclusive else values > threshold
@@ -239,7 +243,7 @@ def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
 
 
 def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
-    """Return the signature of a multiverse, which names every choice and its options."""
+    """Return the signature of a multiverse. It names every choice and its options."""
     fields: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(result["metrics"])}
     for name, universe in result["universes"].items():
         fields[name] = f"{len(universe['specifications'])}-of-{universe['possible']}"
@@ -250,7 +254,7 @@ def multiverse_signature(study: Study, result: Mapping[str, Any]) -> str:
 def stored_multiverse(
     study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str
 ) -> dict[str, Any] | None:
-    """Return the multiverse that this version of Quorum stored for these judgments and metrics."""
+    """Return the multiverse that this version of Quorum stored for these judgments and metrics, or None."""
     analysis = Analysis.objects.filter(
         study=study,
         what=Analysis.Kind.MULTIVERSE,

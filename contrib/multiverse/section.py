@@ -16,7 +16,7 @@ from evaluation.presentation.rendering import add_wording, plot, render_sentence
 add_wording(Path(__file__).parent / "wording.toml")
 
 MOST_CURVES = 4
-MOST_POINTS = 240  # specifications in a curve, evenly over the sorted ones
+MOST_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
 Result = Mapping[str, Any]
 
@@ -80,7 +80,7 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
 def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
     universe = result["universes"][claim["universe"]]
     choices, taken = universe["choices"], universe["specifications"]
-    values = np.array(claim["value"], dtype=np.float64)  # None becomes nan
+    values = np.array(claim["value"], dtype=np.float64)  # this turns None into nan
     order: list[int] = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))].tolist()
     ends = list(zip(claim["value"], claim["low"], claim["high"], strict=True))
     data = table(
@@ -134,7 +134,7 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MOST_POINTS evenly spaced members of the order; always keep 0, the reported specification."""
+    """Return at most MOST_POINTS evenly spaced members of the order. Always keep 0, the reported specification."""
     if len(order) <= MOST_POINTS:
         return list(order)
     positions = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())

@@ -1,1 +1,1 @@
-"""Replicate experiments of papers: packs with published numbers, and a verdict on each number."""
+"""Replicate experiments of papers. A pack has the published numbers, and each number gets a verdict."""

@@ -19,7 +19,12 @@ from quorum.statistics.meta import ReferenceCurve
 def share_by_image(
     outcomes: Floats | Flags, clusters: Mapping[str, Any], keep: Flags, weights: Floats | None = None
 ) -> Estimate:
-    """Return the (weighted) mean outcome of the pairs to ``keep`` of P pairs, with an interval by image."""
+    """Return the (weighted) mean outcome of P pairs, with an interval by image.
+
+    Args:
+        outcomes: (P,) outcome of each pair.
+        keep: (P,) whether the pair counts.
+    """
     if not keep.any():
         return Estimate(None)
     values = outcomes.astype(np.float64)
@@ -29,7 +34,7 @@ def share_by_image(
 
 
 def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
-    """Return the mean of several draws, with the 95 % prediction interval of one more draw (Student's t)."""
+    """Return the mean of several draws, with the 95 % prediction interval of one further draw (Student's t)."""
     if draws < 2:
         return Estimate(json_float(mean))
     half = float(scipy.stats.t.ppf((1 + CONFIDENCE) / 2, draws - 1)) * deviation * math.sqrt(1 + 1 / draws)
@@ -54,7 +59,7 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 
 def format_per_cent(estimate: Estimate) -> str:
-    """Format an estimate as ``91.6 % [89.7, 93.2]``, or only its value without an interval."""
+    """Format an estimate as ``91.6 % [89.7, 93.2]``. Without an interval, format only its value."""
     figures = map(json_float, (estimate.value, estimate.low, estimate.high))
     value, low, high = (None if figure is None else f"{100 * figure:.1f}" for figure in figures)
     if value is None:
@@ -63,7 +68,7 @@ def format_per_cent(estimate: Estimate) -> str:
 
 
 def estimate_from(figure: Any, n: int | None = None) -> Estimate:
-    """Convert the value and interval of a statistic to an estimate."""
+    """Convert the value and the interval of a statistic to an estimate."""
     return Estimate(json_float(figure.value), json_float(figure.low), json_float(figure.high), n)
 
 
@@ -75,7 +80,7 @@ def heat_plot(
     axes: tuple[str, str],
     columns: Iterable[tuple[str, str]],
 ) -> Plot:
-    """Return a plot of heat maps, with a table of their cells: panel, row, column, value."""
+    """Return a plot of heat maps. Its table has the panel, row, column and value of each cell."""
     rows = (
         (panel.title, row, column, value)
         for panel in panels

@@ -21,9 +21,9 @@ from quorum.statistics.crossed import ITEM
 from quorum.statistics.meta import PeoplesWinners, ReferenceCurve, accuracy_by_references, random_subsets
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
-TRIPLET_REFERENCES = 48  # an image; PASCAL-50S has two more
+TRIPLET_REFERENCES = 48  # references of an image in triplets; PASCAL-50S has two more
 DATASET_TITLES = {PASCAL: "PASCAL-50S", ABSTRACT: "ABSTRACT-50S"}
-# V15's words are runs of letters, digits and underscores; its scores are met with them.
+# V15's words are runs of letters, digits and underscores; with these words, its scores are reproduced.
 TOKENIZER = "v15"
 
 
@@ -33,8 +33,8 @@ class FiftySentenceData:
 
     Attributes:
         pairs: candidate pairs with the winner of the triplets; 0 for a tie.
-        systems: authors of each pair's candidates.
-        references: image -> its first 48 references, for all images.
+        systems: the authors of each pair's candidates.
+        references: the first 48 references of each image, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
         better: (P,) winners of the pairwise votes; empty if unpublished.
     """
@@ -63,7 +63,7 @@ class FiftySentenceData:
 
     @property
     def people(self) -> PeoplesWinners:
-        """People's winners, clustered by image only, since the judges are not published."""
+        """People's winners, clustered only by image, since the people are not published."""
         return PeoplesWinners.of(self.winners, clusters=self.clusters)
 
     def of_kind(self, kind: str) -> Flags:
@@ -72,8 +72,12 @@ class FiftySentenceData:
     def scores(
         self, metrics: Sequence[str], tokenizer: str = TOKENIZER, positions: Sequence[int] | None = None
     ) -> tuple[dict[str, Floats], dict[str, str]]:
-        """Return metric -> (P, 2) scores, and metric -> signature; ``positions`` selects references."""
-        # One list object for an image: its n-grams are counted once.
+        """Return the (P, 2) scores of P pairs by metric, and the signature of each metric.
+
+        Args:
+            positions: the references to use; by default all.
+        """
+        # Use the same list object for all candidates of an image, so that its n-grams are counted once.
         chosen = self.references
         if positions is not None:
             chosen = {image: [texts[position] for position in positions] for image, texts in chosen.items()}
@@ -110,10 +114,12 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
 
 
 def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
-    """Return (P, 48) votes, 1 or 2, from the authors' file of triplets, pair by pair.
+    """Return the (P, 48) votes, 1 or 2, for P pairs from the authors' file of triplets.
 
-    A line is A, B, C, and 1 for B or -1 for C. Raise ReplicationError for another file, or a file about other
-    pairs.
+    The file has the triplets pair by pair. A line is A, B, C, and 1 for B or -1 for C.
+
+    Raises:
+        ReplicationError: it is another file, or a file about other pairs.
     """
     try:
         triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
@@ -132,13 +138,17 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
 
 
 def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Return pair -> winner of the majority; 0 for a tie."""
+    """Return the winner of the majority by pair; 0 for a tie."""
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 
 
 def accuracy_of_all(data: FiftySentenceData, scores: Floats) -> dict[str, Estimate]:
-    """Return the accuracy of (P, 2) scores by kind of pair, and over all pairs as "all"; a tie counts half."""
+    """Return the accuracy of the scores by kind of pair, and over all pairs as "all". A tie counts half.
+
+    Args:
+        scores: (P, 2) scores of P pairs.
+    """
     accuracy = accuracy_over_all(scores, data.people, data.kinds)
     return {kind: estimate_of(share) for kind, share in accuracy.items()}
 
@@ -152,10 +162,11 @@ def scores_by_shared_subsets(
     seed: int,
     tokenizer: str = TOKENIZER,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return metric -> number of references -> (D, P) scores of the first and of the second candidates, over D draws.
+    """Return the scores of P pairs in D draws of references, by metric and number of references.
 
-    Each draw is a random subset of the references, the same for all pairs; there is only one subset of all 48. The
-    result is an argument of ``accuracy_by_references``.
+    They are two (D, P) arrays: the scores of the first and of the second candidates. Each draw is a random subset
+    of the references, the same for all pairs; there is only one subset of all 48. The result is an argument of
+    ``accuracy_by_references``.
     """
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {metric: {} for metric in metrics}
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Flickr8k for packs, read without a database in formats of the feature `published_sets`; references of any set."""
+"""Flickr8k for packs, read without a database in formats of the feature `published_sets`, and references of any set."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TEST, TRAIN = "test", "train"
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Judged pairs of images and captions, given by (P,) positions in the pool, and the answers to each pair."""
+    """P judged pairs of images and captions, given by (P,) positions in the pool, and the answers to each pair."""
 
     image: Ints
     caption: Ints
@@ -63,7 +63,7 @@ class Flickr8kSet:
 def references_by_image(
     rows: Iterable[object], keep: Callable[[ReferenceRow], bool] = lambda row: True
 ) -> dict[str, list[str]]:
-    """Return image -> texts of its references, in the rows' order."""
+    """Return the texts of the references of each image, in the order of the rows."""
     texts: dict[str, list[str]] = {}
     for row in rows:
         if isinstance(row, ReferenceRow) and keep(row):

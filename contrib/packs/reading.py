@@ -1,4 +1,4 @@
-"""Read protocol packs: a folder with the published numbers (`pack.toml`) and code that computes Quorum's values."""
+"""Read protocol packs: folders with the published numbers (`pack.toml`) and code that computes Quorum's values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Judgments = Literal["published", "rehearsal"]
 
 
 class ReplicationError(QuorumError):
-    """A protocol pack cannot be read, or its data are missing."""
+    """Raised if a protocol pack cannot be read, or its data are missing."""
 
     title = "The pack cannot be run"
 
@@ -32,14 +32,14 @@ class PackTable(BaseModel):
 
 
 class Data(PackTable):
-    """Files that a pack reads.
+    """The files that a pack reads.
 
     Attributes:
-        source: where they were published.
+        source: where the files were published.
         path: their folder in the data folder; by default the table's name.
         format: the format by which the pack reads them, if a feature provides it.
-        use: what the pack does with them.
-        optional: whether the pack runs without them; numbers that need them are then not reproducible.
+        use: how the pack uses them.
+        optional: whether the pack runs without them. Numbers that need them are then not reproducible.
     """
 
     what: str
@@ -59,9 +59,9 @@ class Number(PackTable):
     """A published number.
 
     Attributes:
-        value: as printed; Quorum's value is rounded to its decimals.
-        unit: "%" if Quorum's value is a fraction that is printed as per cent; "x100" for a coefficient printed
-            times 100.
+        value: the number as printed; Quorum's value is rounded to its decimals.
+        unit: "%" if Quorum's value is a fraction that is printed as per cent; "x100" for a coefficient that is
+            printed times 100.
         place: where in the paper it is printed.
         data: the optional table of `data` that it needs.
         drawn: what is drawn again, at random or from other data; only then does Quorum's value have an interval or
@@ -85,7 +85,7 @@ class Number(PackTable):
 
 
 class Contents(PackTable):
-    """The content of pack.toml. `every-number` has default fields for all numbers."""
+    """The content of pack.toml. Its table `every-number` has default fields of all numbers."""
 
     title: str
     paper: str
@@ -120,7 +120,7 @@ class Contents(PackTable):
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """A pack, named after its folder with - instead of _."""
+    """A pack. It is named after its folder, with - instead of _."""
 
     name: str
     folder: Path
@@ -131,7 +131,7 @@ class Pack:
         return self.contents.number
 
     def find_data(self, folder: Path) -> dict[str, Path]:
-        """Return table of data -> its folder, for each complete table.
+        """Return the folder of each complete table of data, by table.
 
         Raises:
             ReplicationError: a required table is missing, or the format of a complete table is not available.
@@ -177,7 +177,7 @@ def pack_named(name: str) -> Pack:
 def read_pack(folder: Path) -> Pack:
     path = folder / PACK
     try:
-        # Decimals keep the digits that were printed: 64.0 is not 64.
+        # Decimal numbers keep the printed digits: 64.0 is not 64.
         values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)
         return Pack(folder.name.replace("_", "-"), folder, Contents.model_validate(values))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

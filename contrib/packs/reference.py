@@ -14,7 +14,7 @@ TABLES = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
 
 
 def papers() -> Iterator[str]:
-    """Yield the tables that ``replicate all`` writes; numbers that are not reproducible are listed by reason."""
+    """Yield the tables that ``replicate all`` writes. Numbers that are not reproducible are listed by reason."""
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../contrib/packs.md)."
     for pack in shipped_packs():
         with (TABLES / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:

@@ -15,7 +15,7 @@ from quorum.numeric.arrays import Ints
 
 @dataclass(frozen=True, slots=True)
 class RehearsalVotes:
-    """N simulated judgments as (N,) unit indices, worker numbers, and answers."""
+    """N simulated judgments: (N,) unit indices, worker numbers, and answers."""
 
     unit: Ints
     worker: Ints
@@ -25,10 +25,13 @@ class RehearsalVotes:
 def rehearse_votes(
     truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: RehearsalCrowd | None = None
 ) -> RehearsalVotes:
-    """Let ``votes`` workers answer each unit, whose right answer in ``truth`` (U,) is one of ``options``.
+    """Return simulated answers of ``votes`` workers to each of U units.
 
-    A careful worker is right with the same probability as in `quorum study rehearse`, and otherwise gives one of the
-    other options. A spammer gives any option.
+    A careful worker is right with the same probability as in `quorum study rehearse`, and otherwise gives one of
+    the other options. A spammer gives any option.
+
+    Args:
+        truth: (U,) the right answer to each unit, one of ``options``.
     """
     crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)
@@ -37,7 +40,7 @@ def rehearse_votes(
     accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
     spammer = np.zeros(workers, dtype=np.bool_)
     spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
-    # Different workers for the votes on a unit: the first of a random order.
+    # Each unit gets different workers: the first ones of a random order.
     worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes].astype(np.int64)
     position = np.searchsorted(scale, right, sorter=np.argsort(scale))
     correct = np.argsort(scale)[position][:, np.newaxis]

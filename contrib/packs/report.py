@@ -27,12 +27,15 @@ def check_output(folder: Path) -> None:
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
-    """Write a report of one or several packs atomically, replacing an earlier report; return the names of its files."""
+    """Write a report of one or several packs atomically, in place of an earlier report.
+
+    Return the names of its files.
+    """
     return write_folder(folder, _report_files(replications), mark=VERDICTS)
 
 
 def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
-    # Imported lazily: matplotlib costs 60 MB and 0.3 s.
+    # Imported lazily, since matplotlib costs 60 MB and 0.3 s.
     from evaluation.presentation.plots import figures as drawing
 
     svgs: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Run a pack: read its data, compute, and give a verdict on every published number."""
+"""Run a pack: read its data, compute its values, and give a verdict on every published number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Progress = Callable[[float, str], None]
 
 @dataclass(slots=True)
 class Run:
-    """The argument of a pack's module, with its data; it records the results."""
+    """The argument of the function ``analyse`` of a pack. It has the pack's data, and records the results."""
 
     pack: Pack
     data: Mapping[str, Path]
@@ -46,7 +46,7 @@ class Run:
 
         Args:
             ours: the value; percentages as fractions.
-            others: convention -> the value that it gives.
+            others: the values by other conventions, by name of the convention.
         """
         self._check_name(name)
         self.stated[name] = ours, others or {}, ""
@@ -65,8 +65,8 @@ class Run:
         plots: Iterable[Plot] = (),
         tables: Iterable[Table] = (),
     ) -> None:
-        """Add a section to the report; files of plots and tables are named after them."""
-        # A report may hold several packs.
+        """Add a section to the report. The files of its plots and tables are named after them."""
+        # with the pack's name, since a report may have several packs
         self.sections.append(
             Section(
                 f"{self.pack.name}-{name}",
@@ -88,12 +88,12 @@ class Run:
         *,
         plots: Iterable[Plot] = (),
     ) -> None:
-        """Add a section with a sentence and one table, which has the section's name and the title ``heading``."""
+        """Add a section with a sentence and one table. The table has the section's name, and the title ``heading``."""
         table = plain_table(heading, columns, rows, name)
         self.section(name, title, [sentence] if sentence else (), plots=plots, tables=[table])
 
     def judged(self, sentence: str) -> None:
-        """Record a sentence about which judgments were used, and how many."""
+        """Record a sentence that says which judgments were used, and how many."""
         self.judgments.append(sentence)
 
     def signed(self, name: str, signature: str) -> None:
@@ -136,9 +136,10 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
 
 
 def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[Replication]:
-    """Run packs on the data in ``folder``, each as a part of the progress.
+    """Run packs on the data in ``folder``. Each pack is a part of the progress.
 
-    If required data of one are missing, nothing is computed, and ReplicationError is raised.
+    Raises:
+        ReplicationError: required data of a pack are missing; nothing is computed.
     """
     for pack in packs:
         pack.find_data(folder)
@@ -157,12 +158,13 @@ def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
-    """Return the function `analyse` of a pack's module. Raise ReplicationError if it has none."""
+    """Return the function ``analyse`` of a pack's module. Raise ReplicationError if it has none."""
     path = pack.folder / MODULE
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:
         raise ReplicationError(f"{pack.folder} has no {MODULE}, expected one with a function analyse(run).")
-    module = sys.modules[spec.name] = module_from_spec(spec)  # dataclasses look their module up there
+    # dataclasses look up their module in sys.modules
+    module = sys.modules[spec.name] = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except (SyntaxError, ImportError) as error:

@@ -1,4 +1,4 @@
-"""Tabulate the verdicts of a pack, in a report and in Markdown."""
+"""Tables of the verdicts of a pack, for reports and in Markdown."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contrib.packs.reading import Pack
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, NumberVerdict
 from evaluation.presentation.content import Column, Table
 
-MOST_REPEATED_CHARACTERS = 24  # characters of a convention that is repeated rather than looked up
+MOST_REPEATED_CHARACTERS = 24  # longer cells are not repeated in each row
 
-REPEAT_MARK = "as above"  # in place of a long cell that repeats the one above
+REPEAT_MARK = "as above"  # stands in place of a long cell that equals the cell above
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
 
 
@@ -44,7 +44,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
 
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a `verdict_table`, repeating cells that it leaves empty."""
+    """Yield the rows of a `verdict_table`. Cells that it leaves empty are filled from above."""
     over: tuple[str, ...] = COLUMNS
     for row in rows:
         over = tuple(above if cell == REPEAT_MARK else cell for cell, above in zip(row, over, strict=True))
@@ -52,7 +52,7 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
-    """Return the section of a pack in `verdicts.md`; notes that explain several numbers are listed once."""
+    """Return the section of a pack in `verdicts.md`. A note that explains several numbers is listed once."""
     compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for verdict in compared for text in verdict.explanations)
     notes = [text for text, count in counts.items() if count > 1 and len(text) > MOST_REPEATED_CHARACTERS]

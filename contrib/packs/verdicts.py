@@ -1,4 +1,4 @@
-"""Compare a published number with Quorum's: matched, near, different, or not reproducible."""
+"""Compare a published number with Quorum's value: matched, near, different, or not reproducible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DIFFERS: Kind = "differs"
 NOT_REPRODUCIBLE: Kind = "not reproducible"
 EQUAL = "equal at the printed digits"
 UNEXPLAINED = "no convention that meets it is known"
-ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers may be either
+ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers counts as either
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,26 +90,26 @@ def verdict_of(
 
     Args:
         ours: Quorum's value; None if there is none.
-        others: convention -> the value that it gives.
+        others: the values by other conventions, by name of the convention.
         missing: why there is no value.
     """
     computed = None if ours is None else json_float(ours.value)
     if ours is None or computed is None:
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
-    # What was not drawn again has no error of drawing: it is equal or it is not.
+    # A number that was not drawn again has no sampling error: it is equal or it is not.
     ends = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
     low, high = (None if end is None else end * number.scale for end in ends)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
-    near = low is not None and high is not None and low <= float(number.value) <= high
-    why = _describe_conventions(number, others or {}) or ("" if near else UNEXPLAINED)
-    return NumberVerdict(pack.name, number, estimate, NEAR if near else DIFFERS, why)
+    is_near = low is not None and high is not None and low <= float(number.value) <= high
+    why = _describe_conventions(number, others or {}) or ("" if is_near else UNEXPLAINED)
+    return NumberVerdict(pack.name, number, estimate, NEAR if is_near else DIFFERS, why)
 
 
 def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
-    """Describe the values by other conventions: those equal to the published number, else all of them."""
+    """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
     met = {what: value for what, value in values.items() if is_equal(number, value)}
     digits = _digits(number) + bool(number.unit or _digits(number))
@@ -118,7 +118,7 @@ def _describe_conventions(number: Number, others: Mapping[str, float | None]) ->
 
 
 def is_equal(number: Number, value: float) -> bool:
-    """Return whether a value, in the number's unit, is printed like the number."""
+    """Return whether a value in the number's unit equals the number when printed with as many digits."""
     half = Decimal(1).scaleb(-_digits(number)) / 2
     return abs(Decimal(value) - Decimal(number.value)) <= half + ROUNDING
 

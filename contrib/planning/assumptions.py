@@ -1,4 +1,4 @@
-"""The assumptions of a plan: the question, people, designs to try, and prices."""
+"""The assumptions of a plan: the question, the people, the designs to try, and the prices."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from quorum.statistics.power import (
     TwoSystems,
 )
 
-POWER_WANTED = 0.8  # power, by Cohen's convention
+POWER_WANTED = 0.8  # the power to reach, by Cohen's convention
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[int, Field(ge=1, le=1_000_000)]
 
 
 class Assumptions(Part):
-    """Assumptions and candidate designs (contrib/planning/README.md defines each)."""
+    """The assumptions and the designs to try (contrib/planning/README.md defines each)."""
 
     question: Literal["systems", "metrics"] = "systems"
     win_rate: Share = 0.6
@@ -41,7 +41,7 @@ class Assumptions(Part):
     unit_spread: Share = 0.0
     careless: Share = 0.05
     worker_spread: Share = 0.5
-    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0: those of a HIT
+    pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0 stands for the number of pairs of a HIT
     raters: Annotated[int, Field(ge=0, le=1_000_000)] = 0
     taste: Annotated[float, Field(ge=0, le=MOST_TASTE)] = 0.0
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
@@ -58,7 +58,7 @@ class Assumptions(Part):
     replaced: Share = Field(0.0, description="Pages of work paid for again, as part of all.")
 
     def as_question(self) -> Question:
-        """Return the comparison to plan for. Raise StatisticsError if its numbers are invalid."""
+        """Return the comparison that is planned. Raise StatisticsError if its numbers are invalid."""
         if self.question == "systems":
             return TwoSystems(self.win_rate, self.ties)
         return TwoMetrics(self.first, self.second, self.agreement)
@@ -78,11 +78,11 @@ class Assumptions(Part):
 
 
 def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
-    """Validate assumptions. Raise EvaluationError with the first error."""
+    """Validate assumptions. Raise EvaluationError with the first error if they are invalid."""
     try:
         assumptions = Assumptions.model_validate(dict(values))
         assumptions.as_question()
-        if assumptions.controls_per_hit < assumptions.units_per_hit:  # refused below
+        if assumptions.controls_per_hit < assumptions.units_per_hit:  # the other case is refused below
             assumptions.people()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
@@ -129,6 +129,6 @@ def assumptions_for(study: Study) -> dict[str, Any]:
 
 
 def compares_with_references(protocol: str) -> bool:
-    """Return whether a pair is judged once per reference, which is shown instead of the picture."""
+    """Return whether a pair is judged once per reference. The reference is then shown instead of the picture."""
     kind = KINDS[protocol]
     return kind.compares_pairs and not kind.page.shows_picture

@@ -1,4 +1,4 @@
-"""URLs of plans and rehearsals below /api/."""
+"""The URLs of plans and rehearsals below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

@@ -1,4 +1,4 @@
-"""The plot of a plan, and its sentences."""
+"""The plot and the sentences of a plan."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from evaluation.presentation.plots.canvas import (
 )
 
 MOST_LINES = 4
-LABEL_GAP = 0.07  # of the axis between two labels
+LABEL_GAP = 0.07  # least distance between two labels, as a fraction of the axis
 
 
 def power_figure(result: Mapping[str, Any]) -> str:
-    """Plot the curve of the cheapest design with intervals, and those of similar designs in a muted colour."""
+    """Plot the curve of the cheapest design with intervals, and the curves of similar designs in a muted colour."""
     lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
         lines.setdefault((row["references"], row["votes"]), []).append(row)
@@ -54,11 +54,12 @@ def power_figure(result: Mapping[str, Any]) -> str:
         )  # fmt: skip
         ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
     above = 2.0
-    for power, pair, name, colour in sorted(ends, reverse=True):  # from the top down: most lines end there
+    # from the top down, since most lines end at the top
+    for power, pair, name, colour in sorted(ends, reverse=True):
         above = min(power, above - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
-    # End at the last number of pairs: a line's label may be at the same height.
+    # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
     label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}

@@ -70,7 +70,7 @@ NAMES = {
     "pilot_second": gettext_noop("Second system or metric in the pilot"),
 }
 SOURCE = {"pilot", *NAMES}
-# title, the question to which the fields belong alone ('' for both), the fields
+# By title of a group of fields: the question to which the fields belong ('' for all questions), and the fields.
 GROUPS = (
     (gettext_noop("The question"), "", ("question",)),
     (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),

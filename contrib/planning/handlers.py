@@ -1,4 +1,4 @@
-"""Job handlers of plans and rehearsals: compute outside any transaction, and store when the job ends."""
+"""The jobs of plans and rehearsals. They compute outside any transaction, and store the result when they end."""
 
 from __future__ import annotations
 

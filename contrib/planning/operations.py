@@ -1,4 +1,4 @@
-"""The operations that simulate a plan for a study, and use it in the design."""
+"""The operations that simulate a plan for a study, and use the plan in the design."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LONGEST_NAME = 200
 
 
 class PowerPlanRequest(Parameters):
-    """What is assumed (contrib/planning/README.md), for which study, and from which pilot."""
+    """The assumptions of a plan (contrib/planning/README.md), and the pilot from which some of them are taken."""
 
     assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
     pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
@@ -53,7 +53,10 @@ class PowerPlanRequest(Parameters):
 def start_power_plan(
     *, study: Study, assumptions: Mapping[str, Any] | None = None, **source: str
 ) -> dict[str, Any]:
-    """Starts a simulation of how many pairs, references and votes a difference takes; follow `state`."""
+    """Start a job that simulates how many pairs, references and votes are needed to find a difference.
+
+    Poll its ``state``.
+    """
     if not KINDS[study.protocol].compares_pairs:
         raise WrongState(
             _("Study %(slug)r does not compare pairs; the planner works only for pairs.")
@@ -72,7 +75,7 @@ def plan_args(
 @operation("use-plan", "Put a plan into the design")
 @transaction.atomic
 def use_plan(*, study: Study, by: User | None) -> Outcome:
-    """Put the newest plan's cheapest design into the study: its pairs, references and votes."""
+    """Use the newest plan's cheapest design in the study: its number of pairs, references and votes."""
     plan = Analysis.objects.newest(study, Analysis.Kind.PLAN)
     best = plan.result["best"] if plan else None
     if plan is None or best is None:
@@ -83,7 +86,8 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
     kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
         ("HC", "HI", "HM", "MM"), 1
     )
-    # Pair kinds keep their shares, the first ones taking the remainder; without any, all get equal shares.
+    # Pair kinds keep their shares, and the first ones take the remainder. If there are no shares, all get equal
+    # ones.
     total, wanted = sum(kinds.values()), best["pairs"]
     shares = {kind: wanted * count // total for kind, count in kinds.items()}
     for kind in list(shares)[: wanted - sum(shares.values())]:

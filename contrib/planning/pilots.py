@@ -1,7 +1,7 @@
-"""Estimate people's accuracy, and the difference of two systems or metrics, from a pilot.
+"""Estimate people's accuracy, and the difference between two systems or metrics, from a pilot.
 
-Metrics and systems are measured against a noisy consensus, which shrinks differences, so estimates are corrected
-for the pilot's noise.
+Metrics and systems are compared with a noisy consensus, which makes differences look smaller. So estimates are
+corrected for the pilot's noise.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ from quorum.statistics.power import (
     true_share,
 )
 
-PAIRS, TIMES = 200, 200  # simulated pairs for the probability that a consensus is right
+# numbers of pairs and of repetitions in the simulation of the probability that a consensus is right
+PAIRS, TIMES = 200, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class PilotEstimates:
 
 
 def estimate_from_pilot(*, study: Study, question: str, first: str = "", second: str = "") -> PilotEstimates:
-    """Estimate people's accuracy and, given two names, the difference of two systems or metrics.
+    """Estimate people's accuracy and, if two names are given, the difference between these systems or metrics.
 
     Raises:
         EvaluationError: the study is not suitable, or only one name is given.
@@ -79,7 +80,7 @@ def estimate_from_pilot(*, study: Study, question: str, first: str = "", second:
 
 
 def pilot_components(study: Study) -> dict[str, Any]:
-    """Return variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
+    """Return the variance components of the pilot's votes: images, people and residual; {} if voters are anonymous."""
     if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
@@ -91,13 +92,13 @@ def pilot_components(study: Study) -> dict[str, Any]:
 
 
 def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
-    """Return the standard deviation over people of their log odds to prefer the first of two systems or metrics.
+    """Return the standard deviation over people of the log odds that a person prefers the first system or metric.
 
     The variance of votes by people (Brennan 2001) equals that of the log odds times the squared mean slope of the
     probabilities, whose mean is ``right``.
 
     Args:
-        sides: pair row id -> the text, 1 or 2, that the first system wrote or the first metric prefers.
+        sides: by pair row id, the text (1 or 2) that the first system wrote or the first metric prefers.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
@@ -121,7 +122,7 @@ def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
 
 
 def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
-    """Return pair row id -> the side that the first metric names, where the second names the other side."""
+    """Return the side that the first metric names, by pair row id, for pairs in which the second differs."""
     named, other = (_winners_of_metric(study, metric) for metric in (first, second))
     return {pk: side for pk, side in named.items() if side and other.get(pk) == 3 - side}
 
@@ -134,7 +135,8 @@ def pilot_people(study: Study) -> PilotPeople:
             % {"slug": study.slug}
         )
     table = loaders.load_judgments(study)
-    counted = table.counted & np.isin(table.value, SIDES)  # people's accuracy is of those who chose
+    # people's accuracy is about votes for a side, so other answers are left out
+    counted = table.counted & np.isin(table.value, SIDES)
     _units, rows = np.unique(table.unit[counted], return_inverse=True)
     votes = np.bincount(rows)
     first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)
@@ -150,7 +152,7 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     """Simulate how often a consensus of as many votes as in the pilot is right.
 
     Raises:
-        EvaluationError: it is no better than chance.
+        EvaluationError: the consensus is no better than chance.
     """
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()

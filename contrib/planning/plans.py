@@ -34,7 +34,7 @@ def compute_plan(
 ) -> dict[str, Any]:
     """Simulate the designs, and return the plan as JSON, without storing it.
 
-    If ``design`` is given, costs are those of its crowd, for HITs of the assumed reward and length.
+    If ``design`` is given, the costs are those of its crowd, for HITs with the assumed reward and length.
 
     Raises:
         EvaluationError: the designs are too many or too large.
@@ -59,7 +59,7 @@ def compute_plan(
 
 
 def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) -> int:
-    """Return the cost of a design in whole cents, with fees and replacement of excluded work."""
+    """Return the cost of a design in whole cents, including fees and the repetition of excluded work."""
     units = size.pairs * size.references
     hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
     places = hits * size.votes
@@ -69,7 +69,7 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
     crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
     priced = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
     forecast = forecast_of_design(priced, hits=hits, items=units + hits * assumptions.controls_per_hit)
-    # Repeated work costs the average slot, rounded up.
+    # repeated work costs as much as the average slot, rounded up
     return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
 
 

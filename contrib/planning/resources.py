@@ -28,7 +28,7 @@ from judgments.models import Job, Study
 
 
 def may_create(request: Request) -> None:
-    """Raise PermissionDenied if the token is limited to studies, or the account may not add studies."""
+    """Raise PermissionDenied if the token is limited to certain studies, or the account may not add studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")
@@ -37,7 +37,7 @@ def may_create(request: Request) -> None:
 
 
 class PowerPlanHeadSerializer(RowSerializer[Job]):
-    """A plan, and how far its simulation is."""
+    """A plan, and the progress of its simulation."""
 
     study = serializers.SerializerMethodField(help_text="Slug; null for a plan of no study yet.")
     pilot = serializers.SerializerMethodField(help_text="Slug of the study whose people were taken, or null.")
@@ -56,7 +56,7 @@ class PowerPlanHeadSerializer(RowSerializer[Job]):
 
 
 class PowerPlanSerializer(PowerPlanHeadSerializer):
-    """With what was assumed and what came of it, once it is done."""
+    """A plan with its assumptions and, when the simulation is done, its result."""
 
     assumptions = serializers.SerializerMethodField()
     result = serializers.SerializerMethodField(
@@ -78,7 +78,7 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
         result = job.result or {}
         if "plan" in result:
             return result["settings"], result["plan"]
-        stored = result.get("analysis", 0)  # 0 is no row's
+        stored = result.get("analysis", 0)  # no row has the id 0
         analysis = Analysis.objects.filter(pk=stored, what=Analysis.Kind.PLAN).first()
         return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
 
@@ -100,7 +100,7 @@ NamedPlanRequest = with_study(
     )
 )
 class PlanResource(Resource):
-    """How many pairs, references and votes tell two systems or metrics apart."""
+    """Plans: how many pairs, references and votes are needed to find the better of two systems or metrics."""
 
     scope = "reports"
     queryset = Job.objects.filter(kind=JOB_KIND)
@@ -114,7 +114,7 @@ class PlanResource(Resource):
         return jobs_about(rows, studies, request)
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """A job of kind plan_power."""
+        """Start a job that simulates a plan (kind plan_power)."""
         values = NamedPlanRequest.read(request.data)
         if "pilot" in values:
             values["pilot"] = study_for(request, values["pilot"]).slug

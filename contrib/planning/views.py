@@ -1,4 +1,4 @@
-"""The pages "Plan" of a study, and without a study."""
+"""The page "Plan" of a study, and the page for a plan without a study."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
 
 
 def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
-    # Imported lazily: matplotlib costs every process 60 MB and 0.3 s.
+    # Imported lazily, since matplotlib costs every process 60 MB and 0.3 s.
     from contrib.planning.figures import describe_design, power_figure, power_sentence
 
     return {
@@ -63,7 +63,7 @@ def _plan_context(result: dict[str, Any], settings: dict[str, Any]) -> Context:
 
 
 def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
-    """Plan without a study; the plan is kept in its job."""
+    """Show the page for a plan without a study. The plan is stored in its job."""
     user = signed_in(request)
     plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
     refusal, sent = "", {}
@@ -117,7 +117,7 @@ def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _read_assumptions(form: PlanningForm) -> dict[str, Any]:
-    """Return the posted assumptions. Raise WrongState or EvaluationError with the first error."""
+    """Return the posted assumptions. Raise WrongState or EvaluationError with the first error if they are invalid."""
     if not form.is_valid():
         name, errors = next(iter(form.errors.items()))
         raise WrongState(

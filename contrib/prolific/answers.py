@@ -1,4 +1,4 @@
-"""Read the responses of Prolific's API, and map its errors to exceptions."""
+"""Read the responses of Prolific's API, and convert its errors to exceptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
 _LONGEST_DETAIL = 400
-# The reference has no error code for an empty account; people reported these words.
+# The reference has no error code for an account without money; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
 
@@ -63,7 +63,7 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
 
 
 def _detail(answer: HTTPReply) -> str:
-    """Return the API's error message, which may be bare or in ``error``, as text, list or fields."""
+    """Return the API's error message. It is a text, a list or fields, either at the top level or in ``error``."""
     try:
         read = load_json(answer.content)
     except ValueError:

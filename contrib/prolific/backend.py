@@ -1,4 +1,4 @@
-"""The backend of Prolific's API: slots, approvals, bonuses and groups. People enter as from any panel."""
+"""The backend of Prolific's API: slots, approvals, bonuses and groups. People enter a study as from any panel."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ from judgments.models import Study
 Status = CrowdSession.Status
 DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
 FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
-VISITOR_SECONDS = 3.0  # for an answer while a visitor waits
+VISITOR_SECONDS = 3.0  # time limit of a call while a visitor waits
 
 
 class ProlificBackend(ExternalBackend):
-    """Each study is a study at Prolific that this server manages."""
+    """The backend of Prolific by its API. Each study is a study at Prolific that this server manages."""
 
     name = "prolific"
     title = "Prolific"
@@ -126,7 +126,7 @@ class ProlificBackend(ExternalBackend):
         try:
             with open_client() as client:
                 return client.balance_cents(feature_settings.PROLIFIC_WORKSPACE)
-        except CrowdRefusal as problem:  # for instance another account's workspace
+        except CrowdRefusal as problem:  # for instance, the workspace of another account
             raise RetryLater(f"{problem} Check PROLIFIC_WORKSPACE.", final=True) from problem
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
@@ -157,8 +157,8 @@ class ProlificBackend(ExternalBackend):
         ours = {
             publication.external_id: publication.token for publication in known if publication.external_id
         }
-        lost = at_crowd(Publication, study).filter(external_id="")
-        tokens = set(lost.values_list("token", flat=True))
+        unconfirmed = at_crowd(Publication, study).filter(external_id="")
+        tokens = set(unconfirmed.values_list("token", flat=True))
         with open_client() as client:
             for external_id, token in ours.items():
                 yield read_publication(client, client.get_study(external_id), token)
@@ -186,22 +186,24 @@ class ProlificBackend(ExternalBackend):
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:
             with open_client(timeout=VISITOR_SECONDS) as client:
-                there = client.submissions(publication.external_id)
+                submissions = client.submissions(publication.external_id)
         except (RetryLater, OutOfFunds, CrowdRefusal):
             return None
-        return frozenset(self.session_id(publication.platform, submission.id) for submission in there)
+        return frozenset(self.session_id(publication.platform, submission.id) for submission in submissions)
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         """Yield the work of people with a session, and of others who were paid or rejected at Prolific.
 
         At Prolific, anybody who returns with a code waits for review, even if the code was copied. So work counts
-        as submitted only if its session is finished; otherwise it counts as running.
+        as submitted only if its session is finished. Otherwise it counts as running.
         """
-        here = dict(CrowdSession.objects.filter(publication=publication).values_list("external_id", "status"))
+        own_statuses = dict(
+            CrowdSession.objects.filter(publication=publication).values_list("external_id", "status")
+        )
         with open_client() as client:
             for submission in client.submissions(publication.external_id):
                 status = SESSION_STATUS[submission.state]
-                ours = here.get(self.session_id(publication.platform, submission.id))
+                ours = own_statuses.get(self.session_id(publication.platform, submission.id))
                 paid = status in DECIDED_THERE or (
                     status == Status.SCREENED_OUT and publication.screen_out_cents
                 )

@@ -1,7 +1,7 @@
-"""A client of Prolific's public API, version 1 (docs.prolific.com): each method makes one call, once.
+"""A client of Prolific's public API, version 1 (docs.prolific.com). Each method makes one call, once.
 
-All methods raise ``CrowdRefusal``, ``OutOfFunds`` or ``RetryLater``. According to the reference, transitions of
-submissions are idempotent, but *paying bonuses is not*: paying a set-up twice pays the people twice.
+All methods raise ``CrowdRefusal``, ``OutOfFunds`` or ``RetryLater`` if the call fails. According to the reference,
+transitions of submissions are idempotent, but *paying bonuses is not*: paying a set-up twice pays the people twice.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from contrib.prolific.records import (
     read_whole_number,
 )
 
-# characters of a rejection's message, by the reference of "Approve or reject a submission"
+# least number of characters of the message of a rejection ("Approve or reject a submission" in the reference)
 SHORTEST_REJECTION = 100
-SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # a completion code's action; for some workspaces only
+SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # an action of a completion code, which only some workspaces have
 PAGE_SIZE = 100
-MOST_PAGES = 1_000  # endless paging is a fault, not a long list
+MOST_PAGES = 1_000  # a list with more pages is taken for an error
 Row = TypeVar("Row", PanelStudy, PanelSubmission, ParticipantGroup, ListedFilter, Hook)
 Parameters = Mapping[str, str | int]
 
@@ -67,11 +67,14 @@ class ProlificClient(Client):
         )
 
     def create_study(self, draft: Mapping[str, object]) -> PanelStudy:
-        """Create a draft, which nobody sees and which costs nothing. Not idempotent: search for it first."""
+        """Create a draft, which nobody sees and which costs nothing.
+
+        This is not idempotent: first search for the draft.
+        """
         return PanelStudy.read(self._answered("POST", "studies/", body=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
-        """Return the studies of a project or the account, oldest first (ids increase with time)."""
+        """Return the studies of a project or the account, oldest first. (Ids increase with time.)"""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
         studies = self._listed(path, {}, PanelStudy.read)
         return sorted(studies, key=lambda study: study.id)
@@ -87,18 +90,18 @@ class ProlificClient(Client):
         self._ask("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
-        """Set the total number of slots. A published study refuses a lower one; a completed study reopens."""
+        """Set the total number of slots. A published study refuses a lower number; a completed study reopens."""
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
-        """Set the total of paid screen-outs ("FixedScreenOut"), which can be raised for a published study."""
+        """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study."""
         changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
         path = f"studies/{known_id(study, 'study')}/"
         self._ask("PATCH", path, body={"completion_codes": [changed]})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
-        """Return the cost of slots, with this account's fee and tax."""
+        """Return the cost of slots, including this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
         answer = self._answered("POST", "study-cost-calculator/", body=body)
         return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
@@ -119,7 +122,7 @@ class ProlificClient(Client):
         return self._listed("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[PanelSubmission]:
-        """Return a study's submissions by start time; bonuses are not included."""
+        """Return a study's submissions by start time. Bonuses are not included."""
         parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
         return self._listed("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
 
@@ -144,7 +147,7 @@ class ProlificClient(Client):
         self._ask("POST", path, body=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
-        """Announce a bonus without paying it."""
+        """Set up a bonus without paying it. ``pay_bonus`` pays it."""
         body = {
             "study_id": known_id(study, "study"),
             "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
@@ -152,7 +155,7 @@ class ProlificClient(Client):
         return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", body=body))
 
     def pay_bonus(self, set_up: str) -> None:
-        """Pay a set-up bonus within minutes.
+        """Pay a bonus that was set up. The service pays within minutes.
 
         *A repeated call pays twice*: never repeat it after a lost response.
         """
@@ -163,7 +166,7 @@ class ProlificClient(Client):
         return self._listed("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
-        """Create an empty group. Not idempotent: first search for its name."""
+        """Create an empty group. This is not idempotent: first search for its name."""
         body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
         return ParticipantGroup.read(self._answered("POST", "participant-groups/", body=body))
 
@@ -179,7 +182,7 @@ class ProlificClient(Client):
         self._ask(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
-        """Send a person a message about a study. It cannot be found out later whether it was sent."""
+        """Send a person a message about a study. Afterwards it is impossible to find out whether it was sent."""
         body = {
             "recipient_id": known_id(participant, "participant"),
             "study_id": known_id(study, "study"),
@@ -190,8 +193,8 @@ class ProlificClient(Client):
     def demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, with column names in lower case.
 
-        Without filters it is the basic export, which can be requested again. The reference only promises JSON;
-        Prolific's own command-line client gets a CSV file. Both are read.
+        The basic export, without filters, can be requested again. The reference promises only JSON; Prolific's own
+        command-line client gets a CSV file. Both are read.
         """
         path = f"studies/{known_id(study, 'study')}/demographic-export/"
         answer = self._ask("POST", path, body={"filters": []})
@@ -200,7 +203,7 @@ class ProlificClient(Client):
             rows = rows_of_answer(answer, path)
         else:
             rows = list(csv.DictReader(io.StringIO(text)))
-        # A file that was cut short, or none.
+        # The file is incomplete, or there is none.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{column_of(name): str(value or "") for name, value in row.items()} for row in rows]
@@ -213,7 +216,7 @@ class ProlificClient(Client):
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
-        """Create the secret. It replaces an existing one for all subscriptions."""
+        """Create a new secret. It replaces an existing secret for all subscriptions."""
         body = {"workspace_id": known_id(workspace, "workspace")}
         return str(self._answered("POST", "hooks/secrets/", body=body).get("value") or "")
 
@@ -222,7 +225,7 @@ class ProlificClient(Client):
         return self._listed("hooks/subscriptions/", parameters, Hook.read)
 
     def subscribe(self, workspace: str, *, event: str, address: str) -> None:
-        """Subscribe to an event and confirm the subscription, as the reference requires."""
+        """Subscribe to an event, and confirm the subscription, as the reference requires."""
         body = {
             "workspace_id": known_id(workspace, "workspace"),
             "event_type": event,
@@ -241,7 +244,7 @@ class ProlificClient(Client):
         return list(rows.values())
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
-        """Yield the pages of a list. Endpoints link to the next page, give a count, or have a single page."""
+        """Yield the pages of a list. An endpoint links to the next page, or gives a count, or has a single page."""
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
         for number in range(2, MOST_PAGES + 2):
@@ -249,7 +252,7 @@ class ProlificClient(Client):
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise RetryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
-            if rows == before:  # the endpoint does not page and repeated itself
+            if rows == before:  # the endpoint has no pages, and sent the same rows again
                 return
             yield rows
             before = rows
@@ -258,7 +261,7 @@ class ProlificClient(Client):
                 following = (links.get("next") or {}).get("href")
                 if not following:
                     return
-                # Follow the link's parameters only: the token is sent to the configured address alone.
+                # Use only the parameters of the link: the token must be sent only to the configured address.
                 query = {**query, "page": number, **dict(parse_qsl(urlsplit(str(following)).query))}
             elif len(rows) < PAGE_SIZE:
                 return
@@ -267,11 +270,11 @@ class ProlificClient(Client):
         raise RetryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
-        """Return the JSON object of a response; a truncated response counts as lost."""
+        """Return the JSON object of a response. A truncated response counts as lost."""
         return object_of_answer(self._ask(method, path, **request), f"{method} {path}")
 
     def _ask(self, method: str, path: str, **call: Any) -> HTTPReply:
-        """Send a call once, with a ``body`` or ``parameters``; the outbox decides what is repeated, and when."""
+        """Send a call once, with a ``body`` or ``parameters``. The outbox decides whether and when to repeat it."""
         try:
             answer = self.send(method, path, **call)
         except CallFailed as error:

@@ -1,4 +1,4 @@
-"""Fetch demographics from Prolific on request, limited to those that the design names."""
+"""Fetch demographics from Prolific on request, but only those that the design names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from judgments.models import Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 
-# The reference names the data ("Export demographic data"), not the columns; these are those of published exports too.
+# The reference names the data ("Export demographic data"), but not the columns. These are the columns of published
+# exports.
 PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)
 COLUMNS: dict[str, tuple[str, ...]] = {
     "age": ("age",),
@@ -38,21 +39,21 @@ DemographicRow = Mapping[str, str]
 
 
 def fetch_demographics(*, study: Study, by: User | None = None) -> int:
-    """Store the demographics of people who submitted work in this study; return their number.
+    """Store the demographics of people who submitted work in this study; return the number of people.
 
-    Data that Prolific no longer has about a person are deleted. The data of a person who is missing in its response
-    are kept. People whose raw ids were deleted are left out.
+    Data that Prolific no longer has about a person are deleted. If a person is missing in Prolific's response, the
+    stored data are kept. People whose raw ids were deleted are left out.
     """
     wanted = design_of(study).crowd.demographics
     if not wanted:
         raise WrongState(
             f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
         )
-    there = at_crowd(Publication, study).exclude(external_id="")
+    publications = at_crowd(Publication, study).exclude(external_id="")
     rows: list[DemographicRow] = []
     try:
         with open_client() as client:
-            for publication in there:
+            for publication in publications:
                 rows += client.demographics(publication.external_id)
     except CrowdProblem as problem:
         raise WrongState(f"Nothing was fetched. {problem}") from problem
@@ -62,20 +63,21 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
 @transaction.atomic
 def _store(study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by: User | None) -> int:
     backend = backend_of(study)
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # raw ids may be deleted at this moment
+    # wait, since raw ids may be deleted at this moment
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     known = RawId.objects.filter(worker=OuterRef("worker"), session=None)
     sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
     sessions = sessions.select_related("worker")
-    here = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
+    worker_ids = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
     answers_by_worker: dict[int, dict[str, str]] = {}
     for row in rows:
         ids = (
             backend.session_id(study.platform, _cell(row, SUBMISSION_COLUMNS)),
             pseudonym(study.platform, _cell(row, PARTICIPANT_COLUMNS)),
         )
-        if ids in here:
+        if ids in worker_ids:
             described = {name: _cell(row, COLUMNS[name]) for name in wanted}
-            answers_by_worker[here[ids]] = {
+            answers_by_worker[worker_ids[ids]] = {
                 name: answer for name, answer in described.items() if answer not in MISSING_VALUES
             }
     for worker, answers in answers_by_worker.items():
@@ -99,7 +101,7 @@ def _cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
     ),
 )
 def demographics(*, study: Study, by: User | None) -> Outcome:
-    """Fetch demographics named by the design (``crowd.demographics``) of people who submitted work, from Prolific."""
+    """Fetch from Prolific the demographics named in ``crowd.demographics``, for people who submitted work."""
     count = fetch_demographics(study=study, by=by)
     message = ngettext(
         "Prolific sent the demographics of one participant.",

@@ -25,7 +25,7 @@ from contrib.prolific.client import open_client
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION, STUDY)
-OLDEST = timedelta(minutes=10)  # each delivery is signed anew; clocks differ
+OLDEST = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
 MOST_BYTES = 100_000
 
 
@@ -34,13 +34,13 @@ class HookUnreadable(QuorumError):
 
 
 class HookForged(QuorumError):
-    """The webhook is not signed with the workspace's secret, or was signed too long ago."""
+    """Raised if a webhook is not signed with the workspace's secret, or was signed too long ago."""
 
     status = 403
 
 
 def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
-    """Return Prolific's ids of the studies that a webhook is about; [] for people without a session."""
+    """Return Prolific's ids of the studies that a webhook names; [] if it is about people without a session."""
     if len(body) > MOST_BYTES:
         raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
@@ -78,7 +78,7 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
 
 
 def subscribe() -> tuple[str, list[str]]:
-    """Subscribe this server to the workspace's events; return the secret and the newly subscribed events.
+    """Subscribe this server to the workspace's events. Return the secret and the newly subscribed events.
 
     An existing secret is kept, since a new one would make other subscriptions invalid.
     """
@@ -91,8 +91,8 @@ def subscribe() -> tuple[str, list[str]]:
         )
     with open_client() as client:
         secret = client.hook_secret(workspace) or client.create_hook_secret(workspace)
-        there = {hook.event for hook in client.hooks(workspace) if hook.address == address}
-        new = [event for event in EVENTS if event not in there]
+        subscribed = {hook.event for hook in client.hooks(workspace) if hook.address == address}
+        new = [event for event in EVENTS if event not in subscribed]
         for event in new:
             client.subscribe(workspace, event=event, address=address)
     return secret, new

@@ -1,4 +1,7 @@
-"""The settings that study files may have for Prolific; separate from the backend, since designs are read first."""
+"""The settings that study files may have for Prolific.
+
+They are in a module of their own, since designs are read first.
+"""
 
 from judgments.design.crowds import COMMON_REQUIREMENTS, DEVICES, LANGUAGES, QUOTAS, CrowdOffer
 

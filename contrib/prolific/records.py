@@ -1,8 +1,8 @@
 """The responses of Prolific's API as frozen records, and the parsing of ids, money and times.
 
-Based on "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole cents;
-the API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal text in
-the main unit.
+They follow "Prolific API for Data Collectors", OpenAPI 3.1, version 1.0.0 as of August 2026. Money is in whole
+cents. The API writes it as JSON numbers in cents, some as floating point ("double"), and takes bonuses as decimal
+text in the main unit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 from annotation.crowds.base import CrowdRefusal, RetryLater
 
 # Every id in the reference has 24 hexadecimal digits; bulk payments and pools have longer ones. A participant can
-# write the id that comes by the browser, so only these characters may reach a path or a CSV row.
+# change the id that the browser sends, so only these characters are allowed in a path or a CSV row.
 _ID = re.compile(r"[0-9A-Za-z_-]{1,100}")
 State = TypeVar("State", bound=StrEnum)
 
@@ -71,7 +71,7 @@ class PanelStudy:
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> PanelStudy:
-        """Build a study from a response; lists omit some fields."""
+        """Create a study from a response. Responses with lists omit some fields."""
         return cls(
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
@@ -83,7 +83,7 @@ class PanelStudy:
 
 @dataclass(frozen=True)
 class PanelSubmission:
-    """One person's submission. ``bonus_cents`` is known only if it was requested by its id."""
+    """One person's submission. ``bonus_cents`` is known only if the submission was requested by its id."""
 
     id: str
     participant: str
@@ -96,7 +96,7 @@ class PanelSubmission:
 
     @classmethod
     def read(cls, row: Mapping[str, Any], *, study: str = "") -> PanelSubmission:
-        """Build a submission from a row of a list or from a single response, which use different names."""
+        """Create a submission from a row of a list or from a single response. These use different names."""
         bonuses = row.get("bonus_payments")
         return cls(
             id=read_id(row.get("id"), "submission"),
@@ -114,7 +114,7 @@ class PanelSubmission:
 
 @dataclass(frozen=True)
 class BonusSetUp:
-    """Bonuses that are set up and not yet paid; ``total_cents`` is their total cost."""
+    """Bonuses that are set up and not yet paid. ``total_cents`` is their total cost."""
 
     id: str
     total_cents: int
@@ -154,7 +154,7 @@ class Hook:
 
 @dataclass(frozen=True)
 class ListedFilter:
-    """A filter in Prolific's list, with its answers (id -> words) or the bounds of its range."""
+    """A filter in Prolific's list. It has the words of its answers by id, or the bounds of its range."""
 
     id: str
     choices: Mapping[str, str]
@@ -175,12 +175,12 @@ class ListedFilter:
 
 
 def _bound(value: object) -> int | None:
-    """Return a whole bound; None if it is missing or a date."""
+    """Return a whole bound; None if it is missing or is a date."""
     return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
 def known_id(value: object, what: str) -> str:
-    """Return a valid id; raise an error for text that could change the meaning of a path or a CSV row."""
+    """Return a valid id. Raise an error for a text that could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
     raise CrowdRefusal(f"Not asked of Prolific: {str(value)[:60]!r} is no id of a {what}.")
@@ -207,7 +207,7 @@ def read_whole_number(value: object, what: str) -> int:
 
 
 def read_cents_rounded_up(value: object, what: str) -> int:
-    """Return a cost in cents, rounded up, so that budgets suffice."""
+    """Return a cost in cents. It is rounded up, so that budgets suffice."""
     return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 
 
@@ -218,7 +218,7 @@ def _number(value: object, what: str) -> Decimal:
 
 
 def _time(value: object) -> datetime | None:
-    """Parse a time; the API writes UTC, sometimes without a zone."""
+    """Parse a time. The API writes UTC, sometimes without a time zone."""
     if not isinstance(value, str) or not value:
         return None
     text = value if value.endswith("Z") or re.search(r"[+-]\d\d:?\d\d$", value) else f"{value}Z"
@@ -229,5 +229,5 @@ def _time(value: object) -> datetime | None:
 
 
 def _state(kind: type[State], value: object, otherwise: State) -> State:
-    """Return the state with that name, or ``otherwise`` for a name that this version does not know."""
+    """Return the state with that name. For a name that this version does not know, return ``otherwise``."""
     return kind(str(value)) if value in set(kind) else otherwise

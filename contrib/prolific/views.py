@@ -16,7 +16,7 @@ from contrib.prolific.notifications import studies_with_news
 from judgments.studies.step_form import add_operation
 
 
-@csrf_exempt  # signed by its sender
+@csrf_exempt  # the notification is signed by its sender
 @never_cache
 @require_POST
 def take_notification(request: HttpRequest) -> HttpResponse:

@@ -1,7 +1,7 @@
 """MS COCO's captions, and systems' captions in the layout of its results.
 
 MS COCO is one JSON document. It is read one entry at a time, and twice, since annotations may come before the
-images. Errors name a path in it, such as `annotations[17].caption`, instead of a line.
+images. Errors name a path in the document, such as `annotations[17].caption`, instead of a line.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ def open_results(path: Path, encoding: str | None = None) -> TableCandidates:
 
 
 class CocoDataset(DatasetSource):
-    """Captions in JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
+    """MS COCO's captions in JSON: `images` with `id` and `file_name`, `annotations` with `image_id`, `id`, `caption`.
 
-    An image is named by its id; the name of its picture is `file_name`.
+    The name of an image is its id. The name of its picture is `file_name`.
     """
 
     def rows(self) -> Iterator[ReferenceRow]:
-        there: set[str] = set()
+        members: set[str] = set()
         images: dict[str, _Image] = {}
-        for record in self._records("images", there):
+        for record in self._records("images", members):
             image = _IMAGE.read(record)
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
-        if not {"images", "annotations"} <= there:
-            actual = "a list" if "" in there else "a document without both lists"
+        if not {"images", "annotations"} <= members:
+            actual = "a list" if "" in members else "a document without both lists"
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
         described: set[str] = set()
-        for record in self._records("annotations", there):
+        for record in self._records("annotations", members):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
                 raise record.problem(
@@ -86,7 +86,7 @@ class CocoDataset(DatasetSource):
         self.notes.count("no-captions", len(images) - len(described))
 
     def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
-        """Yield the objects of one list of the document; add the names of all its members to ``there``."""
+        """Yield the objects of one list of the document. Add the names of all members of the document to ``there``."""
         for key, number, value, line in read_document(self.path, self._encoding):
             there.add(key)
             if key == wanted:
@@ -94,7 +94,7 @@ class CocoDataset(DatasetSource):
 
 
 def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
-    """Yield an entry of a list as a record; nothing at the beginning of the list."""
+    """Yield an entry of a list as a record. At the beginning of the list, yield nothing."""
     if number is None and value != []:
         raise ImportProblem(path, line, name, quoted(value), "a list")
     if number is not None:

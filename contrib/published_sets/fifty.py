@@ -1,8 +1,8 @@
 """PASCAL-50S and ABSTRACT-50S (V15 §4, App. I).
 
-They are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use the
-first 48), eleven pairwise votes per pair, and each pair's triplet winner without votes. ABSTRACT-50S has a majority
-vote for each of 48 triplets.
+They are folders with `references.jsonl` and `pairs.jsonl`. PASCAL-50S has fifty references per image (its pairs use
+the first 48), eleven pairwise votes per pair, and the winner of each pair by triplets, without votes. ABSTRACT-50S
+has a majority vote for each of 48 triplets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.textio import ImportNotes, ImportProblem
 
 REFERENCES_FILE, PAIRS_FILE = "references.jsonl", "pairs.jsonl"
-# PASCAL-50S excludes its last two references from every triplet.
+# PASCAL-50S does not use its last two references in any triplet.
 TRIPLET_REFERENCES = 48
 _PAIRWISE_VOTES = 11
 _REFERENCES = Columns(("image", "references"))
@@ -51,7 +51,8 @@ _PAIRS = {
     "abstract-50s": Columns((*_PAIR_COLUMNS, "correct"), ("kind_evidence", "triplet_votes")),
 }
 
-# The authors number five machines, the image's own people and other images' people.
+# The authors' numbers of five machines, of people who described the image, and of people who described other
+# images.
 _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
 
 
@@ -192,7 +193,7 @@ class _FiftyReader(ImportSource):
 
 
 class FiftyDataset(_FiftyReader, DatasetSource):
-    """References and candidate pairs; keeps the references while reading the pairs."""
+    """The references and candidate pairs of a set. The references are kept in memory while the pairs are read."""
 
     def rows(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
@@ -244,7 +245,7 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
 
 
 class FiftyTriplets(_FiftyReader, JudgmentSource):
-    """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, PASCAL-50S's winners."""
+    """Triplet judgments (V15 §3): ABSTRACT-50S's majority votes, and PASCAL-50S's winners."""
 
     protocol = "triplet"
     anonymous = True
@@ -252,7 +253,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        """Yield an aggregated row per reference and pair; nothing for PASCAL-50S, whose votes are unpublished."""
+        """Yield an aggregated row per reference and pair. PASCAL-50S yields none, since its votes are unpublished."""
         if self._folder.name == "pascal-50s":
             return
         references = {image: texts for _, image, texts in self._folder.images()}
@@ -278,7 +279,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 )
 
     def winners(self, images: Container[str] | None = None) -> Iterator[WinnerRow]:
-        """Yield PASCAL-50S's winners; its authors broke ties at random and did not mark them."""
+        """Yield PASCAL-50S's winners. Its authors broke ties at random and did not mark them."""
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):

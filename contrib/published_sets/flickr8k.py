@@ -1,6 +1,6 @@
 """Flickr8k (H13 §2, §4): captions and splits, expert grades and crowd judgments.
 
-The grades of a pair are published in sorted order, and the crowd's answers as totals, so both become judgments of
+The grades of a pair were published in sorted order, and the crowd's answers as totals. So both become judgments of
 anonymous raters.
 """
 
@@ -45,7 +45,7 @@ def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expecte
 
 
 class Flickr8kDataset(DatasetSource):
-    """A folder with Flickr8k.token.txt and, optionally, the three split lists."""
+    """Flickr8k's captions: a folder with Flickr8k.token.txt and, optionally, the three lists of splits."""
 
     def __init__(self, path: Path, encoding: str | None = None) -> None:
         super().__init__(file_in_folder(path, TOKEN_FILE), encoding)
@@ -88,7 +88,7 @@ class Flickr8kDataset(DatasetSource):
 
 
 class _AnonymousJudgments(JudgmentSource):
-    """A file with a line per image-caption pair, judged by anonymous people."""
+    """A file with one line per image-caption pair, which anonymous people judged."""
 
     name: ClassVar[str]
     columns: ClassVar[tuple[str, ...]]
@@ -138,7 +138,7 @@ class _AnonymousJudgments(JudgmentSource):
 
 
 class Flickr8kExpert(_AnonymousJudgments):
-    """ExpertAnnotations.txt: image, caption id, three grades from 1 to 4 (H13 §4.2.1)."""
+    """The expert grades in ExpertAnnotations.txt: image, caption id, three grades from 1 to 4 (H13 §4.2.1)."""
 
     name = "ExpertAnnotations.txt"
     protocol = "graded"
@@ -156,7 +156,7 @@ class Flickr8kExpert(_AnonymousJudgments):
 
 
 class Flickr8kCrowd(_AnonymousJudgments):
-    """CrowdFlowerAnnotations.txt: image, caption id, share of yes, yes, no (H13 §4.3.2)."""
+    """The crowd's answers in CrowdFlowerAnnotations.txt: image, caption id, share of yes, yes, no (H13 §4.3.2)."""
 
     name = "CrowdFlowerAnnotations.txt"
     protocol = "relevance"
@@ -183,15 +183,16 @@ class Flickr8kCrowd(_AnonymousJudgments):
             stated = float(share)
         except ValueError:
             raise record.problem("share", quoted(share), "a share from 0 to 1") from None
-        if not abs(stated - yes / (yes + no)) < 0.005:  # the file rounds; nan fails too
+        # the file has rounded shares; nan fails the comparison, too
+        if not abs(stated - yes / (yes + no)) < 0.005:
             expected = f"{yes}/{yes + no}, the share of its own counts"
             raise record.problem("share", quoted(share), expected)
 
 
 def read_caption_key(value: Any) -> tuple[str, int, str]:
-    """Return (image, number, stray suffix) of `image.jpg#2`.
+    """Return the image, the number and the stray suffix of a key such as `image.jpg#2`.
 
-    The released file has the key `2258277193_586949ec62.jpg.1#0`: the `.1` is not part of the name.
+    The released file has the key `2258277193_586949ec62.jpg.1#0`, in which `.1` is not part of the name.
     """
     key = read_name(value)
     match = _CAPTION_ID.fullmatch(key)

@@ -8,7 +8,7 @@ from judgments.importers.textio import ImportProblem
 
 
 def file_in_folder(path: Path, name: str) -> Path:
-    """Return the file, or ``name`` (or name.gz) in a folder."""
+    """Return ``path`` if it is a file; if it is a folder, return the file ``name`` (or name.gz) in it."""
     if not path.is_dir():
         return path
     for candidate in (path / name, path / f"{name}.gz"):

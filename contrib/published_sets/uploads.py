@@ -14,9 +14,9 @@ from judgments.datasets.upload_parts import SYSTEM, UploadPart
 
 
 def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> UploadPart | None:
-    """Return the part for the published set that a file belongs to; None if it belongs to none.
+    """Return the part for the published set to which a file belongs; None if it belongs to none.
 
-    The set's part is returned for one of its files; for the others, ``part`` is returned unchanged.
+    One file of the set returns the part for the set. The other files return ``part`` unchanged.
     """
     folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
     fifty = (REFERENCES_FILE, PAIRS_FILE)

@@ -1,4 +1,4 @@
-"""The quiz over HTTP, for workers, and the attempts for researchers."""
+"""Over HTTP: the quiz for workers, and the attempts at it for researchers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class QuizAttemptSerializer(RowSerializer[QuizAttempt]):
 
 
 class QuizAttemptResource(Resource):
-    """Attempts at quizzes, including running ones."""
+    """Attempts at quizzes, including those in progress."""
 
     reading, scope = "annotation.view_quizattempt", "workers"
     queryset = QuizAttempt.objects.select_related("study", "worker")
@@ -53,7 +53,7 @@ class QuizAttemptResource(Resource):
 
 
 class QuizOption(work.Schema):
-    """An answer to choose."""
+    """An option of a question."""
 
     value = serializers.IntegerField()
     text = serializers.CharField()
@@ -67,7 +67,7 @@ class QuizQuestion(work.ShownUnit):
 
 
 class QuizAnswer(work.Schema):
-    """One answer: the option's number, or the answer of the kind."""
+    """An answer to a question or a known item: the option's number, or an answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
     value = PlainNumberField(required=False)
@@ -75,7 +75,7 @@ class QuizAnswer(work.Schema):
 
 
 class QuizExplanation(work.Schema):
-    """The right answer."""
+    """Whether an answer was right, the right answer, and why it is right."""
 
     position = serializers.IntegerField()
     right = serializers.BooleanField()
@@ -84,7 +84,7 @@ class QuizExplanation(work.Schema):
 
 
 class QuizAttemptReply(work.Schema):
-    """An attempt, running or over."""
+    """An attempt, in progress or finished."""
 
     number = serializers.IntegerField()
     state = serializers.ChoiceField(choices=["running", "finished"])
@@ -108,11 +108,11 @@ class QuizReply(work.Schema):
 
 @extend_schema_field(QuizAnswer(many=True))
 class QuizAnswersField(serializers.ListField):
-    """Answers, whose members the services check."""
+    """A list of answers. Services check the members."""
 
 
 class QuizRequest(Parameters):
-    """Nothing to start an attempt; answers to give some."""
+    """Answers to store. Without answers, an attempt is started."""
 
     answers = QuizAnswersField(required=False)
     number = serializers.IntegerField(required=False, help_text="The attempt; the latest one unless told.")
@@ -146,7 +146,7 @@ class QuizView(WorkView):
         request=QuizRequest,
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Without ``answers``, start or go on. With them, store them; the last one ends the attempt."""
+        """Start or continue an attempt or, with ``answers``, store answers. The last answer ends the attempt."""
         body = QuizRequest.read(request.data)
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
@@ -157,7 +157,7 @@ class QuizView(WorkView):
                 self._status(study, worker), status=201 if before.running is None else 200
             )
         number = body.get("number")
-        if number is None:  # the attempt is over if its last answers are sent again
+        if number is None:  # use the latest attempt: it is finished if its last answers are sent again
             last = quiz_status(study=study, worker=worker).last
             if last is None:
                 raise ObjectNotFound(

@@ -1,7 +1,7 @@
 """Start, answer and end attempts at the quiz.
 
-The study's seed, the worker's name and the attempt's number determine the draw of items. An answer is final, since
-the right one may be explained after it.
+The items of an attempt are drawn by the study's seed, the worker's name and the attempt's number. An answer is
+final, since the right answer may be explained after it.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from judgments.studies.designs import design_of
 
 
 def qualification_of(study: Study, design: StudyDesign) -> str:
-    """Return the name of the shared qualification, or of one for this study only."""
+    """Return the name of the qualification: a shared one, or one of this study only."""
     return design.quiz.qualification or f"study {study.pk}"
 
 
 @dataclass(frozen=True, slots=True)
 class QuizStatus:
-    """A worker's status in a study's quiz; ``last`` is the latest attempt."""
+    """A worker's status in a study's quiz. ``last`` is the latest attempt."""
 
     needed: bool
     passed: bool
@@ -64,7 +64,7 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
 
 
 def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
-    """Return the running attempt or start the next one.
+    """Return the attempt in progress, or start the next attempt.
 
     Raises:
         ObjectNotFound, NotJoined, AlreadyEnded, QuizFailed: no attempt can be started.
@@ -90,7 +90,7 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
         for item in items
     }
     items = _draw_items(study, design, worker, number, seen)
-    # if all items were withdrawn, the worker passes
+    # if all items are withdrawn, the worker passes
     ended: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
         with transaction.atomic():
@@ -103,14 +103,14 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
                 simulated=worker.source == Worker.Source.REHEARSAL,
                 **ended,
             )
-    except IntegrityError:  # another window started it
+    except IntegrityError:  # another window started the attempt
         return QuizAttempt.objects.get(worker=worker, qualification=qualification, number=number)
 
 
 def _draw_items(
     study: Study, design: StudyDesign, worker: Worker, number: int, seen: set[str]
 ) -> list[dict[str, Any]]:
-    """Draw the items in the order shown. Units of one image are adjacent if the kind groups them."""
+    """Draw the items in the order shown. If the kind groups units by image, those of one image are adjacent."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
@@ -131,7 +131,7 @@ def _draw_items(
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
-    """Return the worker's attempt with this number, or the running one."""
+    """Return the worker's attempt with this number, or the one in progress."""
     named = qualification_of(study, design_of(study))
     rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
@@ -141,9 +141,9 @@ def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> Q
 
 
 def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]) -> QuizAttempt:
-    """Store ``[{"position", "value" or "answer"}]`` and end a complete attempt.
+    """Store ``[{"position", "value" or "answer"}]``, and end the attempt if it is complete.
 
-    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, store nothing.
+    A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
     """
     sheet = sheet_of(attempt)
     answers_checked = _check_answers(sheet, answers)

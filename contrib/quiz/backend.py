@@ -1,4 +1,4 @@
-"""The backend by which the platform asks about quizzes."""
+"""The backend through which the platform uses quizzes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from judgments.studies.designs import design_of
 
 
 class Quizzes(QuizBackend):
-    """Quizzes that are passed in this study, or in a study that shares them."""
+    """The backend of quizzes. A quiz counts as passed in this study and in studies that share its qualification."""
 
     address = QUIZ_ADDRESS
 
@@ -44,6 +44,7 @@ class Quizzes(QuizBackend):
         return states
 
     def qualification_test(self, design: StudyDesign, *, title: str) -> QualificationTest:
-        from contrib.quiz.mturk import qualification_test  # which most installations do not need
+        # imported lazily, since most installations do not need it
+        from contrib.quiz.mturk import qualification_test
 
         return qualification_test(design.quiz, seed=design.seed, title=title)

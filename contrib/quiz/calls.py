@@ -1,4 +1,4 @@
-"""URLs of the quiz below /api/."""
+"""The URLs of the quiz below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

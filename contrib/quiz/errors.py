@@ -1,4 +1,4 @@
-"""Errors of the quiz, each with the reason why the worker is not admitted."""
+"""The errors of the quiz. Each has the reason why the worker is not admitted."""
 
 from django.utils.translation import gettext as _
 
@@ -8,7 +8,7 @@ QUIZ_ADDRESS = "quiz:quiz"
 
 
 class QuizNotPassed(NotAdmitted):
-    """The worker must pass the quiz first; ``quiz`` is the API address of the study's quiz."""
+    """Raised if the worker must pass the quiz first. ``quiz`` is the API address of the study's quiz."""
 
     address = QUIZ_ADDRESS
     title = "A test comes before the work"

@@ -19,7 +19,7 @@ def quizzes_count_their_answers() -> Iterator[str]:
 
 
 def quiz_items_are_in_no_hit() -> Iterator[str]:
-    """Yield quiz items that are in a HIT, although a passed quiz reveals their answers."""
+    """Yield a message for each quiz item that is in a HIT. Whoever passed the quiz knows the answers to its items."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
     for slug, key in units.values_list("study__slug", "key").iterator(ROWS_AT_ONCE):
         yield f"Study {slug}: quiz item {key} is in a HIT."

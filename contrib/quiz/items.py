@@ -1,4 +1,4 @@
-"""Draw the known items of a quiz together with the study, from images that occur nowhere else in it."""
+"""Draw the known items of a quiz when a study is generated, from images that occur nowhere else in the study."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
-LEAST_IMAGES = 2  # a wrong caption needs another image
+LEAST_IMAGES = 2  # a wrong caption comes from another image
 QUIZ = "quiz"
 
 
 @dataclass(frozen=True, slots=True)
 class QuizDivision:
-    """A dataset divided for a quiz.
+    """A dataset that is divided for a quiz.
 
     Attributes:
-        images: the images of the quiz; no judged or control item is about them.
+        images: the images of the quiz; no judged item or control item is about them.
         others: images whose captions are wrong answers in the quiz.
     """
 
@@ -34,7 +34,7 @@ class QuizDivision:
 
 
 def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivision:
-    """Draw the quiz images from the control split, enough for all attempts if possible.
+    """Draw the images of the quiz from the control split, if possible enough for all attempts.
 
     Enough images for the control items of a HIT are left. Without a split for controls, the quiz takes at most half
     of the images.
@@ -92,6 +92,6 @@ def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
 def divide_for_items(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
-    """Return the material without the images of the quiz, and a function that makes its items."""
+    """Return the material without the images of the quiz, and a function that creates the quiz's items."""
     aside = divide_for_quiz_items(design, material)
     return aside.rest, partial(quiz_groups, design, aside)

@@ -25,7 +25,7 @@ ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
 
 
 def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTest:
-    """Return the test for a study's quiz; ``seed`` draws its questions and the order of their options."""
+    """Return the test for a study's quiz. ``seed`` draws its questions and the order of their options."""
     if not asks_anything(quiz):
         raise QuestionProblem(
             "quiz asks nothing, so there is no test to make; expected quiz.preset or quiz.questions."
@@ -48,10 +48,10 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
 
 
 def percent_needed(questions: int, pass_mark: float) -> int:
-    """Return the lowest passing percentage, such that whoever passes by the pass mark passes at Mechanical Turk.
+    """Return the percentage that Mechanical Turk requires, so that everybody who reaches the pass mark passes there.
 
-    How the service rounds halves is not documented, so the lower whole percentage is required; it is still above
-    the percentage of one right answer fewer.
+    The documentation does not say how the service rounds halves. So the lower whole percentage is required. It is
+    still above the percentage of one right answer fewer.
     """
     right = next(right for right in range(questions + 1) if reaches_pass_mark(right, questions, pass_mark))
     return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
@@ -94,7 +94,7 @@ def _identifier(number: int) -> str:
 
 
 def _selection(option: int) -> str:
-    """Return an option's id, derived from its index in the study, so that a reshuffled test has equal keys.
+    """Return an option's id, which is derived from its index in the study, so that a reshuffled test has equal keys.
 
     The service accepts letters and digits. Since options are shown in random order, the index reveals nothing.
     """

@@ -1,4 +1,4 @@
-"""The page Quiz of a study: its questions and known items, how they were answered, and who passed."""
+"""The page "Quiz" of a study: its questions and known items, the answers to them, and the people who passed."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
 ON_A_PAGE = 50
-MOST_ATTEMPTS = 2_000  # latest attempts that the figures count
-# our choice: a question with so many answers and a lower accuracy is suspect
+MOST_ATTEMPTS = 2_000  # number of latest attempts that the figures include
+# our choice: a question with this many answers and a lower accuracy is suspect
 LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 
 @dataclass(slots=True)
 class WorkerResult:
-    """A worker's attempts; ``best`` is (right, asked) of the best finished attempt."""
+    """A worker's attempts. ``best`` is the number of right answers and of questions in the best finished attempt."""
 
     name: str
     simulated: bool
@@ -71,7 +71,7 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
 
 
 def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
-    """Return question -> counts of its answers, including those in running attempts."""
+    """Return the numbers of answers to each question, including those in attempts in progress."""
     rows: dict[str, QuestionResult] = {}
     for sheet in sheets:
         for position, item in enumerate(sheet.attempt.items, start=1):
@@ -152,7 +152,7 @@ def _item_rows(study: Study, results: dict[str, QuestionResult]) -> list[dict[st
 
 
 def _right_answer(kind: Kind, expected: Any, texts: list[str], right: list[str]) -> str:
-    """Return the right answer in words; for two candidates, whose sides are drawn, the right text."""
+    """Return the right answer in words. For two candidates, whose sides are drawn, return the right text."""
     if kind.two_sided and expected in (1, 2):
         return f"“{texts[-2:][expected - 1]}”"
     return " / ".join(right) or kind.describe_expected(expected)

@@ -1,4 +1,4 @@
-"""The questions that a quiz can ask, including those of built-in tests."""
+"""The questions that a quiz can ask, including the questions of built-in tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with several options; ``right`` is the index of the right one."""
+    """A question with several options. ``right`` is the index of the right one."""
 
     key: str
     text: str
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class QuizPreset:
-    """A built-in test; ``ours`` names the settings that the paper does not give."""
+    """A built-in test. ``ours`` names the settings that the paper does not give."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class QuizPreset:
 
 
 def _read_english() -> QuizPreset:
-    """Read english.toml; the first option of each question is right."""
+    """Read english.toml. The first option of each question is the right one."""
     test = tomllib.loads(Path(__file__).with_name("english.toml").read_text(encoding="utf-8"))
     questions = tuple(
         Question(
@@ -96,7 +96,7 @@ def questions_asked(quiz: Quiz) -> int:
 def draw_questions(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
-    """Draw ``count`` of ``keys``; those in ``seen`` are drawn only if the others do not suffice."""
+    """Draw ``count`` of ``keys``. Keys in ``seen`` are drawn only if the other keys do not suffice."""
     mixed = shuffled(keys, rng)
     fresh = [key for key in mixed if key not in seen]
     again = [key for key in mixed if key in seen]
@@ -106,6 +106,6 @@ def draw_questions(
 def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
     """Return whether the share of right answers reaches the pass mark.
 
-    The quotient is the double nearest to the true share, so that 8 of 10 reaches a mark written as 0.8.
+    The quotient is the double that is nearest to the true share, so 8 of 10 reaches a mark that is written as 0.8.
     """
     return answered > 0 and right / answered >= pass_mark

@@ -29,7 +29,7 @@ from judgments.studies.designs import design_of
 
 @dataclass(frozen=True, slots=True)
 class ShownQuestion:
-    """A question of an attempt; ``order`` has the indices of its options in the order shown."""
+    """A question of an attempt. ``order`` has the indices of its options in the order shown."""
 
     position: int
     question: Question
@@ -80,7 +80,7 @@ class QuizSheet:
         return steps
 
     def is_right(self, position: int) -> bool | None:
-        """Return whether the answer is right; None if there is no answer, or no expected one."""
+        """Return whether the answer at a position is right; None if there is no answer, or no expected answer."""
         answer = self.attempt.answers.get(str(position))
         if answer is None or (position not in self.questions and position not in self.page_units):
             return None
@@ -96,7 +96,7 @@ class ExplainedAnswer:
     """An answer with its explanation.
 
     Attributes:
-        texts: (label, text) of the unit.
+        texts: the label and the text of each text of the unit.
         expected: the right answers in words; several for a range.
     """
 
@@ -172,7 +172,8 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
 def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizSheet]:
     """Return the attempts with the questions of this study.
 
-    An attempt at another study's quiz for the same qualification includes only questions that both studies ask.
+    If an attempt was made in another study's quiz for the same qualification, only questions that both studies ask
+    are included.
     """
     design = design_of(study)
     known = questions_of(design.quiz)
@@ -234,7 +235,7 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
 
 
 def may_explain(sheet: QuizSheet, position: int) -> bool:
-    """Return whether the study explains the answer now: after each answer, at the end, or never."""
+    """Return whether the study explains the answer now. A study explains after each answer, at the end, or never."""
     explain = sheet.design.quiz.explain
     if str(position) not in sheet.attempt.answers:
         return False

@@ -1,4 +1,4 @@
-"""URLs of the quiz's pages."""
+"""The URLs of the quiz's pages."""
 
 from django.urls import path
 

@@ -63,14 +63,14 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
 @member_page(FORM)
 def start_quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if request.method == "POST":
-        with suppress(AlreadyEnded):  # passed in another window
+        with suppress(AlreadyEnded):  # the worker passed in another window
             start_attempt(study=study, worker=worker)
     return see_other("quiz:quiz", study.slug)
 
 
 @member_page(FORM)
 def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> HttpResponse:
-    """Store the answer to the current step; an earlier answer is kept."""
+    """Store the answer to the current step. An earlier answer to it is kept instead."""
     if request.method != "POST":
         return redirect("quiz:quiz", study.slug)
     attempt = own_attempt(study=study, worker=worker, number=number)
@@ -84,7 +84,7 @@ def answer(request: HttpRequest, study: Study, worker: Worker, number: int) -> H
     try:
         attempt = answer_attempt(attempt=attempt, answers=answers)
     except AlreadyEnded:
-        # another window or the Back button: the first answer stays, and the next step is shown
+        # sent from another window or after the Back button: keep the first answer, and show the next step
         attempt.refresh_from_db()
     if may_explain(sheet_of(attempt), step[0]) and sheet.design.quiz.explain == "after-each":
         return SeeOther(f"{resolve_url('quiz:quiz', study.slug)}?seen={step[0]}")

@@ -1,1 +1,1 @@
-"""Systems that rank captions for an image, or images for a caption, whose rankings people judge."""
+"""Systems that rank captions for an image, or images for a caption. People judge their rankings."""

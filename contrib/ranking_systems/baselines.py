@@ -45,7 +45,7 @@ SIMILARITIES = {
     "tri5sem": (distributional_similarity, alignment_similarity),
 }
 COMPARISONS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
-PICTURES = 200  # H13: of the training images, for the codebooks
+PICTURES = 200  # H13: number of training images for the codebooks
 Progress = Callable[[float, str], object]
 
 
@@ -54,7 +54,7 @@ class RankedPool:
     """The rankings of a test pool, and the settings of KCCA systems.
 
     Attributes:
-        rankings: system -> (queries, pool) positions in the pool, best first.
+        rankings: for Q queries, the (Q, pool) positions in the pool, best first, by system.
     """
 
     queries: list[str]
@@ -64,7 +64,7 @@ class RankedPool:
     sizes: tuple[int, int, int]
 
     def run_lines(self) -> Iterator[str]:
-        """Yield the lines of a TREC run; scores decrease with the rank."""
+        """Yield the lines of a TREC run. Scores decrease with the rank."""
         for system, rankings in self.rankings.items():
             for query, ranking in zip(self.queries, rankings.tolist(), strict=True):
                 for position, item in enumerate(ranking):
@@ -85,7 +85,7 @@ def rank_pool(
 ) -> RankedPool:
     """Train on the split `train`, choose models on `dev`, and rank the pool of `test`.
 
-    Without splits, the dataset is divided at random, with three fifths for training.
+    If the dataset has no splits, it is divided at random, with three fifths for training.
 
     Args:
         image_power: exponent of the kernel of pictures, such as 2 or 3.
@@ -93,7 +93,7 @@ def rank_pool(
         caption: number of the caption of each image that is in the pool.
 
     Raises:
-        EvaluationError: the dataset cannot supply the parts.
+        EvaluationError: a part is missing in the dataset, or unusable.
     """
     parts = read_parts(dataset, caption, seed)
     training, development, test = parts

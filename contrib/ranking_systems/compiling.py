@@ -1,4 +1,4 @@
-"""Example calls that compile the kernels before their first use."""
+"""Example calls with which the kernels are compiled before their first use."""
 
 from contrib.ranking_systems.kernels.similar_trigrams import SimilarTrigrams
 from contrib.ranking_systems.kernels.tag_rank import TagRank

@@ -1,12 +1,12 @@
 """Regularised kernel canonical correlation analysis (Hardoon, Szedmak, Shawe-Taylor 2004; H13 section 3.2).
 
-For the kernel matrices X and Y of N training pairs it finds the weights a and b that maximise
+For the kernel matrices X and Y of N training pairs, this finds the weights a and b that maximise
 
     a'XYb / sqrt((a'X^2a + k a'Xa) (b'Y^2b + k b'Yb))
 
 which is the eigenproblem (X + kI)^-1 Y (Y + kI)^-1 X a = r^2 a. With X = U D U' and Y = V E V', the weights are U
 (D^2 + k D)^-1/2 times the singular vectors of (D / (D + k))^1/2 U'V (E / (E + k))^1/2. H13 used Hardoon's program,
-which approximates by partial Gram-Schmidt orthogonalisation; this is the exact solution.
+which approximates the solution by partial Gram-Schmidt orthogonalisation. This is the exact solution.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Floats
 
-# Eigenvalues below this share of the largest are rounding, or belong to items that are alike.
+# Eigenvalues below this fraction of the largest one come from rounding, or from equal items.
 TINY = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Projections:
-    """The learned projections of both sides, with C dimensions.
+    """The learned projections of both sides, with C dimensions, from N training items.
 
-    The weights of both sides are (N, C), and the correlations (C,), largest first. ``means`` are the column means
+    The weights of both sides are (N, C). The correlations are (C,), largest first. ``means`` are the column means
     of the training kernels, which centring subtracts; None without centring.
     """
 
@@ -36,7 +36,11 @@ class Projections:
     means: tuple[Floats, Floats] | None
 
     def project_first(self, kernel: Floats) -> Floats:
-        """Return (items, C) projections from (items, N) kernel values with the training items."""
+        """Return the projections of K items: (K, C).
+
+        Args:
+            kernel: (K, N) kernel values with the training items.
+        """
         return self._centred(kernel, 0) @ self.first
 
     def project_second(self, kernel: Floats) -> Floats:
@@ -52,7 +56,8 @@ class Projections:
 def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: bool = True) -> Projections:
     """Learn projections from two symmetric (N, N) kernel matrices of the same N pairs.
 
-    `centred` moves the training items of each space to a mean of 0, as canonical correlation requires.
+    Args:
+        centred: whether to move the training items of each space to a mean of 0, as canonical correlation requires.
     """
     if first.ndim != 2 or first.shape != second.shape or first.shape[0] != first.shape[1]:
         raise EvaluationError(

@@ -1,4 +1,4 @@
-"""The command that runs the systems on a dataset."""
+"""The command that runs ranking systems on a dataset."""
 
 from __future__ import annotations
 

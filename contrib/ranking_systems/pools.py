@@ -13,12 +13,13 @@ from evaluation.errors import EvaluationError
 from judgments.models import Caption, Dataset, Item
 
 PARTS = ("train", "dev", "test")
-SHARES = (0.6, 0.8)  # where a dataset has no splits: where the parts of a random order end
+# for a dataset without splits: where the first and the second part of a random order end
+SHARES = (0.6, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetPart:
-    """The images of a split, with pictures and captions; the pool has one caption of each.
+    """The images of a split, with pictures and captions. The pool has one caption of each image.
 
     Attributes:
         documents: the captions of each image as words.
@@ -36,7 +37,7 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
     """Return the parts for training, for choosing settings, and for the pool.
 
     Raises:
-        EvaluationError: the dataset lacks a part, or one is unusable.
+        EvaluationError: a part is missing in the dataset, or unusable.
     """
     items = list(dataset.items.order_by("position"))
     captions: dict[int, list[tuple[str, str]]] = {}
@@ -59,7 +60,7 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
 
 
 def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
-    """Return item row id -> split, drawn at random if no item has a split."""
+    """Return the split of each item, by item row id. The splits are drawn at random if no item has one."""
     splits = {item.pk: item.split for item in items}
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
@@ -70,7 +71,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
 
 
 def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, split: str) -> None:
-    """Raise EvaluationError if an image lacks a picture or captions, or a name in the run would contain a blank."""
+    """Raise EvaluationError if an image lacks a picture or captions, or if a name in the run would have a blank."""
     image = f"Image {item.name!r} of dataset {item.dataset.name!r}"
     if not item.picture:
         raise EvaluationError(
@@ -78,7 +79,7 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
         )
     if len(captions) <= (0 if split == "train" else caption):
         raise EvaluationError(f"{image} has {len(captions)} captions, expected caption number {caption}.")
-    # The run names the images and captions of the test split alone.
+    # the run names only the images and captions of the test split
     caption_key = captions[caption][0] if split == "test" else None
     if caption_key is not None and any(map(str.isspace, item.name + caption_key)):
         raise EvaluationError(

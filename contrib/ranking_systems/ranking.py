@@ -1,9 +1,10 @@
 """Rank a pool's captions for its images, or its images for its captions, by the systems of H13 (3.1 and 4.1.3).
 
-Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item nearest to the query,
-and ranks by similarity to the other side of that item. A KCCA system projects images and captions into one space,
-and ranks by cosine. Its regularisation and dimensions are chosen on development items: five settings with the best
-R@1, five more with the best R@5, and five more with the best R@10. Their rankings are joined by Borda's count.
+Image i of a pool belongs to caption i. The nearest-neighbour system finds the training item that is nearest to the
+query, and ranks by similarity to the other side of that item. A KCCA system projects images and captions into one
+space, and ranks by cosine. Its regularisation and dimensions are chosen on development items: five settings with
+the best R@1, five more with the best R@5, and five more with the best R@10. The rankings of these settings are
+joined by Borda's count.
 """
 
 from __future__ import annotations
@@ -20,12 +21,15 @@ from quorum.statistics.aggregation import borda_count
 
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
-DIMENSIONS, FEWEST = 46, 10  # H13: number of values, and the first of them
+DIMENSIONS, FEWEST = 46, 10  # H13: number of values to try, and the first of them
 CUTS, PER_CUT = (1, 5, 10), 5
 
 
 class Kernels(NamedTuple):
-    """Kernel values with the N training items: (N, N) of training, (D, N) of development, (T, N) of test items."""
+    """The kernel values of D development and T test items with the N training items, and of the training items.
+
+    training: (N, N). development: (D, N). test: (T, N).
+    """
 
     training: Floats
     development: Floats
@@ -43,13 +47,20 @@ class Setting:
 
 
 def rank_by_neighbours(images: Floats, captions: Floats, task: Task) -> Ints:
-    """Return (queries, pool) positions, best first, from (T, N) similarities of test items with training items."""
+    """Return the positions in the pool for each query, best first, as a matrix (queries, pool).
+
+    Args:
+        images, captions: (T, N) similarities of T test items with N training items.
+    """
     queries, pool = (images, captions) if task == "annotation" else (captions, images)
     return rank_by_affinity(pool.T[queries.argmax(axis=1)])
 
 
 def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, list[Setting]]:
-    """Return (queries, pool) positions, best first, and the settings of the joined models."""
+    """Return the positions in the pool for each query, best first, as a matrix (queries, pool).
+
+    Also return the settings of the joined models.
+    """
     tried: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
         fitted = fit_kcca(images.training, captions.training, regularisation)
@@ -69,22 +80,25 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
 
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:
-    """Join several (queries, pool) rankings by Borda's count per query; ties go to the better median rank."""
+    """Join several (queries, pool) rankings by Borda's count for each query. Ties go to the better median rank."""
     return np.array([borda_count(orders.tolist()).ranking() for orders in np.stack(rankings, axis=1)])
 
 
 def rank_by_affinity(affinity: Floats) -> Ints:
-    """Return (queries, pool) positions by decreasing affinity; ties keep the pool's order."""
+    """Return positions in the pool by decreasing affinity, as a matrix (queries, pool). Ties keep the pool's order."""
     return np.argsort(-affinity, axis=1, kind="stable")
 
 
 def original_places(affinity: Floats) -> Ints:
-    """Return (queries,) the 0-based rank of each query's own item."""
+    """Return the 0-based rank of each query's own item, as a vector."""
     return np.argmax(rank_by_affinity(affinity) == np.arange(len(affinity))[:, None], axis=1)
 
 
 def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[tuple[int, Floats]]:
-    """Yield (size, (images, captions) cosines of the first ``size`` dimensions), for ascending sizes."""
+    """Yield each of ``sizes`` with the cosines of images and captions in the first ``size`` dimensions.
+
+    The sizes must be in ascending order. The cosines are a matrix (images, captions).
+    """
     products = np.zeros((len(first), len(second)))
     squares = np.zeros(len(first)), np.zeros(len(second))
     done = 0
@@ -103,10 +117,13 @@ def _sizes(most: int) -> list[int]:
 
 
 def _chosen(settings: Sequence[Setting]) -> list[int]:
-    """Return the indices of five settings for each R@k, none twice; ties go to the better median rank."""
+    """Return the indices of five settings for each R@k.
+
+    None is chosen twice, and ties go to the better median rank.
+    """
     chosen: list[int] = []
     for cut in range(len(CUTS)):
-        left = [index for index in range(len(settings)) if index not in chosen]
-        left.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
-        chosen += left[:PER_CUT]
+        remaining = [index for index in range(len(settings)) if index not in chosen]
+        remaining.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
+        chosen += remaining[:PER_CUT]
     return chosen

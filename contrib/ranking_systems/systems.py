@@ -1,8 +1,9 @@
-"""Names of the systems and of the picture kernels."""
+"""The names of the systems and of the picture kernels."""
 
 NEIGHBOUR, JOINED = "nn", "borda"
-# With an arbitrary caption of each training image (1) or all of them (5); idf: words weigh by their rarity. Words that
-# are alike match by their distribution, by alignment, or, weighed, by both.
+# Systems use an arbitrary caption of each training image (1) or all of them (5). With idf, words are weighted by
+# their rarity. Similar words match by their distribution (dist), by alignment (align), or by both with weights
+# (sem).
 TEXT_KERNELS = (
     "bow1",
     "bow5",

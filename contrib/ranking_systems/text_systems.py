@@ -1,4 +1,4 @@
-"""Systems that know an image only by its captions: H13's text kernels between them and the captions of a pool."""
+"""Systems that know an image only by its captions: H13's text kernels between these captions and those of a pool."""
 
 from __future__ import annotations
 
@@ -21,10 +21,12 @@ from quorum.numeric.arrays import Floats
 def affinities_of_texts(
     images: Sequence[Sequence[str]], captions: Sequence[str], training: Sequence[Sequence[str]]
 ) -> dict[str, Floats]:
-    """Return system -> (images, captions) affinities; the baseline that others are compared with is last.
+    """Return the affinities of images (rows) and captions (columns) by system.
+
+    The baseline, with which the others are compared, is last.
 
     Args:
-        images: the captions of each image, of which the systems' names assume four.
+        images: the captions of each image. The systems' names assume four captions.
         captions: the captions of the pool.
         training: captions of other images, from which word similarities are learned.
     """

@@ -1,1 +1,1 @@
-"""Registration of plans before a study opens."""
+"""Registration of a study's plan before the study opens."""

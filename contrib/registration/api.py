@@ -19,7 +19,7 @@ from judgments.api.resources import Related, Resource, RowSerializer, create_act
 
 
 class RegistrationSerializer(RowSerializer[Registration]):
-    """A plan and a design as they were before the study opened."""
+    """A registered plan, and the design at the time of the registration."""
 
     study = Related("study.slug")
     content = serializers.DictField(read_only=True, help_text="Its canonical JSON has the SHA-256.")
@@ -30,7 +30,7 @@ class RegistrationSerializer(RowSerializer[Registration]):
 
 
 class OutcomeSerializer(serializers.Serializer[Any]):
-    """A registered hypothesis, and what became of it."""
+    """A registered hypothesis, and its result."""
 
     text = serializers.CharField()
     claim = serializers.CharField(allow_blank=True)
@@ -45,21 +45,21 @@ class OutcomeSerializer(serializers.Serializer[Any]):
 
 
 class DeviationSerializer(serializers.Serializer[Any]):
-    """Something that was not done as registered."""
+    """A deviation from the registered plan."""
 
     what = serializers.CharField()
     words = serializers.CharField()
 
 
 class OutcomesSerializer(serializers.Serializer[Any]):
-    """What became of a registered plan."""
+    """The results of a registered plan, and the deviations from it."""
 
     outcomes = OutcomeSerializer(many=True)
     deviations = DeviationSerializer(many=True)
 
 
 class RegistrationResource(Resource):
-    """Plans that were fixed before their study opened."""
+    """Plans that were registered before their study opened."""
 
     queryset = Registration.objects.select_related("study")
     serializer_class = RegistrationSerializer

@@ -1,4 +1,4 @@
-"""URLs of registrations below /api/."""
+"""The URLs of registrations below /api/."""
 
 from rest_framework.routers import SimpleRouter
 

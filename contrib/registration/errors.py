@@ -1,4 +1,4 @@
-"""The error of a registration."""
+"""The error that registrations raise."""
 
 from common.errors import QuorumError
 

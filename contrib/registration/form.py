@@ -15,7 +15,7 @@ from unfold.widgets import (
 
 from annotation.quality.detectors import RULES
 
-ROWS, SEEN = 20, 3  # hypotheses; the template folds those after the third
+ROWS, SEEN = 20, 3  # number of fields for hypotheses; the template folds all after the third
 LONGEST_TEXT = 2000
 
 

@@ -12,7 +12,7 @@ from judgments.models.datasets import account_key
 
 
 class Registration(AppendOnlyRow):
-    """A study's plan, registered before it opened."""
+    """A study's plan, registered before the study opened."""
 
     study = models.OneToOneField(Study, on_delete=models.CASCADE, related_name="registration")
     content = models.JSONField(help_text="Hypotheses, rules, planned analyses and the design, as registered.")

@@ -1,4 +1,4 @@
-"""Register plans, and compare a study with its plan (README.md)."""
+"""Register plans, and compare a study with its registered plan (README.md)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from judgments.studies.designs import REGISTERED, design_of, is_registered, stor
 
 
 def make_plan(values: Any) -> RegistrationPlan:
-    """Build a plan from a table ``[registration]``. Raise RegistrationError if it is invalid."""
+    """Create a plan from a table ``[registration]``. Raise RegistrationError if the table is invalid."""
     try:
         return RegistrationPlan.model_validate(values)
     except ValidationError as error:
@@ -50,8 +50,8 @@ def make_plan(values: Any) -> RegistrationPlan:
         ) from None
 
 
-# Routine log entries, and those that change neither questions nor answers (webhooks, confirmed spending, rehearsals on
-# copies); exclusions and withdrawn controls are found from their rows.
+# Events that are no deviation: routine events, and events that change neither questions nor answers (webhooks,
+# confirmed spending, rehearsals on copies). Exclusions and withdrawn controls are found from their rows.
 AS_PLANNED = (
     "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
     "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
@@ -63,9 +63,10 @@ AS_PLANNED = (
 
 
 def find_registration(study: Study, *, with_sentences: bool = True) -> RegisteredPlan | None:
-    """Return the registered plan with the study's deviations; None if none is registered.
+    """Return the registered plan with the study's deviations from it; None if no plan is registered.
 
-    Quotations from the log may name people, so they are optional (``with_sentences``).
+    Args:
+        with_sentences: whether to quote the log, which may name people.
     """
     registration = Registration.objects.filter(study=study).first()
     if registration is None:
@@ -104,13 +105,13 @@ def _design_deviations(
     study: Study, registration: Registration, plan: RegistrationPlan
 ) -> Iterator[Deviation]:
     design = design_of(study)
-    # The hash covers the stored content; its meaning is read with today's keys.
+    # The hash covers the content as stored, but the content is read with the current keys of designs.
     then = stored_design(registration.content["design"]).model_dump(mode="json")
     now = design.model_dump(mode="json")
     if design.registration not in (None, plan):
         yield Deviation("plan", _("The plan in the study file differs from the registered plan."))
     for key in dict.fromkeys((*then, *now)):
-        # Panel and access hold codes, which a registration omits; the plan is registered separately.
+        # The tables panel and access have codes, which a registration omits. The plan is registered separately.
         if key in ("panel", "access", "registration"):
             continue
         if then.get(key) != now.get(key):
@@ -130,7 +131,7 @@ def _vote_deviations(study: Study) -> Iterator[Deviation]:
         )
         yield Deviation("extended", sentence % {"n": thousands(extended), "most": most, "wanted": wanted})
     if study.state == Study.State.CLOSED:
-        short = study.hits.filter(open_slots__gt=0).count()  # slots saved by a decided outcome are not open
+        short = study.hits.filter(open_slots__gt=0).count()  # slots that early stopping saved are not open
         if short:
             sentence = ngettext(
                 "One page of work was submitted fewer than %(wanted)s times.",
@@ -197,7 +198,7 @@ def plan_to_register(study: Study) -> RegistrationPlan:
 
 
 def describe_missing_registration(study: Study, **_signal: Any) -> str:
-    """Return a sentence if the plan in the study file must be registered before opening; "" otherwise."""
+    """Return a sentence if the plan in the study file must be registered before the study opens; "" otherwise."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(
@@ -261,7 +262,7 @@ class RegistrationRequest(Parameters):
 
 @operation("register", "Register the plan", parameters=RegistrationRequest)
 def register_plan(*, study: Study, by: User | None, plan: dict[str, Any] | None = None) -> Outcome:
-    """Fixes a plan before the study opens; once, and for good."""
+    """Register a plan before the study opens. This is possible once, and is permanent."""
     row = register_study(
         study=study, plan=plan_to_register(study) if plan is None else make_plan(plan), by=by
     )

@@ -1,4 +1,4 @@
-"""The page of a study's registered plan, and its point on the launch checklist."""
+"""The page of a study's registered plan, and the point about it on the launch checklist."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
 
 
 def _outcome_words(outcome: HypothesisOutcome) -> str:
-    """Return ``outcome_words``, which are English for reports, in the reader's language."""
+    """Return ``outcome_words`` in the reader's language. They are in English, since reports use them."""
     if not outcome.claim:
         return _("Not tested automatically. The researchers must assess this hypothesis.")
     claim = read_claim(outcome.claim)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Per = ScoreKeys.Per
 
-MISSING = -1  # in place of the system of a row whose image, caption or system the dataset lacks
+MISSING = -1  # stands for the system of a row whose image, caption or system is not in the dataset
 
 
 class RowMatcher:
@@ -63,7 +63,11 @@ class RowMatcher:
         }
 
     def keys(self, rows: ScoreRows, *, leave_out: bool) -> tuple[Keys, str, Ints, int]:
-        """Return key columns in stored order, their hash, the row indices in this order, and the number omitted."""
+        """Return the key columns in stored order, their hash, the order of the rows, and the number of omitted rows.
+
+        Args:
+            leave_out: whether to omit rows about unknown images, captions or systems, instead of refusing them.
+        """
         entries = {
             Per.CAPTIONS: self._of_captions,
             Per.SYSTEMS: self._of_systems,

@@ -1,4 +1,4 @@
-"""The imported scores and the form to import some, on the page "Metrics" of a study."""
+"""The imported scores on the page "Metrics" of a study, and the form that imports scores."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ UNKNOWN_RULES = ("refuse", "leave-out")
 
 
 class ImportScoresRequest(Parameters):
-    """Of which metrics the scores are, and how they are read."""
+    """The metrics of the imported scores, and how the scores are read."""
 
     metric = KeysField(
         required=False,
@@ -52,8 +52,9 @@ class ImportScoresRequest(Parameters):
 
 
 def mapping_of_scores(values: dict[str, Any], path: Path) -> ColumnMapping | None:
-    """Remove the options about columns from a request's values, and return the mapping that they describe."""
-    from judgments.importers.options import mapping_of  # lazily: commands start without the importers
+    """Remove the options about columns from a request's values. Return the mapping that they describe."""
+    # imported lazily, since commands start without the importers
+    from judgments.importers.options import mapping_of
 
     names = ("map", "where", "missing", "header_row")
     return mapping_of({name: values.pop(name, None) for name in names}, path)

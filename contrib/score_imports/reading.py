@@ -1,13 +1,13 @@
 """Read scores of captions, systems or pairs from tables of any format, and from mt-metrics-eval's folders.
 
-A table has a column per metric; the other columns say what is scored:
+A table has a column per metric. The other columns say what is scored:
 
     image, and caption, caption_id or system    a caption of an image
     image, first, second (or their ids)         a pair: above 0 the first is better
-    system                                      a system as a whole
+    system                                      a whole system
 
 mt-metrics-eval (github.com/google-research/mt-metrics-eval) has a file per metric, NAME.seg.score or
-NAME.sys.score, with lines of a system and its score; a system's lines are in the order of the images.
+NAME.sys.score. A line has a system and its score. A system's lines are in the order of the images.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
 SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
 NO_SCORE = ("None", "")
-CHECK_INTERVAL = 10_000  # rows
+CHECK_INTERVAL = 10_000  # number of rows between two checks
 KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
 class _Texts(Sequence[str]):
-    """Strings stored as UTF-8, one after another; a list would take some 60 bytes more for each."""
+    """Strings that are stored as UTF-8, one after the other. A list would take some 60 bytes more for each string."""
 
     def __init__(self) -> None:
         self._utf8, self._ends = bytearray(), array("q", [0])
@@ -81,8 +81,9 @@ class ScoreRows:
     """N rows of one file, with scores by one or more metrics.
 
     Attributes:
-        keys: column -> (N,) values; for segments of mt-metrics-eval, `system` and the `segment` number from 0.
-        scores: metric -> (N,) float64, nan if missing.
+        keys: (N,) values of each key column; for segments of mt-metrics-eval, `system` and the `segment` number
+            from 0.
+        scores: (N,) float64 scores of each metric, nan if missing.
         lines: (N,) line on which each row begins, 0 for a row of a request; () if every row is a line.
     """
 
@@ -95,7 +96,8 @@ class ScoreRows:
 
     def problem(self, row: int, column: str | None, actual: str, expected: str) -> ImportProblem:
         line = (self.lines[row] or None) if len(self.lines) else row + 1
-        if line is None:  # rows of a request, numbered from 0 as by its other messages
+        # a row of a request: rows are numbered from 0, as in other messages about a request
+        if line is None:
             column = f"[{row}].{column}" if column else f"[{row}]"
         return ImportProblem(self.file, line, column, actual, expected)
 
@@ -103,11 +105,11 @@ class ScoreRows:
 def read_scores(
     path: Path, metrics: Sequence[str], *, format: str = "", mapping: ColumnMapping | None = None
 ) -> list[ScoreRows]:
-    """Return the scores of the named metrics; without names, all in a folder of mt-metrics-eval.
+    """Return the scores of the named metrics; without names, of all metrics in a folder of mt-metrics-eval.
 
     Args:
         format: one of FORMATS; "" to detect it.
-        mapping: maps a table's columns to Quorum's.
+        mapping: the columns of the table for Quorum's columns.
 
     Raises:
         ImportProblem: the file cannot be read.
@@ -153,7 +155,7 @@ def check_names(metrics: Iterable[str]) -> None:
 
 
 def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str]) -> ScoreRows:
-    """Return the scores in a table's records, which must all have the columns of the first.
+    """Return the scores in a table's records. All records must have the columns of the first record.
 
     Raises:
         ImportProblem: a record does not fit, or the rows take more than half of the memory allowed for a file.
@@ -198,7 +200,8 @@ def _check_size(path: Path, size: int) -> None:
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
     present = {name for name in KEYS if record.get(name) is not None}
-    if "system" not in present:  # an empty cell is an empty output, or else that of the system
+    # without a system, an empty cell is an empty caption; otherwise the caption is the system's
+    if "system" not in present:
         present |= {name for name in ID_COLUMNS if name in record.values}
     sides = {
         name: next((column for column in (key, name) if column in present), None)
@@ -274,7 +277,7 @@ def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreR
         for metric, file in named
         if not metrics or metric in metrics
     )
-    # Files in a row with the same lines are one table of several metrics.
+    # consecutive files with the same lines become one table with several metrics
     for _, group in groupby(read, key=lambda entry: (_is_of_systems(entry.file), entry.systems)):
         entries = list(group)
         file, systems = entries[0].file, entries[0].systems
@@ -299,8 +302,8 @@ def _number_segments(systems: Sequence[str]) -> Sequence[int]:
 
 
 def _read_columns(file: Path) -> tuple[list[str], Floats]:
-    """Return the systems and scores of a file, read by Arrow; by ``_read_by_line`` if Arrow cannot read it."""
-    import pyarrow as pa  # lazily: web processes start without it
+    """Return the systems and the scores of a file. If Arrow cannot read the file, ``_read_by_line`` does."""
+    import pyarrow as pa  # imported lazily, since web processes start without it
     from pyarrow import csv
 
     systems: list[str] = []
@@ -352,5 +355,5 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
 
 
 def _size_of_lines(systems: list[str], names: dict[str, str]) -> int:
-    """Return the bytes that lines take in memory, with scores and segments; each name counts once."""
+    """Return the number of bytes that lines take in memory, with scores and segments. Each name counts once."""
     return 24 * len(systems) + 200 * len(names)

@@ -35,9 +35,9 @@ class ImportResult:
     """The result of an import.
 
     Attributes:
-        metrics: the metrics stored now.
+        metrics: the metrics that were stored.
         same: metrics that had the same scores before.
-        left_out: number of rows of unknown items.
+        left_out: number of rows about unknown images, captions or systems.
     """
 
     metrics: tuple[ImportedMetric, ...]
@@ -79,10 +79,10 @@ def store_metric_scores(
     replace: bool = False,
     by: User | None = None,
 ) -> ImportResult:
-    """Store scores for a dataset's captions, systems or pairs, all or none.
+    """Store scores of a dataset's captions, systems or pairs, all or none.
 
     Args:
-        unknown: what to do with rows of images, captions or systems that the dataset lacks.
+        unknown: whether rows about images, captions or systems that are not in the dataset are refused or left out.
         replace: whether to overwrite a metric's earlier scores.
 
     Raises:
@@ -93,7 +93,7 @@ def store_metric_scores(
         raise EvaluationError(
             f"better is {better!r} and unknown {unknown!r}; expected higher or lower, and {' or '.join(UNKNOWN_RULES)}."
         )
-    from quorum.metrics.registry import METRICS, package_names  # lazily: it loads a compiler
+    from quorum.metrics.registry import METRICS, package_names  # imported lazily, since it loads a compiler
 
     computed = {*METRICS, *package_names()}
     stored: list[ImportedMetric] = []
@@ -123,22 +123,22 @@ def store_metric_scores(
 def _store_metric(
     block: _Block, name: str, scores: Floats, better: str, source: str, replace: bool, by: User | None
 ) -> ImportedMetric | None:
-    """Store one metric; return None if the same scores are already stored."""
-    known = int((~np.isnan(scores)).sum())
-    if not known:
+    """Store one metric. Return None if the same scores are already stored."""
+    count = int((~np.isnan(scores)).sum())
+    if not count:
         raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
     content = scores.astype("<f8").tobytes()
     sha256 = hashlib.sha256(block.digest.encode() + content).hexdigest()
-    there = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
-    if there is not None and (there.sha256, there.better) == (sha256, better):
+    stored = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
+    if stored is not None and (stored.sha256, stored.better) == (sha256, better):
         return None
-    if there is not None and not replace:
+    if stored is not None and not replace:
         raise DataConflict(
             f"Dataset {block.dataset.name!r} has other scores of {name!r} already; choose another name, or "
             "replace them."
         )
-    if there is not None:
-        there.delete()
+    if stored is not None:
+        stored.delete()
     return ImportedMetric.objects.create(
         dataset=block.dataset,
         name=name,
@@ -146,7 +146,7 @@ def _store_metric(
         keys=block.row,
         per=block.per,
         scores=content,
-        known=known,
+        known=count,
         source=source[:200],
         sha256=sha256,
         imported_by=by,

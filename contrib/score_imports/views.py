@@ -22,7 +22,7 @@ from judgments.api.resources import Related, RowSerializer, dataset_for
 from judgments.importers.records.record import Record
 from judgments.models import Dataset
 
-BODY = "rows"  # in place of a file's name
+BODY = "rows"  # stands in place of a file's name
 
 
 class SentScores(ImportScoresRequest):
@@ -47,7 +47,7 @@ class ImportedMetricSerializer(RowSerializer[ImportedMetric]):
         fields = ["name", "dataset", "per", "better", "known", "source", "sha256", "signature", "imported_at"]
 
     def get_signature(self, metric: Any) -> str:
-        """Return name, what is scored, which is better, hash and file."""
+        """Return the name, what is scored, which scores are better, the hash, and the file."""
         return signature_of(metric)
 
 
@@ -65,7 +65,7 @@ class DatasetScoresView(APIView):
         summary="Metrics whose scores were imported",
     )
     def get(self, request: Request, name: str) -> Response:
-        """Those of one dataset, by name; the scores themselves are in exports of evaluations."""
+        """Return the imported metrics of a dataset, by name. The scores themselves are in exports of evaluations."""
         return Response(_serialize_metrics(dataset_for(request, name)))
 
     @extend_schema(
@@ -81,7 +81,10 @@ class DatasetScoresView(APIView):
         summary="Import scores of metrics",
     )
     def post(self, request: Request, name: str) -> Response:
-        """Stores scores of captions, systems or pairs, all or none; 2.5 MB at once, larger files by the command."""
+        """Store scores of captions, systems or pairs, all or none.
+
+        The body can have 2.5 MB; the command imports larger files.
+        """
         dataset = dataset_for(request, name)
         user = require_editor(staff_of(request), dataset)
         values = SentScores.read(request.data)

@@ -29,7 +29,7 @@ class SecondFactorConfig(Feature):
 
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:
-        # SECOND_FACTOR: staff must have one; else each may
+        # SECOND_FACTOR: whether staff must have a second factor; otherwise each account can have one
         return {"SECOND_FACTOR": env.bool("SECOND_FACTOR", default=False), "OTP_TOTP_ISSUER": "Quorum"}
 
     @classmethod

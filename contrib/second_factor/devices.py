@@ -1,4 +1,4 @@
-"""An account's authenticator app and recovery codes, which django-otp stores and checks."""
+"""An account's authenticator app and recovery codes. django-otp stores and checks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-WANTED, GIVEN_CODES = "wanted", "given"  # values in a session
+WANTED, GIVEN_CODES = "wanted", "given"  # values of the state in a session
 STATE = "second_factor"
 RECOVERY_CODES = 10
 NAME = "second factor"
@@ -37,16 +37,16 @@ def has_second_factor(user: User) -> bool:
 
 
 def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
-    """Require the second factor in a new session if its account has one."""
+    """Require a code in a new session if its account has a second factor."""
     request.session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
         request.session[STATE] = WANTED
 
 
 def device_to_set_up(user: User) -> TOTPDevice:
-    """Return the account's device that still waits for its first code; create it if there is none."""
+    """Return the account's device that waits for its first code. Create it if there is none."""
     with transaction.atomic():
-        User.objects.select_for_update().get(pk=user.pk)  # so that two windows show the same QR code
+        User.objects.select_for_update().get(pk=user.pk)  # lock, so that two windows show the same QR code
         device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
     return device
 
@@ -60,7 +60,7 @@ def qr_code_of(device: TOTPDevice) -> str:
 
 
 def set_up(*, user: User, code: str) -> list[str]:
-    """Turn the second factor on with the app's first code; return the recovery codes."""
+    """Turn on the second factor, with the app's first code. Return the recovery codes."""
     device = device_to_set_up(user)
     _check(user, device, code)
     with transaction.atomic():
@@ -77,7 +77,12 @@ def end_other_sessions(session: SessionBase, *, user: User) -> None:
 
 
 def check_code(*, user: User, code: str) -> None:
-    """Use up a code of the app, or a recovery code. Raise WrongCode, or TooMany after too many attempts."""
+    """Use up a code of the app, or a recovery code.
+
+    Raises:
+        WrongCode: the code is not valid.
+        TooMany: there were too many attempts.
+    """
     code = "".join(code.split()).lower()
     kind = TOTPDevice if code.isdigit() else StaticDevice
     device = kind.objects.filter(user=user, confirmed=True).first()
@@ -96,7 +101,7 @@ def disable_second_factor(*, user: User, code: str) -> None:
 
 
 def remove_second_factor(user: User) -> bool:
-    """Remove the account's second factor; return whether it had one."""
+    """Remove the account's second factor. Return whether it had one."""
     with transaction.atomic():
         StaticDevice.objects.filter(user=user).delete()
         return bool(TOTPDevice.objects.filter(user=user).delete()[0])
@@ -118,7 +123,7 @@ def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> N
 def _new_codes(user: User) -> list[str]:
     StaticDevice.objects.filter(user=user).delete()
     device = StaticDevice.objects.create(user=user, name=NAME)
-    # letters first: a code of digits alone would be taken for the app's
+    # letters come first, since a code of only digits would be taken for a code of the app
     codes = [f"r{secrets.token_hex(5)}" for _ in range(RECOVERY_CODES)]
     device.token_set.bulk_create(device.token_set.model(device=device, token=code) for code in codes)
     return codes

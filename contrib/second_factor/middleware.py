@@ -1,4 +1,4 @@
-"""Redirect accounts that still owe a code to the second factor's page."""
+"""Redirect accounts that still have to enter a code to the second factor's page."""
 
 from __future__ import annotations
 
@@ -15,10 +15,13 @@ from contrib.second_factor.devices import GIVEN_CODES, STATE, WANTED
 
 
 class SecondFactorMiddleware(Middleware):
-    """Redirect an account that still owes its second factor to the page; everywhere else it is not signed in."""
+    """Middleware that redirects an account in the admin to the second factor's page until it enters a code.
+
+    Outside the admin, the account counts as not signed in until then.
+    """
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        # a worker has no session; to look for one would make every page vary by cookies
+        # workers have no session; reading one would make every page vary by cookies
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
             home, here = reverse("admin:index"), reverse("second-factor")
             if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):

@@ -27,7 +27,7 @@ from contrib.second_factor.middleware import is_required, owes_code
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "POST"])
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Ask for the code; or set the second factor up; or renew the recovery codes, or turn it off."""
+    """Show the form for a code, or the form that sets up the second factor, renews recovery codes, or turns it off."""
     user = request.user
     if not isinstance(user, User) or not user.is_staff:
         return redirect(f"{reverse('admin:login')}?{urlencode({'next': request.path})}")

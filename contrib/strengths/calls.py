@@ -1,4 +1,4 @@
-"""Strengths over HTTP, and their URL below /api/."""
+"""The strengths of systems over HTTP, and their URL below /api/."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class SideBiasSerializer(EffectSerializer):
 
 
 class StrengthsSerializer(serializers.Serializer[Any]):
-    """The systems of a study by people's choices, strongest first."""
+    """The systems of a study with their strengths by people's choices, strongest first."""
 
     systems = StrengthSerializer(many=True)
     next = NextComparisonSerializer(many=True, help_text="Of which one more judgment says most.")
@@ -106,7 +106,10 @@ class StrengthsView(APIView):
         summary="The systems by people's choices, with rank bands",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """With ties, strength of preference, or the best of several, and intervals by image and person."""
+        """Return the strengths of systems, with intervals by image and person.
+
+        The model has ties and degrees of preference, or is that of choices of the best of several.
+        """
         study = study_for(request, slug)
         known = StrengthsRequest().fields
         for name in request.query_params:

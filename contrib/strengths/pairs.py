@@ -1,4 +1,4 @@
-"""Bradley-Terry strengths of systems, with ties and strength of preference, from judgments of pairs."""
+"""Bradley-Terry strengths of systems, with ties and degrees of preference, from judgments of pairs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ NO_SIDES = gettext_noop(
 def strengths_of_pairs(
     study: Study, *, model: str, control: str, weighted: bool, order_effect: bool
 ) -> dict[str, Any]:
-    """Return ``strengths_of`` a study of pairs; ``weighted`` weights by the inverse drawing probability."""
+    """Return ``strengths_of`` a study of pairs.
+
+    If ``weighted``, judgments are weighted by inverse drawing probability.
+    """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
@@ -69,7 +72,7 @@ def strengths_of_pairs(
     if order_effect:
         covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
-    # Items chosen by usefulness, and pairs drawn from the answers so far, are weighted by inverse probability.
+    # Judgments are weighted if items were chosen by usefulness, or pairs were drawn from the answers so far.
     chosen, inverse = design_of(study).chosen, None
     if chosen and weighted:
         inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]
@@ -105,7 +108,7 @@ def strengths_of_pairs(
 
 
 def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
-    """Return (N,) the probability with which an arena drew the system pair of each judgment.
+    """Return the probability with which an arena drew the system pair of each of N judgments: (N,).
 
     Nobody judges a unit twice, so unit and worker identify the HIT.
     """
@@ -121,7 +124,7 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
-    """Return (P,) standardised length differences (Chatbot Arena, 2024).
+    """Return standardised length differences of P pairs: (P,) (Chatbot Arena, 2024).
 
     It is the difference of the numbers of words divided by their sum, divided by its standard deviation.
     """

@@ -1,4 +1,4 @@
-"""The section of a report that ranks systems by every judgment."""
+"""The section of a report that ranks systems by all judgments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ add_wording(Path(__file__).parent / "wording.toml")
 
 
 def ranking_section(study: Study) -> Section | None:
-    """Return strengths and rank bands if drawing probabilities or answers are unusual; else None."""
+    """Return the section with strengths and rank bands.
+
+    Return None unless drawing probabilities or answers are unusual.
+    """
     design = design_of(study)
     kind = KINDS[study.protocol]
     special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
@@ -26,7 +29,7 @@ def ranking_section(study: Study) -> Section | None:
         return None
     try:
         strengths = strengths_of(study)
-    except EvaluationError:  # nothing to rank yet
+    except EvaluationError:  # there is nothing to rank yet
         return None
     if strengths["reason"]:
         return section("ranking", empty=strengths["reason"])

@@ -24,7 +24,7 @@ NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no 
 
 
 class StrengthsRequest(Parameters):
-    """How systems are ranked (contrib/strengths/README.md)."""
+    """The model and the settings by which systems are ranked (contrib/strengths/README.md)."""
 
     model = serializers.ChoiceField(
         MODELS,
@@ -72,12 +72,12 @@ def strengths_of(
     the verdict. Intervals are clustered by item and, unless people are anonymous, by person. In an arena each
     judgment is weighted by the inverse of its system pair's probability, as if pairs were drawn uniformly (Chiang
     et al. 2024, section 5). If people name the best of several captions, strengths are those of Luce's choice
-    model. ``side_bias`` tests whether people favour a side; ``order_effect`` fits the log-odds that the left side
+    model. ``side_bias`` tests whether people favour a side. ``order_effect`` fits the log-odds that the left side
     adds (Davidson, Beaver 1977).
 
     Raises:
-        EvaluationError: the study neither compares pairs nor names a best caption, has no judgment of two systems,
-            or its model has no such setting.
+        EvaluationError: the study neither compares pairs nor names a best caption, or it has no judgment of two
+            systems, or its model has no such setting.
     """
     if KINDS[study.protocol].names_best:
         return strengths_of_choices(study, model=model, control=control, order_effect=order_effect)
@@ -89,9 +89,13 @@ def strengths_of(
 
 
 def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
-    """Return ``strengths_of``, cached until judgments or events of the study change, or raise its NothingToRank."""
+    """Return ``strengths_of`` a study, cached until judgments or events of the study change.
+
+    Raises:
+        NothingToRank: as by ``strengths_of``; this error is cached, too.
+    """
     event = study.events.aggregate(last=Max("pk"))["last"]
-    # The names belong to the key: "none" is a value of two of them.
+    # The key contains the names, since "none" is a value of two settings.
     options = "-".join(f"{name}={settings[name]}" for name in sorted(settings))
     key = f"strengths-{study.pk}-{event}-{options}"
     judgments = Judgment.objects.filter(assignment__study=study)

@@ -29,7 +29,7 @@ CONTROLS_IN_WORDS = (
     ("none", pgettext_lazy("staff", "Nothing")),
     (LENGTH_CONTROL, pgettext_lazy("staff", "Length of the texts")),
 )
-# figure of a share -> what ends its name in a row
+# the end of the name in a row, for each figure of a share
 INTERVAL_SUFFIXES = {"value": "", "low": "_low", "high": "_high"}
 
 
@@ -53,7 +53,8 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
     if form.is_valid():
         chosen = dict(form.cleaned_data)
-    of_pairs = KINDS[study.protocol].compares_pairs  # the best of several has one model
+    # there is only one model for choices of the best of several
+    of_pairs = KINDS[study.protocol].compares_pairs
     context |= {"form": RankingForm(chosen) if of_pairs else None, "chosen": chosen}
     if not of_pairs:
         chosen = {}
@@ -61,7 +62,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
         strengths = cached_strengths(study, **chosen)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
-    # A reason that holds counts has no translation: it comes in English, as the statistics have it.
+    # A reason with numbers has no translation, and is shown in English, as the statistics return it.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     bias, effect = strengths["side_bias"], strengths["order_effect"]
     if of_pairs and not bias:
@@ -81,7 +82,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return rows with formatted figures, and positions on a common axis as SVG lengths."""
+    """Return rows with formatted figures, and with positions on a common axis as SVG lengths."""
     ends = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     width = (high - low) * 1.04 or 1.0

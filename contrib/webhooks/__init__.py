@@ -1,1 +1,1 @@
-"""Webhooks: signed messages to other programs about what happens in a study."""
+"""Webhooks: signed messages to other programs about events in a study."""

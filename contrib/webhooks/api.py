@@ -1,6 +1,6 @@
 """Webhooks and their messages over HTTP.
 
-They are for people who may change the study: addresses can hold keys of other services.
+They are for people who may change the study, since addresses can contain keys of other services.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in right
 
 
 def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
-    """Filter the studies that the person may change."""
+    """Return the studies that the person may change."""
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
         return studies
@@ -40,7 +40,7 @@ def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> Qu
 
 
 class WebhookSerializer(RowSerializer[Webhook]):
-    """An address that gets a study's events; never its secret."""
+    """An address to which a study's events are sent. The secret is left out."""
 
     study = Related("study.slug")
     events = serializers.ListField(child=serializers.CharField(), read_only=True)
@@ -52,7 +52,7 @@ class WebhookSerializer(RowSerializer[Webhook]):
 
 
 class WebhookWithSecret(WebhookSerializer):
-    """A webhook with its secret, shown only in this answer."""
+    """A webhook with its secret, which is shown only in this response."""
 
     secret = serializers.SerializerMethodField()
 
@@ -64,7 +64,7 @@ class WebhookWithSecret(WebhookSerializer):
 
 
 class DeliverySerializer(RowSerializer[WebhookDelivery]):
-    """A message and its delivery."""
+    """A message to a webhook, and its delivery."""
 
     study = Related("webhook.study.slug")
     payload = serializers.DictField(read_only=True)
@@ -79,7 +79,7 @@ class DeliverySerializer(RowSerializer[WebhookDelivery]):
 
 @extend_schema_view(destroy=extend_schema(description=operations.remove.description))
 class WebhookResource(mixins.DestroyModelMixin, Resource):
-    """Addresses that get a study's events."""
+    """Addresses to which a study's events are sent."""
 
     reading, scope = PERMISSIONS[Right.CHANGE], "webhooks"
     queryset = Webhook.objects.select_related("study", "made_by")
@@ -108,7 +108,7 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
 
 
 class DeliveryResource(Resource):
-    """Sent and waiting messages of webhooks."""
+    """The messages of webhooks, sent and waiting."""
 
     reading, study_path, scope = PERMISSIONS[Right.CHANGE], "webhook__study", "webhooks"
     queryset = WebhookDelivery.objects.select_related("webhook__study")

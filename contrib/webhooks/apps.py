@@ -29,9 +29,10 @@ class WebhooksConfig(Feature):
     @classmethod
     def settings(cls, env: Environment) -> dict[str, Any]:
         return {
-            "WEBHOOK_SECONDS": env.int("WEBHOOK_SECONDS", default=5),  # interval of sending
+            # seconds between two rounds of sending
+            "WEBHOOK_SECONDS": env.int("WEBHOOK_SECONDS", default=5),
             "WEBHOOK_LOG_DAYS": env.int("WEBHOOK_LOG_DAYS", default=30),
-            # Designers type in addresses: allow only if they may reach this server's own network.
+            # Designers enter the addresses. Allow this only if designers may reach this server's own network.
             "WEBHOOK_PRIVATE": env.bool("WEBHOOK_PRIVATE", default=False),
         }
 

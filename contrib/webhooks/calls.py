@@ -1,4 +1,4 @@
-"""URLs of webhooks below /api/."""
+"""The URLs of webhooks below /api/."""
 
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter

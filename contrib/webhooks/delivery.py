@@ -1,6 +1,6 @@
 """Sign and send messages.
 
-A message is marked before it is sent. If its sender dies, it is sent again with the same id.
+A message is marked before it is sent. If its sender dies, the message is sent again with the same id.
 """
 
 from __future__ import annotations
@@ -26,15 +26,16 @@ from judgments.access.study_log import note_event
 
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
-ATTEMPTS = 10  # over about a day and a half
+ATTEMPTS = 10  # attempts, spread over about a day and a half
 FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-MESSAGES_A_ROUND = 200  # messages per round
-SENDER_TIMEOUT = timedelta(seconds=60)  # an attempt takes five seconds, so its sender is dead after this
-GONE_STATUS = 410  # Standard Webhooks: the endpoint wants no more messages
+MESSAGES_A_ROUND = 200  # number of messages per round
+# an attempt takes at most five seconds, so after this time its sender is presumed dead
+SENDER_TIMEOUT = timedelta(seconds=60)
+GONE_STATUS = 410  # Standard Webhooks: with this status, the endpoint asks for no more messages
 
 
 def secret_of(webhook: Webhook) -> str:
-    """Return the webhook's secret, as shown to its owner. It is derived from SECRET_KEY and not stored."""
+    """Return the webhook's secret as shown to its owner. It is derived from SECRET_KEY and not stored."""
     key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
     return SECRET_START + base64.b64encode(key).decode()
 
@@ -46,7 +47,7 @@ def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
 
 
 def id_of(delivery: WebhookDelivery) -> str:
-    """Return the message id, the same in every attempt, so that receivers can drop repetitions."""
+    """Return the message id. It is the same in every attempt, so that receivers can drop repetitions."""
     return f"msg_{delivery.pk.hex}"
 
 
@@ -73,7 +74,10 @@ def headers_of(delivery: WebhookDelivery, body: bytes, *, timestamp: int) -> dic
 
 
 def send_webhooks(*, rng: random.Random | None = None) -> int:
-    """Write messages about completions, send due ones, and delete old ones; return the number delivered."""
+    """Write messages about completions, send due messages, and delete old ones.
+
+    Return the number of delivered messages.
+    """
     if not Webhook.objects.exists():
         return 0
     rng = rng or random.Random()
@@ -103,7 +107,10 @@ def _due_deliveries() -> Q:
 
 
 def _next_delivery() -> WebhookDelivery | None:
-    """Return the next due message, of webhooks without failures first: a hanging server must not delay others."""
+    """Return the next due message.
+
+    Webhooks without failures come first, so that a hanging server does not delay others.
+    """
     resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
     due = WebhookDelivery.objects.filter(_due_deliveries(), resting, webhook__active=True)
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
@@ -127,7 +134,7 @@ def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
 
 @transaction.atomic
 def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
-    """Store the result of an attempt; return 1 if the message was delivered.
+    """Store the result of an attempt. Return 1 if the message was delivered, else 0.
 
     The update is guarded: a sender that was presumed dead must not change a later attempt.
     """
@@ -140,10 +147,10 @@ def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> in
         booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
         return booked
-    over = delivery.attempts >= ATTEMPTS or receipt.status == GONE_STATUS
+    is_last = delivery.attempts >= ATTEMPTS or receipt.status == GONE_STATUS
     wait = max(receipt.retry_after, _pause(rng, delivery.attempts))
     booked = attempt.update(
-        state=State.GIVEN_UP if over else State.WAITING,
+        state=State.GIVEN_UP if is_last else State.WAITING,
         next_at=now + timedelta(seconds=wait),
         status=receipt.status,
         problem=receipt.problem[:300],
@@ -168,7 +175,7 @@ def _switch_off(webhook: Webhook) -> None:
 
 
 def _pause(rng: random.Random, times: int) -> float:
-    """Return the seconds to wait after ``times`` failures: growing fourfold, with jitter from half to all of it."""
+    """Return the seconds to wait after ``times`` failures. They grow fourfold, with a random factor from .5 to 1."""
     longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)
 

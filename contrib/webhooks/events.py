@@ -1,4 +1,4 @@
-"""Store webhook messages in the transaction of the event they report; delete messages about erased people."""
+"""Store webhook messages in the transaction of the event that they report, and delete messages about erased people."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ENDED_STATES = (State.DELIVERED, State.GIVEN_UP)
 
 
 def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None:
-    """Write messages to webhooks about a submission, if the assignment's annotation says that there are any."""
+    """Write messages about a submission, if the assignment's annotation says that a webhook wants them."""
     if not getattr(assignment, HEARS_OF_SUBMISSIONS):
         return
     payload = {
@@ -62,7 +62,7 @@ def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, An
 
 
 def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
-    """Return a crowd worker's name, which is a pseudonym; for other workers, derive a pseudonym."""
+    """Return a pseudonym of a worker. A crowd worker's name is one already; for other workers, derive one."""
     if worker.source == Worker.Source.CROWD:
         return worker.name
     return f"w-{keyed_hash('webhook', str(study.pk), str(worker.pk))[:16]}"
@@ -78,7 +78,7 @@ def is_complete(study: Study) -> bool:
 
 
 def note_completions() -> int:
-    """Write one message per completed study and webhook; return their number.
+    """Write a message per completed study and webhook; return the number of messages.
 
     Completions are found by a query, since two simultaneous last submissions do not see each other, and studies can
     be completed in other ways.
@@ -123,10 +123,10 @@ def _note_completion(webhook: Webhook) -> int:
 
 
 def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) -> None:
-    """Delete ended messages about erased people; replace their names in other messages."""
-    within = replacer(replacements)
+    """Delete ended messages about erased people, and replace their names in other messages."""
+    replace_words = replacer(replacements)
     for delivery in WebhookDelivery.objects.filter(webhook__study=study).iterator():
-        payload = within(delivery.payload)
+        payload = replace_words(delivery.payload)
         if payload.get("worker") != delivery.payload.get("worker") and delivery.state in ENDED_STATES:
             delivery.delete()
         elif payload != delivery.payload:

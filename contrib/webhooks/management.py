@@ -1,4 +1,4 @@
-"""The command that sends what is due to webhooks."""
+"""The command that sends the due messages of webhooks."""
 
 from typing import Any
 

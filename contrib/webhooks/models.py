@@ -1,4 +1,4 @@
-"""Models of a study's webhooks, and of the messages to them.
+"""The models of a study's webhooks, and of the messages to them.
 
 Messages and their signatures follow Standard Webhooks
 (https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md).
@@ -23,13 +23,15 @@ EVENTS = {
     COMPLETED: gettext_noop("all judgments were collected, or the study was closed"),
     EXCLUDED: gettext_noop("a participant was excluded"),
 }
-HEARS_OF_SUBMISSIONS = "hears_of_submissions"  # an attribute of assignments that are locked to be submitted
+# name of an annotation of assignments that are locked for their submission
+HEARS_OF_SUBMISSIONS = "hears_of_submissions"
 
 
 class Webhook(models.Model):
-    """An address to which a study sends events.
+    """An address to which a study's events are sent.
 
-    The signing key is derived from the installation's key and ``salt``, so it is not in a copy of the database.
+    The signing key is derived from the installation's key and ``salt``, so a copy of the database does not contain
+    it.
     """
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="webhooks")
@@ -77,7 +79,7 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """A message to a webhook, stored in the transaction of the event, and sent after it at least once."""
+    """A message to a webhook. It is stored in the transaction of the event, and afterwards sent at least once."""
 
     of_study = ("webhook__study",)
 

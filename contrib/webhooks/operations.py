@@ -48,7 +48,7 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
                 submissions=SUBMITTED in events,
                 completions=COMPLETED in events,
                 exclusions=EXCLUDED in events,
-                # a new webhook of a finished study gets no completion event
+                # a new webhook gets no completion event of a study that is already complete
                 told_complete_at=timezone.now() if is_complete(study) else None,
                 made_by=by,
             )
@@ -72,7 +72,7 @@ def ping_webhook(*, webhook: Webhook, by: User | None = None) -> WebhookDelivery
 
 
 class WebhookRequest(Parameters):
-    """A new webhook."""
+    """The address and the events of a new webhook."""
 
     url = serializers.CharField(max_length=500, help_text="https://")
     events = serializers.ListField(
@@ -84,14 +84,14 @@ class WebhookRequest(Parameters):
 
 @operation("add-webhook", "Add a webhook", parameters=WebhookRequest, scope="webhooks")
 def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> Outcome:
-    """Add a webhook. Only this answer has its secret."""
+    """Add a webhook. Only this response has its secret."""
     webhook = add_webhook(study=study, url=url, events=events, by=by)
     return Outcome(_("The webhook was added."), webhook)
 
 
 @operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Write a test message, which is sent within seconds."""
+    """Write a test message. It is sent within seconds."""
     sent = ping_webhook(webhook=_webhook(study, webhook), by=by)
     return Outcome(
         _("A test message will be sent within seconds; reload this page to see the response."), sent
@@ -101,7 +101,7 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @operation("rotate-webhook", "Change a webhook's secret", scope="webhooks", row="webhook")
 @transaction.atomic
 def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Make another secret; the old one ends now."""
+    """Give a webhook a new secret. The old secret is invalid from now on."""
     row = _webhook(study, webhook)
     row.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
@@ -112,7 +112,7 @@ def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
 
 
 class SwitchRequest(Parameters):
-    """On or off."""
+    """Whether to switch a webhook on or off."""
 
     active = serializers.BooleanField()
 
@@ -122,7 +122,10 @@ class SwitchRequest(Parameters):
 )
 @transaction.atomic
 def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outcome:
-    """Switch a webhook off, which gives up waiting messages, or on, for events from now on."""
+    """Switch a webhook on or off.
+
+    Switched off, it gives up waiting messages; switched on, it gets events from now on.
+    """
     row = _webhook(study, webhook)
     switched = Webhook.objects.filter(pk=row.pk, active=not active).update(
         active=active,
@@ -142,7 +145,7 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
 @operation("remove-webhook", "Remove a webhook", scope="webhooks", row="webhook")
 @transaction.atomic
 def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
-    """Remove a webhook, and its log."""
+    """Remove a webhook and its log."""
     removed, _rows = Webhook.objects.filter(pk=_webhook(study, webhook).pk).delete()
     if removed:
         sentence = "A webhook was removed, and its log with it."
@@ -153,7 +156,7 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
 @transaction.atomic
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
-    """Send a given-up message again, under the same id."""
+    """Send a message again that was given up. It keeps its id."""
     row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))

@@ -1,6 +1,6 @@
 """The page "Webhooks" of a study.
 
-It is for people who may change the study: addresses can hold keys of other services.
+It is for people who may change the study, since addresses can contain keys of other services.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def _facts(request: HttpRequest, study: Study) -> Context:
 
 
 def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the secret, this once: no message or session that others could read has it."""
+    """Show the secret once. It is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "told": outcome.value}
     answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))

@@ -1,4 +1,4 @@
-"""Post a message to an address that a person entered, unless it is inside the installation's own network."""
+"""Post a message to an address that a person entered, unless the address is in the installation's own network."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from common.features import feature_settings
 from common.http.addresses import BadAddress, refuse_private_host
 from common.http.client import CallFailed, Client
 
-POST_SECONDS = 5.0  # for a whole attempt
-LONGEST_WAIT = 999_999.0  # seconds that an answer may ask to wait
+POST_SECONDS = 5.0  # time limit of a whole attempt
+LONGEST_WAIT = 999_999.0  # largest number of seconds that a response may ask to wait
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """The result of a post: the HTTP status, if any, the error, and the seconds that the server asked to wait."""
+    """The result of a post: the HTTP status if any, the error, and the seconds that the server asked to wait."""
 
     status: int | None
     problem: str = ""
@@ -45,7 +45,7 @@ def checked_url(url: str) -> SplitResult:
 
 
 def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POST_SECONDS) -> Receipt:
-    """Post once; errors are returned in the result."""
+    """Post a message once. Errors are returned in the result."""
     from common.http.direct import DirectTransport
 
     transport = DirectTransport(seconds=seconds, private=_private_allowed())

@@ -17,7 +17,7 @@ from quorum.metrics.files import DEFAULT_METRICS, score_files
 from quorum.metrics.registry import METRICS
 from quorum.metrics.text.tokenizers import TOKENIZERS
 
-_METRICS = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
+_METRIC_LINES = "\n".join(f"  {metric.name:<13} {metric.what}" for metric in METRICS.values())
 
 HELP = f"""\
 Scores captions against references, file against file. No database is needed.
@@ -27,7 +27,7 @@ Candidates: COCO results JSON, {{"<image>": "caption"}}, or JSON lines {{"image"
 captions that name no system belong to one named after the file.
 
 Metrics:
-{_METRICS}
+{_METRIC_LINES}
 """
 
 

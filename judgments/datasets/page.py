@@ -677,7 +677,7 @@ class DatasetAdmin(QuorumAdmin):
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 try:
                     args |= {"upload": upload, **form.arguments()}
-                    if pending_imports.look_at_columns(form.job, args):
+                    if pending_imports.store_if_mapping_needed(form.job, args):
                         return redirect("admin:judgments_dataset_columns", upload)
                     job = enqueue(kind=form.job, args=args, user=signed_in(request))
                 except QuorumError as error:
@@ -698,7 +698,9 @@ class DatasetAdmin(QuorumAdmin):
         if request.method == "POST":
             try:
                 args = pending_imports.posted(waiting, request.POST.dict(), request.FILES.dict())
-                if "_again" in request.POST and pending_imports.look_at_columns(waiting["kind"], args):
+                if "_again" in request.POST and pending_imports.store_if_mapping_needed(
+                    waiting["kind"], args
+                ):
                     return redirect("admin:judgments_dataset_columns", upload)
                 job = enqueue(kind=waiting["kind"], args=args, user=user)
             except QuorumError as error:

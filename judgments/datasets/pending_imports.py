@@ -97,7 +97,7 @@ def _as_row(problem: ImportProblem, path: Path) -> dict[str, str]:
     return row
 
 
-def look_at_columns(kind: str, args: Mapping[str, Any]) -> bool:
+def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
     """Return whether a person must map the columns of an uploaded table. If so, store the import as pending.
 
     Return False for a table that is unreadable or too large for a request; the job then reports the error.

@@ -189,7 +189,7 @@ class TableJudgments(JudgmentSource):
         self._dataset_images: NamesOfImages | None = None  # set when the first unknown name is read
         if protocol is not None and protocol not in self.kinds:
             which = "the protocol" if protocol in KINDS else "the unknown protocol"
-            raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._readable(protocol))
+            raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._expected_protocols(protocol))
 
     @property
     def setting(self) -> str:  # type: ignore[override]
@@ -336,12 +336,12 @@ class TableJudgments(JudgmentSource):
             return self.protocol
         protocol = record.read("protocol", read_name)
         if protocol not in self._rules and protocol not in self.kinds:
-            raise record.problem("protocol", quoted(protocol), self._readable(protocol))
+            raise record.problem("protocol", quoted(protocol), self._expected_protocols(protocol))
         if self.protocol is not None and protocol != self.protocol:
             raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
         return protocol
 
-    def _readable(self, protocol: str) -> str:
+    def _expected_protocols(self, protocol: str) -> str:
         """Return the end of an error message: the protocols that were expected instead of this one."""
         if protocol in KINDS:
             return "the study's file beside it, which has the page (--design FILE)"

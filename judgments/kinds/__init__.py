@@ -8,7 +8,6 @@ from judgments.kinds.base import (
     CaptionScore,
     Choice,
     ChoiceKind,
-    Consensus,
     IncludedJudgment,
     Kind,
     KindResults,
@@ -18,6 +17,7 @@ from judgments.kinds.base import (
 )
 from judgments.kinds.best_worst import BestWorst
 from judgments.kinds.caption import CaptionWriting
+from judgments.kinds.consensus import Consensus
 from judgments.kinds.graded import Graded
 from judgments.kinds.grounding import Grounding
 from judgments.kinds.keywords import Keywords

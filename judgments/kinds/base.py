@@ -1,4 +1,4 @@
-"""The parts of a kind of HIT.
+"""The base class of protocols (kinds of HIT), and the classes of its parts.
 
 Each part serves one group of callers: ``page`` and ``sides`` serve the worker's page, ``aggregation`` and ``results``
 the consensus, ``comparison`` and ``relevance`` the metrics, ``exchange`` exports and imports, and ``rehearsal`` the
@@ -10,12 +10,9 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cache
-from hashlib import blake2b
-from itertools import repeat
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -30,7 +27,7 @@ from judgments.drawing.controls.makers import ControlSlot, Known, Makers
 from judgments.drawing.hits import hits_of
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
-from quorum.numeric.signatures import quorum_version
+from judgments.kinds.consensus import Consensus
 from quorum.statistics.stopping import OPEN
 
 if TYPE_CHECKING:
@@ -87,122 +84,6 @@ class Choice:
     def text(self) -> str:
         label = gettext(self.label)
         return label % {"letter": self.letter} if "%(letter)s" in label else label
-
-
-@dataclass(frozen=True, slots=True)
-class Consensus:
-    """The consensus of a unit's n included judgments.
-
-    Attributes:
-        value: the number of the winner, 0 or 1 for relevance, or the mean grade; None on a tie or without judgments.
-        share: the winner's share of the answers; for relevance, the share of yes; None for grades.
-        margin: the winner's share minus the second largest share; None for grades.
-        answer: the consensus of open answers, in the kind's form; None for kinds with values.
-    """
-
-    n: int
-    value: float | None = None
-    share: float | None = None
-    margin: float | None = None
-    tie: bool = False
-    votes: Mapping[str, int] = field(default_factory=dict)
-    answer: Any = None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConsensusColumns(Mapping[int, Consensus]):
-    """The consensus of U units as columns.
-
-    Attributes:
-        unit: (U,) row ids of the units, ascending.
-        value: (U,) consensus values, nan on a tie. ``is_integer`` says whether they are whole numbers.
-        votes: (U, L) numbers of judgments for each of the L ``answers``.
-        overrides: the consensus of further units, such as adjudicated units, by the unit's row id.
-    """
-
-    unit: npt.NDArray[np.int64]
-    n: npt.NDArray[np.int64]
-    value: npt.NDArray[np.float64]
-    share: npt.NDArray[np.float64] | None
-    margin: npt.NDArray[np.float64] | None
-    tie: npt.NDArray[np.bool_]
-    votes: npt.NDArray[np.int64]
-    answers: tuple[str, ...]
-    is_integer: bool
-    overrides: Mapping[int, Consensus] = field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.unit) + len(self.overrides)
-
-    def __iter__(self) -> Iterator[int]:
-        yield from self.unit.tolist()
-        yield from self.overrides
-
-    def __getitem__(self, unit: int) -> Consensus:
-        if unit in self.overrides:
-            return self.overrides[unit]
-        index = int(np.searchsorted(self.unit, unit))
-        if index == len(self.unit) or self.unit[index] != unit:
-            raise KeyError(unit)
-        value = nan_as_none(self.value[index])
-        return Consensus(
-            n=int(self.n[index]),
-            value=int(value) if self.is_integer and value is not None else value,
-            share=None if self.share is None else float(self.share[index]),
-            margin=None if self.margin is None else float(self.margin[index]),
-            tie=bool(self.tie[index]),
-            votes=dict(zip(self.answers, self.votes[index].tolist(), strict=True)),
-        )
-
-    def cells(self, places: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
-        """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
-
-        Args:
-            places: (M,) indices of the units.
-        """
-
-        @cache
-        def as_text(counts: tuple[int, ...]) -> str:
-            return json.dumps(dict(zip(self.answers, counts, strict=True)))
-
-        return (
-            self.n[places].tolist(),
-            [None if value != value else value for value in self.value[places].tolist()],
-            repeat(None) if self.share is None else self.share[places].tolist(),
-            repeat(None) if self.margin is None else self.margin[places].tolist(),
-            self.tie[places].tolist(),
-            map(as_text, map(tuple, self.votes[places].tolist())),
-        )
-
-    def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
-        """Return a digest of the consensus of units.
-
-        Args:
-            units: (M,) row ids of the units.
-            places: (M,) indices of the units; -1 for a unit without a consensus.
-        """
-        digest = blake2b(repr((self.answers, self.is_integer, quorum_version())).encode(), digest_size=16)
-        places = places[places >= 0]
-        for column in (self.n, self.value, self.share, self.margin, self.tie, self.votes):
-            digest.update(b"" if column is None else column[places].tobytes())
-        for rows in (units, self.unit[places]):
-            digest.update(rows.tobytes())
-        return digest.digest()
-
-    def with_overrides(self, overrides: Mapping[int, Consensus]) -> ConsensusColumns:
-        """Return a copy in which the consensus of some units is replaced or added."""
-        others = ~np.isin(self.unit, list(overrides))
-        return replace(
-            self,
-            unit=self.unit[others],
-            n=self.n[others],
-            value=self.value[others],
-            share=None if self.share is None else self.share[others],
-            margin=None if self.margin is None else self.margin[others],
-            tie=self.tie[others],
-            votes=self.votes[others],
-            overrides={**self.overrides, **overrides},
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -780,10 +661,6 @@ class ChoiceRehearsal(Rehearsal):
 
 def answer_cell(answer: object) -> str:
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)
-
-
-def nan_as_none(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
 
 
 def by_count(counts: Mapping[str, int]) -> dict[str, int]:

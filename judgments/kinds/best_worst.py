@@ -25,7 +25,6 @@ from judgments.drawing.material import Batch, Group, Image, Material, Text, Unit
 from judgments.kinds.base import (
     AnswerFileFormat,
     CaptionScore,
-    Consensus,
     IncludedJudgment,
     Kind,
     KindResults,
@@ -37,8 +36,8 @@ from judgments.kinds.base import (
     Results,
     Shown,
     Sides,
-    nan_as_none,
 )
+from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.aggregation import (
     best_worst_scores,
     bradley_terry_of_comparisons,

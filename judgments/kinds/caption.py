@@ -16,7 +16,6 @@ from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Material, UnitSpec
 from judgments.kinds.base import (
-    Consensus,
     IncludedJudgment,
     KindResults,
     MetricComparison,
@@ -36,6 +35,7 @@ from judgments.kinds.caption_rules import (
     first_refusal,
     tidy_text,
 )
+from judgments.kinds.consensus import Consensus
 from judgments.kinds.spelling import misspellings
 from judgments.kinds.upper_bound import leave_one_out_scores
 

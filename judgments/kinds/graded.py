@@ -20,8 +20,6 @@ from judgments.kinds.base import (
     Answers,
     Choice,
     ChoiceRehearsal,
-    Consensus,
-    ConsensusColumns,
     Kind,
     MetricComparison,
     Page,
@@ -30,6 +28,7 @@ from judgments.kinds.base import (
     Units,
     with_wording,
 )
+from judgments.kinds.consensus import Consensus, ConsensusColumns
 from judgments.kinds.image_caption import ImageCaptionKind
 from quorum.statistics.aggregation import GRADE_THRESHOLDS, majority_vote, mean_grade
 

@@ -21,7 +21,6 @@ from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
 from judgments.kinds.base import (
-    Consensus,
     IncludedJudgment,
     KindResults,
     MetricComparison,
@@ -31,8 +30,8 @@ from judgments.kinds.base import (
     Rehearsal,
     Results,
     Shown,
-    nan_as_none,
 )
+from judgments.kinds.consensus import Consensus, nan_as_none
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

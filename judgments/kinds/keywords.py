@@ -32,7 +32,6 @@ from judgments.drawing.phrases import (
     words_of,
 )
 from judgments.kinds.base import (
-    Consensus,
     IncludedJudgment,
     KindResults,
     MetricComparison,
@@ -44,8 +43,8 @@ from judgments.kinds.base import (
     Results,
     Shown,
     by_count,
-    nan_as_none,
 )
+from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.significance import bootstrap_interval
 
 if TYPE_CHECKING:

@@ -46,13 +46,13 @@ from judgments.kinds.base import (
     Choice,
     ChoiceKind,
     ChoiceRehearsal,
-    ConsensusColumns,
     Kind,
     Page,
     Sides,
     Units,
     with_wording,
 )
+from judgments.kinds.consensus import ConsensusColumns
 from quorum.statistics.aggregation import majority_vote
 from quorum.statistics.aggregation.pair_answers import (
     CONFIDENCES,

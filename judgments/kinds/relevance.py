@@ -23,12 +23,12 @@ from judgments.kinds.base import (
     Answers,
     Choice,
     ChoiceRehearsal,
-    ConsensusColumns,
     MetricComparison,
     Page,
     RelevanceScale,
     Units,
 )
+from judgments.kinds.consensus import ConsensusColumns
 from judgments.kinds.image_caption import ImageCaptionKind
 from quorum.statistics.aggregation import relevance_vote
 from quorum.statistics.stopping import relevance_range

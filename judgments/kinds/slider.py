@@ -23,8 +23,8 @@ from judgments.kinds.base import (
     Page,
     RelevanceScale,
     Results,
-    nan_as_none,
 )
+from judgments.kinds.consensus import nan_as_none
 from judgments.kinds.graded import Graded, MeanGrade, ScaleRehearsal, inner_names
 from quorum.statistics.aggregation import standardised_mean
 

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 from django.utils.translation import gettext_noop
 
-from judgments.kinds.base import nan_as_none
 from judgments.kinds.caption_rules import count_words
+from judgments.kinds.consensus import nan_as_none
 from quorum.statistics.significance import ScoreSummary, bootstrap_interval, summary_of_scores
 
 METRICS = ("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l")

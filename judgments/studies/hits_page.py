@@ -10,7 +10,7 @@ from django.template.response import TemplateResponse
 
 from judgments.access.rights import Right
 from judgments.cached_figures import MANY_ROWS, cached_figures, required_figures
-from judgments.design.editing.cutting import PAIR_WORDS
+from judgments.design.editing.fitter import PAIR_WORDS
 from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
 from judgments.operations import discard

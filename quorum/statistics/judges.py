@@ -180,7 +180,7 @@ def alternative_annotator_test(
             p[position] = _signed_ranks(differences[rows] - epsilon)
         else:
             cluster_of_row = number[start : start + size] - number[start]
-            p[position] = _one_sided(differences[rows], cluster_of_row, name, epsilon)
+            p[position] = _one_sided_p(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
     # The mean advantage over people, with an interval over the clusters of all their units.
     advantage = float(by_judge.mean()) if len(tested) else math.nan
@@ -255,7 +255,7 @@ def _signed_ranks(values: Floats) -> float:
     return float(scipy.stats.wilcoxon(values, alternative="less", method="approx").pvalue)
 
 
-def _one_sided(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
+def _one_sided_p(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
     mean = float(values.mean())
     shared = Clusters.of_codes({name: cluster})
     if shared.reason:

@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from config import urls
-from config.api.framework import server_error
+from config.error_views import server_error
 from judgments.importers.textio import QUIRK_NOTES, ImportNotes
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on

@@ -1,7 +1,7 @@
 """Parse the XML in which Mechanical Turk returns answers.
 
-Workers control every field of an answer, and another page may have posted it, so nothing in it is trusted: units
-and expected answers come from the database.
+Workers control every field of an answer, and any page may have posted it. So no field is trusted: units and
+expected answers come from the database.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from defusedxml.ElementTree import fromstring
 from annotation.crowds.mturk.questions import FORBIDDEN, REPLACEMENT_CHARACTER, SCHEMAS, replace_forbidden
 from common.errors import QuorumError
 
-MOST_ANSWER_BYTES = 2_000_000  # thirty times the longest question
+MOST_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
 MOST_FIELDS = 5_000
 VALUE_SEPARATOR = "|"  # separates the checked values of one name
 ROOT_TAG = re.compile(
@@ -36,7 +36,7 @@ class AnswersUnreadable(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class FieldAnswer:
-    """One ``Answer``: the field's name and its values in order."""
+    """One ``Answer`` element: the name of the field and its values in order."""
 
     name: str
     values: tuple[str, ...]
@@ -82,9 +82,9 @@ def _answer(answer: Element, namespace: str, number: int) -> FieldAnswer:
 
 
 def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
-    """Return answers as form fields; several values of one name, as of check boxes, are joined.
+    """Return answers as form fields. If one name has several values, as check boxes do, the values are joined.
 
-    A radio button with two values becomes an invalid choice, and is refused.
+    Two values of one radio button become an invalid choice, which is refused.
     """
     values: dict[str, list[str]] = {}
     for answer in answers:
@@ -94,7 +94,10 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
 
 
 def _repaired(document: str) -> str:
-    """Make a document parseable: join surrogate pairs, and replace other characters that XML does not allow."""
+    """Return the document in parseable form.
+
+    Surrogate pairs are joined, and other characters that XML does not allow are replaced.
+    """
     text = REFERENCE.sub(_keep_allowed_reference, document)
     text = PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return replace_forbidden(text)

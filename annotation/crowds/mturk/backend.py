@@ -1,4 +1,4 @@
-"""The Mechanical Turk backend: each HIT is one external HIT with a slot per worker (docs/crowds/mturk.md)."""
+"""The Mechanical Turk backend: each HIT is one external HIT with one slot per worker (docs/crowds/mturk.md)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,10 @@ LEAST_FEE = 1  # cents
 
 
 class MTurkBackend(CrowdBackend):
-    """Mechanical Turk's sandbox, or its live site if both the setting ``MTURK_LIVE`` and the study say live."""
+    """The backend of Mechanical Turk: its live site, or its sandbox.
+
+    It uses the live site only if both the setting ``MTURK_LIVE`` and the study ask for it.
+    """
 
     name = "mturk"
     title = "Mechanical Turk"
@@ -84,7 +87,10 @@ class MTurkBackend(CrowdBackend):
         return sentence % {"site": sites_of(platform)[0]}
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
-        """Add a fee of 20 % (40 % from ten slots on), and 5 % for Masters; at least a cent, rounded half up."""
+        """Return the reward and the fee: 20 %, from ten slots on 40 %, and 5 % more for Masters.
+
+        The fee is rounded half up, and is at least one cent.
+        """
         percent = (
             FEE
             + (MANY_FEE if places >= HIGHER_FEE_SLOTS else 0)
@@ -104,7 +110,7 @@ class MTurkBackend(CrowdBackend):
         return [HITPlan(hit=pk, places=places) for pk, places in hits.values_list("pk", "open_slots")]
 
     def refuse_places(self, publication: Publication, places: int) -> None:
-        """Refuse more slots if the fee rate would change (InvalidMaximumAssignmentsIncrease)."""
+        """Raise WrongState if the added slots would change the fee rate (InvalidMaximumAssignmentsIncrease)."""
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
@@ -115,7 +121,10 @@ class MTurkBackend(CrowdBackend):
             )
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
-        """Check all HITs before opening, so that none is refused after others were published."""
+        """Raise WrongState if the study or one of its HITs cannot be published.
+
+        All HITs are checked before opening, so that none is refused after others were published.
+        """
         crowd = design.crowd
         if crowd.live and not settings.MTURK_LIVE and study.platform == LIVE:
             raise WrongState(
@@ -166,7 +175,7 @@ class MTurkBackend(CrowdBackend):
         return ORDERS[call.kind](client_of(call.platform), call)
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        """Yield the account's HITs that are marked as this study's, then fetch missing ones one by one."""
+        """Yield the account's HITs that are marked as this study's; then fetch those of ``known`` that are missing."""
         client = client_of(study.platform)
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
         seen: set[str] = set()
@@ -191,7 +200,11 @@ class MTurkBackend(CrowdBackend):
     def knows_work(
         self, publication: Publication, *, worker: str, work: str, at_work: bool = True
     ) -> bool | None:
-        """Request the assignment; a specific error says that somebody works on it, without naming them."""
+        """Return whether the crowd confirms the work; None if it does not respond.
+
+        The service returns an assignment only after its submission. While somebody works on it, the service raises
+        a specific error, which does not name the worker.
+        """
         try:
             return client_of(publication.platform, hurried=True).assignment(work).worker == worker
         except WrongStateAtTurk:
@@ -209,7 +222,7 @@ class MTurkBackend(CrowdBackend):
         return answers_of_page(work.receipt, design=design, hit=publication.hit, units=units)
 
     def ids_with_news(self, platform: str) -> Iterator[str]:
-        """Yield HITs from the SQS queue, if there is one; its messages are deleted, as they are only hints."""
+        """Yield the HITs named in the messages of the SQS queue, if there is one. Read messages are deleted."""
         if not settings.MTURK_SQS_QUEUE:
             return
         for body in receive_messages(platform):

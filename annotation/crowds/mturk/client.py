@@ -1,7 +1,7 @@
-"""A client of Mechanical Turk by boto3, with its values and errors. Each write is sent once.
+"""A client of Mechanical Turk, based on boto3. Each write is sent once.
 
-There is no live client unless ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call without a
-token would create a second HIT. Reads are retried here a few times, with jitter.
+The live site has a client only if ``MTURK_LIVE`` is set. boto3's own retries are off, since repeating a call
+without a token would create a second HIT. Reads are retried here a few times, with jitter.
 
 Errors: the service model has RequestError and ServiceFault with a TurkErrorCode; validation and throttling errors
 come as a plain ClientError (boto3#2402, allenai/amti#12). A 200 with a truncated body arrives as an empty dict
@@ -68,7 +68,10 @@ _clients_lock = threading.Lock()
 
 
 class TurkRefusal(CrowdRefusal):
-    """Mechanical Turk refused the call. ``code`` is the TurkErrorCode without its prefix, or the error's name."""
+    """Raised if Mechanical Turk refuses a call.
+
+    ``code`` is the TurkErrorCode without its prefix, or the name of the error if there is no such code.
+    """
 
     def __init__(self, message: str, *, code: str = "") -> None:
         super().__init__(message)
@@ -76,19 +79,19 @@ class TurkRefusal(CrowdRefusal):
 
 
 class NotFoundAtTurk(TurkRefusal):
-    """The HIT, assignment, worker or qualification does not exist, or not yet."""
+    """Raised if the HIT, assignment, worker or qualification does not exist, or does not exist yet."""
 
 
 class WrongStateAtTurk(TurkRefusal):
-    """The object is in another state: another person, or the service itself, acted before."""
+    """Raised if the object is in another state, because a person or the service itself changed it before."""
 
 
 class TokenAlreadyUsed(TurkRefusal):
-    """The token was used before, so the earlier call succeeded."""
+    """Raised if the token was used before, so the earlier call succeeded."""
 
 
 class HitAlreadyExists(TurkRefusal):
-    """The token has created ``hit`` before; "" if its id is unknown."""
+    """Raised if the token created ``hit`` before; ``hit`` is "" if the id is unknown."""
 
     def __init__(self, message: str, *, hit: str) -> None:
         super().__init__(message, code="HitAlreadyExists")
@@ -97,7 +100,7 @@ class HitAlreadyExists(TurkRefusal):
 
 @dataclass(frozen=True, slots=True)
 class TurkHIT:
-    """A HIT at Mechanical Turk. ``completed`` counts approved and rejected assignments, not submitted ones."""
+    """A HIT at Mechanical Turk. ``completed`` counts the approved and the rejected assignments."""
 
     id: str
     type_id: str
@@ -230,7 +233,7 @@ def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
     """Return a client of the platform.
 
     Args:
-        hurried: whether a visitor waits for the response, so that reads are sent once, with a short timeout.
+        hurried: whether a visitor waits for the response. Reads are then sent once, with a short timeout.
     """
     seconds = VISITOR_SECONDS if hurried else READ_SECONDS
     client = _client("mturk", platform, endpoint_of(platform), seconds=seconds)
@@ -238,7 +241,7 @@ def client_of(platform: str, *, hurried: bool = False) -> TurkClient:
 
 
 def receive_messages(platform: str) -> Iterator[str]:
-    """Yield the bodies of the queue's messages; delete each message after the caller has used it."""
+    """Yield the bodies of the queue's messages. Delete each message after the caller has used it."""
     client = _client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
@@ -257,7 +260,7 @@ def receive_messages(platform: str) -> Iterator[str]:
 
 
 def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_SECONDS) -> Any:
-    """Create a boto3 client once; boto3 sessions are not thread-safe."""
+    """Return the boto3 client of a service. Each is created once; boto3 sessions are not thread-safe."""
     import boto3  # takes half a second to load, and most processes never need it
     import botocore.session
     from botocore.config import Config
@@ -283,14 +286,14 @@ def _client(service: str, platform: str, endpoint: str, *, seconds: int = READ_S
 
 @cache
 def _descriptions() -> Any:
-    """Return a loader of AWS's service descriptions, which take a tenth of a second to read."""
+    """Return a loader of AWS's service descriptions. It is cached, since reading them takes a tenth of a second."""
     import botocore.session
 
     return botocore.session.Session().get_component("data_loader")
 
 
 class TurkClient:
-    """The calls that the backend makes. All raise ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
+    """The calls that the backend uses. All of them raise ``TurkRefusal``, ``RetryLater`` or ``OutOfFunds``."""
 
     def __init__(self, client: Any, *, reads: int = READ_ATTEMPTS) -> None:
         self._client, self._reads = client, reads
@@ -312,7 +315,7 @@ class TurkClient:
     def create_hit(
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
-        """Create a HIT. Within 24 hours, the same token raises ``HitAlreadyExists``."""
+        """Create a HIT. Raise ``HitAlreadyExists`` if the same token was used within the last 24 hours."""
         answer = self._ask(
             "create_hit_with_hit_type",
             "HIT",
@@ -332,7 +335,7 @@ class TurkClient:
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
-        """Add slots. Within 24 hours, the same token raises ``TokenAlreadyUsed``."""
+        """Add slots to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
         self._ask(
             "create_additional_assignments_for_hit",
             HITId=hit,
@@ -341,14 +344,14 @@ class TurkClient:
         )
 
     def set_expiration(self, hit: str, at: datetime) -> None:
-        """Set when new workers can no longer accept.
+        """Set the time from which new workers cannot accept the HIT.
 
-        An equal time may be refused (``TokenAlreadyUsed``, Dallinger#3109).
+        Raise ``TokenAlreadyUsed`` if the service refuses a time equal to the current one (Dallinger#3109).
         """
         self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     def delete(self, hit: str) -> None:
-        """Delete a HIT that is over and decided, with its results; otherwise raise ``WrongStateAtTurk``."""
+        """Delete a HIT and its results. Raise ``WrongStateAtTurk`` unless it is over and all its work is decided."""
         self._ask("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[CrowdWork]:
@@ -357,7 +360,7 @@ class TurkClient:
         return map(assignment_of, rows)
 
     def assignment(self, assignment: str) -> CrowdWork:
-        """Return an assignment; one that is still in work raises an error (turkserver-meteor#56)."""
+        """Return an assignment. Raise ``WrongStateAtTurk`` while somebody works on it (turkserver-meteor#56)."""
         return assignment_of(
             self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
         )
@@ -370,7 +373,7 @@ class TurkClient:
         self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
     def send_bonus(self, bonus: TurkBonus, *, token: str) -> None:
-        """Pay a bonus. Within 24 hours, the same token raises ``TokenAlreadyUsed``."""
+        """Pay a bonus. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
         self._ask(
             "send_bonus",
             WorkerId=bonus.worker,
@@ -392,7 +395,10 @@ class TurkClient:
         self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
-        """Send a message to workers whose work was reviewed; return worker -> error. Not idempotent."""
+        """Send a message to workers whose work was reviewed. Not idempotent.
+
+        Return the error of each worker who did not get it, by the worker's id.
+        """
         answer = self._ask(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
@@ -462,7 +468,7 @@ class TurkClient:
         return self._ask(operation, *members, **parameters)
 
     def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
-        """Send one call; ``members`` are the members that the response must have."""
+        """Send one call and return the response, which must have all ``members``."""
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)
         except ClientError as error:

@@ -19,11 +19,11 @@ from annotation.models import CrowdSession, Worker
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
 SUBMIT = "/mturk/externalSubmit"
-ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits, as far as known
-SALT = "annotation.frames"  # names no module: tickets live on in addresses at Mechanical Turk
-TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease and the days in which work may be resubmitted
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")  # letters and digits are the only characters seen so far
+SALT = "annotation.frames"  # not the name of a module, since tickets live on in addresses at Mechanical Turk
+TICKET_SECONDS = 30 * 24 * 3600  # longer than any lease, and than the time in which work may be resubmitted
 
-# MTURK.md §2 Endpoints: the targets of forms; the worker's site frames the pages.
+# MTURK.md §2 Endpoints: the targets of forms. The worker's site shows the pages in a frame.
 SITES = {
     "mturk-live": ("https://www.mturk.com", "https://worker.mturk.com"),
     "mturk-sandbox": ("https://workersandbox.mturk.com",),
@@ -32,7 +32,7 @@ SITES = {
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The parsed parameters of an arrival; in a preview ``assignment``, ``worker`` and ``site`` are ""."""
+    """The parsed parameters of an arrival. In a preview, ``assignment``, ``worker`` and ``site`` are ""."""
 
     hit: str
     assignment: str = ""
@@ -91,7 +91,7 @@ def _allowed_site(address: str, sites: Collection[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The frame around a page; ``site`` gets its answers, such as https://www.mturk.com."""
+    """The frame around a page. ``site`` receives its answers, for instance https://www.mturk.com."""
 
     session: CrowdSession
     site: str
@@ -116,7 +116,7 @@ def new_ticket(session: CrowdSession, *, site: str) -> str:
 
 
 def read_ticket(ticket: str) -> Frame | None:
-    """Return the frame of a ticket; None if it is forged, expired, or for a site that is no longer allowed."""
+    """Return the frame of a ticket; None if the ticket is forged or expired, or its site is no longer allowed."""
     try:
         pk, site = signing.loads(ticket, salt=SALT, max_age=TICKET_SECONDS)
     except (signing.BadSignature, ValueError):
@@ -133,7 +133,7 @@ def prefix_of(ticket: str) -> str:
 
 @contextmanager
 def addresses_under(prefix: str) -> Iterator[None]:
-    """Make Django prefix every address that it builds within the ``with`` block."""
+    """Let Django begin every address that it builds in the ``with`` block with ``prefix``."""
     before = get_script_prefix()
     set_script_prefix(prefix)
     try:

@@ -1,4 +1,4 @@
-"""The HIT type of a study: its terms, and the qualifications that workers need."""
+"""The HIT type of a study: its terms, and the qualifications that it requires."""
 
 from __future__ import annotations
 
@@ -26,14 +26,15 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
-APPROVAL_DELAY = timedelta(days=7)  # how much later than Quorum the service approves
+APPROVAL_DELAY = timedelta(days=7)  # the service approves this much later than Quorum
 
 TEST_SECONDS = 3600
 RETRY_SECONDS = 3600  # seconds between two attempts at a test
 
-# (platform, hash of properties and of people sent to the service) -> id of the HIT type.
+# The id of each HIT type, by platform and by the hash of its properties and of the people sent to the service.
 known_hit_types: dict[tuple[str, str], str] = {}
-known_qualifications: dict[tuple[str, str], str] = {}  # (platform, name) -> id of the account's qualification
+# The id of each of the account's qualifications, by platform and name.
+known_qualifications: dict[tuple[str, str], str] = {}
 
 
 def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDesign) -> str:
@@ -68,7 +69,10 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
 
 
 def auto_approval(design: StudyDesign) -> timedelta:
-    """Return the delay of the service's own approval, longer than Quorum's in case this server disappears."""
+    """Return the delay after which the service approves work.
+
+    It is longer than Quorum's own delay, so it matters only if this server disappears.
+    """
     hours = design.crowd.approve_after_hours
     return min(LONGEST_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else LONGEST_DELAY
 
@@ -76,10 +80,10 @@ def auto_approval(design: StudyDesign) -> timedelta:
 def _own_qualification_requirements(
     client: TurkClient, workers: Workers, *, platform: str
 ) -> list[Requirement]:
-    """Return the requirements of Quorum's qualifications; create missing ones at the service.
+    """Return the requirements about Quorum's own qualifications; create missing qualifications at the service.
 
     Raises:
-        CrowdRefusal: a required one is missing, and nobody has it.
+        CrowdRefusal: a required qualification does not exist at the service, and nobody has it here.
     """
     requirements = []
     for name in (*workers.requires, *workers.forbids):
@@ -104,7 +108,7 @@ def _find_qualification(client: TurkClient, platform: str, name: str) -> str | N
 
 
 def _grant_qualifications(client: TurkClient, people: Mapping[str, Collection[str]]) -> None:
-    """Grant qualifications at the service that people got here before any of their studies was open."""
+    """Grant qualifications at the service to people who got them here before it knew of them."""
     for name, ids in people.items():
         for worker in ids:
             client.qualify(qualification_id(client, name), worker, 1)

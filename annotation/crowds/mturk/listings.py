@@ -1,4 +1,4 @@
-"""What Mechanical Turk lists about a HIT, the question in it, and the annotation that marks it as Quorum's."""
+"""The texts of a HIT at Mechanical Turk: title, description, question, and the annotation of Quorum's own HITs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def description_of(design: StudyDesign) -> str:
 
 
 def has_qualification_test(design: StudyDesign) -> bool:
-    """Return whether the quiz has only questions, so that it can be a qualification test of the service."""
+    """Return whether the quiz can be a qualification test of the service: it has questions and no known items."""
     return bool(asks_anything(design.quiz)) and not design.quiz.items
 
 

@@ -22,10 +22,10 @@ from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
 OLDEST = timedelta(hours=1)
-EARLIEST = timedelta(minutes=15)  # tolerated difference of clocks
+EARLIEST = timedelta(minutes=15)  # tolerated difference between two clocks
 AMAZON = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
-# signed members in order
+# the members that are signed, in order
 NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
 CONFIRMATION = ("Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type")
 SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
@@ -51,7 +51,7 @@ class NotificationUnreadable(NotificationProblem): ...
 
 
 class NotificationForged(NotificationProblem):
-    """The notification is not signed by Amazon SNS, or is about another topic."""
+    """Raised if the notification is not signed by Amazon SNS, or is about another topic."""
 
     status = 403
 
@@ -61,12 +61,12 @@ class NotificationTooOld(NotificationProblem):
 
 
 class NotFetched(Exception):
-    """Amazon's response is missing or unexpected; the notification may be sent again."""
+    """Raised if Amazon's response is missing or unexpected; the notification may be sent again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A request to confirm a subscription by fetching ``url``."""
+    """A request to confirm a subscription. Fetching ``url`` confirms it."""
 
     url: str
 
@@ -74,11 +74,11 @@ class Subscription:
 def read_sns(
     body: str | bytes, *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> Set[str] | Subscription:
-    """Verify an SNS message and return the HITs that it names; none if it ends a subscription.
+    """Verify an SNS message and return the HITs that it names; none if the message ends a subscription.
 
     Raises:
-        NotificationUnreadable, NotificationForged, NotificationTooOld: it must be ignored.
-        NotFetched: its certificate could not be fetched.
+        NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
+        NotFetched: the certificate could not be fetched.
     """
     message = _parsed(body)
     _verify(message, topic=topic, now=now, certificate=certificate)
@@ -90,7 +90,7 @@ def read_sns(
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
-    """Return the HITs in a queue's message, which may be wrapped by SNS.
+    """Return the HITs that a message of the queue names; the message may be wrapped by SNS.
 
     The queue's policy controls who may write, so no signature is needed.
     """
@@ -102,7 +102,7 @@ def read_sqs(body: str | bytes) -> Set[str]:
 
 
 def string_to_sign(message: Mapping[str, Any]) -> bytes:
-    """Return the signed names and values, each on a line, without missing ones."""
+    """Return the text that is signed: the name and the value of each signed member that is present, each on a line."""
     return "".join(
         f"{name}\n{message[name]}\n"
         for name in SIGNED_FIELDS[message["Type"]]
@@ -129,7 +129,7 @@ def confirm(address: str) -> None:
 
 
 def _parsed(body: str | bytes) -> dict[str, Any]:
-    """Parse a JSON object; refuse repeated names, which parsers treat differently."""
+    """Parse a JSON object; refuse repeated names, since parsers differ in which one they keep."""
     if len(body) > MOST_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
     try:
@@ -164,7 +164,11 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
 def _verify(
     message: Mapping[str, Any], *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> None:
-    """Verify a message; fetch the certificate only after all other checks."""
+    """Verify a message. Fetch the certificate only after all other checks.
+
+    Raises:
+        NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
+    """
     at = _check_form(message)
     if message["TopicArn"] != topic:
         raise NotificationForged(
@@ -177,7 +181,7 @@ def _verify(
     address = _of_amazon(message, "SigningCertURL")
     parts = urlsplit(address)
     if parts.query or parts.fragment or not CERTIFICATE.fullmatch(parts.path):
-        # the host may also serve other text, as the answer of an action
+        # the host may also serve other text, such as the response of an action
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
     if "SubscribeURL" in SIGNED_FIELDS[message["Type"]]:
         _of_amazon(message, "SubscribeURL")
@@ -185,7 +189,7 @@ def _verify(
 
 
 def _check_form(message: Mapping[str, Any]) -> datetime:
-    """Check that a message has its signed members, and return when it was signed."""
+    """Return when a message was signed. Raise NotificationUnreadable if a signed member is missing or not valid."""
     kind = message.get("Type")
     if not isinstance(kind, str) or kind not in SIGNED_FIELDS:
         raise NotificationUnreadable(f"Type is {str(kind)[:80]!r}; expected {', '.join(SIGNED_FIELDS)}.")

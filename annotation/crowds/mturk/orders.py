@@ -1,7 +1,8 @@
-"""Calls to Mechanical Turk: one function for each kind of outbox message, which returns the facts to store with it.
+"""The calls to Mechanical Turk: a function for each kind of outbox message. It returns the facts to store with it.
 
-Repeating a call has no second effect. The key of an outbox message is the UniqueRequestToken of operations that take
-one; the service remembers it for 24 hours. After that, and for other operations, the state is read first.
+Repeating a call has no second effect. Some operations take a UniqueRequestToken, which the service remembers for 24
+hours; the key of the outbox message is this token. After that time, and for other operations, the state is read
+first.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ Status = CrowdSession.Status
 
 TOKEN_LIFETIME = timedelta(hours=23)  # the service remembers tokens for 24 hours
 
-DECISION_WAIT_SECONDS = 600.0  # seconds after which a HIT with undecided work is looked at again
-SUBMISSION_WAIT_SECONDS = 60.0  # seconds after which a fresh submission is requested again (ParlAI#2957)
+DECISION_WAIT_SECONDS = 600.0  # seconds until a HIT with undecided work is read again
+SUBMISSION_WAIT_SECONDS = 60.0  # seconds until a fresh submission is requested again (ParlAI#2957)
 
 LONGEST_FEEDBACK = 1024
 
 
 def _is_old(call: CrowdCall) -> bool:
-    """Return whether an earlier attempt may have succeeded whose token the service has forgotten."""
+    """Return whether an earlier attempt may have succeeded with a token that the service has forgotten."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > TOKEN_LIFETIME
 
@@ -110,7 +111,7 @@ def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the expiration to a past time, a different one at each attempt, since an equal one is refused."""
+    """Set the expiration to a time in the past. Each attempt uses a different time, since an equal one is refused."""
     publication = call.publication_now()
     try:
         hit = client.hit(publication.external_id)
@@ -153,8 +154,8 @@ def _is_gone(client: TurkClient, hit: str) -> bool:
 
 def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     at = at.replace(microsecond=0)
-    there = client.hit(hit).expires_at
-    if there is not None and abs(there - at) < timedelta(seconds=1):
+    expires_at = client.hit(hit).expires_at
+    if expires_at is not None and abs(expires_at - at) < timedelta(seconds=1):
         return
     _once(lambda: client.set_expiration(hit, at))
 
@@ -172,9 +173,9 @@ def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 def _decide(
     client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
-    """Approve or reject the work of a session once; return the status that it has then at the service.
+    """Approve or reject the work of a session once; return the status that the work then has at the service.
 
-    The state is read first, since the call takes no token, and another person may have decided.
+    The state is read first: the call takes no token, and another person may have decided.
     """
     session = call.session_now()
     status = _status(client, session)
@@ -192,22 +193,22 @@ def _decide(
 
 def _status(client: TurkClient, session: CrowdSession) -> str:
     try:
-        there = client.assignment(session.external_id)
+        work = client.assignment(session.external_id)
     except (NotFoundAtTurk, WrongStateAtTurk) as problem:
         if session.confirmed:  # the crowd had confirmed the session
             raise CrowdRefusal(f"{problem} It may have been deleted there.") from None
         raise RetryLater(
             f"{problem} It may not be known there yet.", after=SUBMISSION_WAIT_SECONDS, had_no_effect=True
         ) from None
-    if there.worker != raw_id(session.worker):
+    if work.worker != raw_id(session.worker):
         raise CrowdRefusal(
             f"Assignment {session.external_id} at Mechanical Turk is another worker's by now; nothing was decided."
         )
-    return there.status
+    return work.status
 
 
 def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    """Pay a bonus; if its token may be forgotten, look at the paid bonuses first."""
+    """Pay a bonus. If the service may have forgotten the token, read the list of paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
     if _is_old(call) and _is_paid(client, call, bonus):
@@ -265,7 +266,7 @@ def _raw_id_of(call: CrowdCall) -> str:
 
 
 def raw_id(worker: Worker) -> str:
-    """Return the WorkerId of a worker. Raise CrowdRefusal if it was deleted from the database."""
+    """Return the WorkerId of a worker. Raise CrowdRefusal if the id was deleted from the database."""
     row = RawId.objects.filter(worker=worker, session=None, name="WorkerId").first()
     if row is None:
         raise CrowdRefusal(

@@ -1,4 +1,4 @@
-"""Self-contained pages of work (HTMLQuestion), and the answers that they send."""
+"""Pages of work that need no other file (HTMLQuestion), and the answers that they send."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def language_of(design: StudyDesign) -> str:
 
 
 def layouts(*, design: StudyDesign, hit: HIT, units: Sequence[Unit]) -> list[Layout]:
-    """Return the layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
+    """Return the possible layouts of a HIT's document: the drawn one and, if the kind has sides, its mirror image."""
     kind = KINDS[design.protocol].for_design(design)
     drawn = draw_layout(design=design, hit=hit, worker=PLACEHOLDER_WORKER, units=units, with_withdrawn=True)
     if not drawn.sides:
@@ -152,8 +152,10 @@ def _pictures(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
 
     def address(placed: PageUnit) -> str:
         item = placed.unit.item
-        there = needed or ((kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url))
-        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if there else ""
+        has_picture = needed or (
+            (kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url)
+        )
+        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
 
     return address
 
@@ -180,18 +182,18 @@ def _check_host(host: str) -> None:
 
 
 def _render_inlined(context: dict[str, Any]) -> str:
-    """Render the document with inlined script and styles, and a policy (CSP) that allows nothing else."""
+    """Render the document with its script and styles inline, and with a policy (CSP) that allows no others."""
     script = _script()
     policy = (
         "default-src 'none'; img-src https:; media-src https:; style-src 'unsafe-inline'; base-uri 'none'; "
         f"script-src 'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
     )
     inside = {"policy": policy, "script": SafeString(f"<script>{script}</script>")}
-    # the content determines the styles
-    bare = str(render_to_string("annotation/mturk/page.html", context | inside))
-    bare = KEY_HINTS.sub("", BETWEEN_TAGS.sub(">\n<", bare))
-    head, body = bare.split("</head>", 1)
-    return f"{head}<style>{styles_for(bare, _sheet())}</style>\n</head>{body}"
+    # the styles depend on the content
+    document = str(render_to_string("annotation/mturk/page.html", context | inside))
+    document = KEY_HINTS.sub("", BETWEEN_TAGS.sub(">\n<", document))
+    head, body = document.split("</head>", 1)
+    return f"{head}<style>{styles_for(document, _sheet())}</style>\n</head>{body}"
 
 
 @cache
@@ -206,5 +208,5 @@ def _sheet() -> str:
 
 
 def _static(name: str) -> str:
-    """Read a static file from its source folder, since collected files have other names."""
+    """Return the text of a static file. It is read from its source folder, since collected files have other names."""
     return (Path(settings.BASE_DIR) / "static" / name).read_text(encoding="utf-8")

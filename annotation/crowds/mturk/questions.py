@@ -1,4 +1,4 @@
-"""Mechanical Turk's XML of questions: a page in a frame, or a whole HTML document.
+"""The XML of questions at Mechanical Turk: a page in a frame, or a whole HTML document.
 
 Sources: "ExternalQuestion" and "Data Structure Schema Locations" of the Mechanical Turk API Reference.
 """
@@ -18,12 +18,12 @@ HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 
 REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 
-# XML 1.0 section 2.2 allows no others, not even as references
+# XML 1.0 section 2.2 does not allow these characters, not even as references
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MOST_BYTES = 65_535
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
-CONTENT_PLACEHOLDER = "quorum-content"  # the place of the page; no other text of that document contains it
+CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
 WINDOW_HEIGHT = 0  # a frame's height in pixels
 

@@ -54,7 +54,7 @@ def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] 
 
 
 def score_at_least(qualification: str, value: int) -> Requirement:
-    """Require a score in a test. Workers who have not taken it see the HIT and the test."""
+    """Require a score in a test. Workers who have not taken the test still see the HIT and the test."""
     return {
         "QualificationTypeId": qualification,
         "Comparator": "GreaterThanOrEqualTo",
@@ -82,8 +82,8 @@ def _hidden(qualification: str, comparator: str, **values: Any) -> Requirement:
 
 
 def _percent(above: float) -> int:
-    """Return the bound in percent, rounded down, since the service compares whole percentages by "greater than"."""
-    percent = math.floor(Fraction(str(above)) * 100)  # as written in decimal: 0.29 is 29, not 28
+    """Return a bound in percent, rounded down. The service compares whole percentages by "greater than"."""
+    percent = math.floor(Fraction(str(above)) * 100)  # the number as written in decimal: .29 is 29, not 28
     if percent >= 100:
         raise QuestionProblem(
             f"workers.approval_above is {above:g}, and nobody has more than 100 % approved; expected less than 1."

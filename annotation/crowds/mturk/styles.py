@@ -1,4 +1,4 @@
-"""Find the rules of a style sheet that a page needs, to keep a page with inlined styles short."""
+"""Find the rules of a style sheet that a page needs, so that a page with inline styles stays short."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 CLASS = re.compile(r'class="([^"]*)"')
 TAG = re.compile(r"<([a-z][a-z0-9]*)")
-# parts of a selector about other elements, or without names: `:is(...)`, `:has(...)`, `[name="value"]`
+# parts of a selector that are about other elements or have no names: `:is(...)`, `:has(...)`, `[name="value"]`
 SELECTOR_ARGUMENTS = re.compile(r"\((?:[^()]|\([^()]*\))*\)|\[[^\]]*\]")
 NEEDED_CLASS = re.compile(r"\.([a-zA-Z][\w-]*)")
 NEEDED_TAG = re.compile(r"(?:^|[\s>+~,])([a-z][a-z0-9]*)")
@@ -38,7 +38,7 @@ def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> 
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
-    """Yield the outermost rules as (selector or @media, content of the braces)."""
+    """Yield the selector (or @media) and the content of the braces of each outermost rule."""
     depth, start, opened = 0, 0, 0
     for index, sign in enumerate(sheet):
         if sign == "{":
@@ -64,9 +64,9 @@ def _split_selectors(selectors: str) -> list[str]:
 
 
 def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -> bool:
-    bare = SELECTOR_ARGUMENTS.sub("", selector)
-    return all(name in classes for name in NEEDED_CLASS.findall(bare)) and all(
-        name in tags for name in NEEDED_TAG.findall(bare)
+    outer_selector = SELECTOR_ARGUMENTS.sub("", selector)
+    return all(name in classes for name in NEEDED_CLASS.findall(outer_selector)) and all(
+        name in tags for name in NEEDED_TAG.findall(outer_selector)
     )
 
 

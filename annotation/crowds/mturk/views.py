@@ -62,11 +62,11 @@ ANSWERABLE_STATES = (
 
 
 @never_cache
-@csrf_exempt  # framed pages use no cookie that a forged post could abuse
+@csrf_exempt  # pages in a frame use no cookie, so a forged post could not abuse one
 @xframe_options_exempt
 @require_http_methods(["GET", "POST"])
 def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
-    """Show an example before the HIT is accepted; then consent, if required, and the work."""
+    """Show an example until the HIT is accepted; then show the consent form, if required, and the work."""
     try:
         study = find_study(slug)
     except ObjectNotFound as error:
@@ -103,7 +103,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
 
 
 def _should_read_first(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether there are instructions that the worker has not seen, having had no preview."""
+    """Return whether the study has instructions that this worker has not seen."""
     if not (design.instructions or design.examples):
         return False
     return not Assignment.objects.filter(study=session.study, worker=session.worker).exists()
@@ -137,9 +137,10 @@ def _is_known(study: Study, arrival: Arrival) -> bool:
 
 
 def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted | None:
-    """Return why the quiz does not let the worker begin yet; None if it does.
+    """Return the error by which the quiz refuses the worker; None if the worker may begin.
 
-    A quiz with only questions is a qualification test at Mechanical Turk; known items need Quorum's own pages.
+    A quiz that has only questions is a qualification test at Mechanical Turk. A quiz with known items is on
+    Quorum's own pages.
     """
     if not design.quiz.items:
         return None
@@ -164,7 +165,7 @@ def _entrance(
 
     Args:
         preview: whether the worker has not accepted the HIT yet.
-        missing: whether the worker went on without consenting.
+        missing: whether the worker continued without consenting.
     """
     context: dict[str, Any] = {
         "study": study,
@@ -227,7 +228,7 @@ def _is_handed_in(assignment: Assignment) -> bool:
 
 @worker_page(SAFE)
 def finish(request: HttpRequest, slug: str) -> HttpResponse:
-    """Submit to Mechanical Turk by a form, after the answers are stored. The page may be opened again."""
+    """Show the form that submits to Mechanical Turk, after the answers are stored. The page may be opened again."""
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")
@@ -244,6 +245,6 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
         "known": frame.session.confirmed,
     }
     response = render(request, "annotation/framed/finish.html", context)
-    # send the origin, as other requesters' pages do, but never the ticket
+    # send the origin, as the pages of other requesters do, but never the ticket
     response.headers["Referrer-Policy"] = "strict-origin"
     return response

@@ -29,11 +29,11 @@ from judgments.jobs.runs import Progress
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-TRIES = 6  # per call and run
-MOST_TRIES = 60  # per call, before a person has to look
-MOST_UNANSWERED = 25  # unanswered calls that end a run
+TRIES = 6  # attempts per call and run
+MOST_TRIES = 60  # attempts per call, after which a person has to look
+MOST_UNANSWERED = 25  # unanswered calls after which a run ends
 LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
-# calls that are not made once the money is used up
+# calls that are skipped if the account lacks money
 PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNFINISHED_STATES = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
 UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runner may complete a failed call
@@ -41,7 +41,7 @@ UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runne
 
 @dataclass(frozen=True, slots=True)
 class DeliveryResult:
-    """Numbers of calls by outcome; ``stop_reason`` is the reason why paid calls were stopped, or ""."""
+    """The number of calls by outcome. ``stop_reason`` says why paid calls were stopped; "" if they were not."""
 
     done: int = 0
     postponed: int = 0
@@ -79,7 +79,7 @@ def carry_out_calls(
             answer = backend.carry_out(call)
             done += finish_call(call=call, answer=answer)
             unanswered = 0
-        # the crowd has done it, but it cannot be booked
+        # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
             parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
@@ -107,17 +107,20 @@ def carry_out_calls(
                 stopped = message
                 break
         if progress is not None:
-            left = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            progress(done / max(1, done + left), f"{done} done, {left} to go")
+            unfinished = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
+            progress(done / max(1, done + unfinished), f"{done} done, {unfinished} to go")
     waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
     return DeliveryResult(done=done, postponed=parked, waiting=waiting, stop_reason=stopped)
 
 
 def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
-    """Return why the balance does not cover the waiting calls, or cannot be fetched; "" if it does, or is unknown."""
+    """Return why paid calls cannot be sent: the balance is too low, or cannot be fetched; otherwise "".
+
+    An unknown balance is no reason.
+    """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
-    fresh = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
-    wanted = fresh.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
+    unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
+    wanted = unsent.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
     if not wanted:
         return ""
     try:
@@ -146,12 +149,12 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
 
 
 def _open(now: datetime) -> Q:
-    """Return a filter for calls to send: those that wait, and those whose runner has probably died.
+    """Return a filter for calls to send: waiting ones, and started ones whose runner has probably died.
 
-    A runner is presumed dead a certain time after it started the call.
+    A runner counts as dead ``CROWD_CALL_SECONDS`` after it started the call.
     """
-    lost = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
-    return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=lost)
+    latest_start = now - timedelta(seconds=settings.CROWD_CALL_SECONDS)
+    return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=latest_start)
 
 
 def _start(call: CrowdCall) -> bool:
@@ -172,7 +175,7 @@ def _start(call: CrowdCall) -> bool:
 
 
 def _put_back(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
-    """Let the call wait for another attempt. If it certainly had no effect, it counts as never started."""
+    """Return a call to the queue for another attempt. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
         problem=problem[:1000],
@@ -182,7 +185,7 @@ def _put_back(call: CrowdCall, problem: str, *, after: float, had_no_effect: boo
 
 
 def _own_attempt(call: CrowdCall) -> QuerySet[CrowdCall]:
-    """Return a queryset of the call, empty if another runner has taken it."""
+    """Return a queryset with the call; it is empty if another runner has taken the call."""
     return CrowdCall.objects.filter(pk=call.pk, state=CrowdCall.State.STARTED, started_at=call.started_at)
 
 
@@ -197,10 +200,13 @@ def _pause(rng: random.Random, times: int, requested: float) -> float:
 
 @transaction.atomic
 def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
-    """End a call that the crowd carried out, even a failed one. Return False if another runner ended it.
+    """Mark a call as done after the crowd carried it out, even if the call had failed before.
+
+    Return False if another runner marked it.
 
     Raises:
-        OverBudget: its reservation was released when it failed, and the budget no longer has it; nothing changes.
+        OverBudget: the call's reservation was released when it failed, and the budget cannot cover it now; nothing
+            changes.
     """
     # The effect must move the reservation before the row is done (constraint a_call_that_is_done_keeps_no_money).
     locked = CrowdCall.objects.select_for_update().filter(pk=call.pk, state__in=UNDECIDED_CALLS).first()
@@ -216,9 +222,12 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 @transaction.atomic
 def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
-    """Mark the call as failed and release its reservation or, if ``unsure``, as indeterminate and keep the reservation.
+    """Mark a call as failed and release its reservation, or mark it as indeterminate and keep the reservation.
 
     Return 0 if another runner has taken the call, else 1.
+
+    Args:
+        unsure: whether the call becomes indeterminate.
     """
     parked = _own_attempt(call).update(
         state=CrowdCall.State.FAILED,

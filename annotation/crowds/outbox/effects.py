@@ -32,9 +32,9 @@ DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
 
 @transaction.atomic
 def release_unfilled(*, publication: Publication) -> int:
-    """Release the money of the untaken slots of a closed external HIT; return their number.
+    """Release the money for the free slots of a closed external HIT; return their number.
 
-    For crowds that report open slots (``Ability.LIST``), a sync does this instead.
+    At crowds that report open slots (``Ability.LIST``) this does nothing; a sync releases them.
     """
     closed = Publication.objects.filter(pk=publication.pk, state=Publication.State.EXPIRED)
     locked = closed.select_for_update(of=("self",)).select_related("study").first()
@@ -91,13 +91,13 @@ def _reserve_again(call: CrowdCall) -> None:
 
 
 def _extended(call: CrowdCall) -> None:
-    """Store more slots or time. The external HIT is open again, including slots that had been released."""
+    """Store added slots or time. The external HIT is published again, and released slots are opened again."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     more, again = int(call.payload.get("screen_outs", 0)), int(call.payload.get("screen_outs_again", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     decided = publication.sessions.exclude(booked="").count()
-    # if another extension was requested meanwhile, its slots are reserved already
+    # slots of another extension that was requested meanwhile are already reserved
     empty = max(0, publication.places + places - publication.held_slots - decided)
     Publication.objects.filter(pk=publication.pk).update(
         places=F("places") + places,
@@ -118,7 +118,7 @@ def _extended(call: CrowdCall) -> None:
 
 
 def _expired(call: CrowdCall) -> None:
-    """Store that the HIT is closed to new workers. A sync releases open slots once nobody is at work."""
+    """Store that the HIT is closed to new workers. A sync releases open slots once nobody is working."""
     publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
         state=Publication.State.EXPIRED, expires_at=timezone.now()
@@ -127,8 +127,8 @@ def _expired(call: CrowdCall) -> None:
 
 
 def _decided(call: CrowdCall) -> None:
-    """Store the crowd's status, which differs from the requested one if another person had decided before."""
-    # release what an approval after a rejection reserved: the payment reserves it again
+    """Store the crowd's decision. It differs from the requested one if another person had decided before."""
+    # release the reservation of an approval after a rejection: the payment reserves the money again
     release_reservation(call=call)
     requested = Status.APPROVED if call.kind == Ability.APPROVE else Status.REJECTED
     status = call.answer.get("status", requested)
@@ -165,14 +165,15 @@ def settle_session(
     The crowd's status takes precedence over the stored one.
 
     Args:
-        fact: whether the crowd has decided already, so that the payment is booked even beyond the budget.
+        fact: whether the crowd has decided already. The payment is then booked even beyond the budget.
 
     Raises:
         OverBudget: rejected work is approved, and the budget has nothing left; nothing changes.
     """
     work = Assignment.objects.filter(session=session)
     pages = list(work.select_for_update().order_by("pk").values_list("pk", flat=True))
-    # Do not lock the study's row: a transaction that holds the budget would wait for it, and this for the budget.
+    # Do not lock the study's row. A transaction that holds the budget would wait for the study, while this one
+    # waits for the budget.
     rows = CrowdSession.objects.select_for_update(of=("self", "publication"))
     locked = rows.select_related("publication", "study").get(pk=session.pk)
     if (

@@ -1,4 +1,4 @@
-"""Write outbox messages to a crowd, in the transaction that decides on them."""
+"""Write outbox messages to a crowd, in the transaction that makes the decision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.models import Study
 
 LONGEST_MESSAGE = 4096
 LONGEST_SUBJECT = 200
-MOST_NAMED = 1_000  # workers named in a log entry
+MOST_NAMED = 1_000  # workers named in one log entry
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
@@ -30,7 +30,7 @@ WORKER_ACTIONS = {
 
 
 def call_key(kind: str, *parts: object) -> str:
-    """Return a key of at most 64 characters, the same for equal parts and different in other installations."""
+    """Return a key of at most 64 characters. Equal parts give equal keys; other installations get other keys."""
     return f"{kind}-{content_key(installation_id(), kind, *parts)}"
 
 
@@ -47,7 +47,7 @@ def write_message(
     why: str = "",
     by: User | None = None,
 ) -> CrowdCall:
-    """Write an outbox message and reserve ``cents``; return an existing message with the same key.
+    """Write an outbox message and reserve ``cents``. If a message with the same key exists, return that one.
 
     Call it in a transaction.
     """
@@ -82,7 +82,11 @@ def write_message(
 def ask_to_take_down(
     *, publication: Publication, by: User | None = None, for_a_while: bool = False, why: str = ""
 ) -> CrowdCall:
-    """Write a message that closes an external HIT to new workers; ``for_a_while`` pauses it if possible."""
+    """Write a message that closes an external HIT to new workers.
+
+    Args:
+        for_a_while: whether the crowd should only pause the HIT, if it can.
+    """
     number = publication.calls.filter(kind=Ability.EXPIRE).count() + 1
     return write_message(
         study=publication.study,
@@ -96,7 +100,7 @@ def ask_to_take_down(
 
 
 def ask_to_delete(*, publication: Publication) -> CrowdCall:
-    """Write a message that deletes an external HIT, which is final."""
+    """Write a message that deletes an external HIT permanently."""
     return write_message(
         study=publication.study,
         kind=Ability.DELETE,
@@ -118,7 +122,10 @@ def ask_to_unblock(*, study: Study, worker: Worker, why: str = "", by: User | No
 def _ask_about(
     study: Study, worker: Worker, kind: Ability, *, why: str, by: User | None, after: Ability
 ) -> CrowdCall:
-    """Write a message about a worker; a second one only after a message of the opposite kind (``after``)."""
+    """Write a message about a worker. A repeated call returns the first message until one of kind ``after`` follows.
+
+    ``after`` is the opposite of ``kind``.
+    """
     number = CrowdCall.objects.filter(platform=study.platform, worker=worker, kind=after).count()
     return write_message(
         study=study,
@@ -137,7 +144,8 @@ def ask_to_qualify(
     before = CrowdCall.objects.filter(
         platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
-    changes = before.exclude(payload__value=value).count()  # it may be given again after it was taken away
+    # the qualification may be given again after it was taken away
+    changes = before.exclude(payload__value=value).count()
     again = [changes] if changes else []
     return write_message(
         study=study,
@@ -153,7 +161,7 @@ def ask_to_qualify(
 def ask_to_write(
     *, study: Study, workers: Collection[Worker], subject: str, text: str, by: User | None = None
 ) -> list[CrowdCall]:
-    """Write a message to each worker; the same person gets an equal message once."""
+    """Write a message to each worker. A person to whom the same message was written before does not get it again."""
     calls = [
         write_message(
             study=study,

@@ -1,4 +1,4 @@
-"""Decisions about failed calls: a person retries them, or marks them as done after looking at the crowd."""
+"""Decide on failed calls: a person retries them, or marks them as done after looking at the crowd."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from judgments.models import Study
 
 @transaction.atomic
 def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Retry a failed call with a new reservation; its unchanged key makes this safe.
+    """Retry a failed call with a new reservation. This is safe, since the key is unchanged.
 
-    A publish that a closed study cancelled is not retried: reopening the study publishes it.
+    A publish call that was cancelled when the study closed is not retried: reopening the study publishes it.
     """
     withdrawn = call.publication is not None and call.publication.state == Publication.State.WITHDRAWN
     if withdrawn and call.study.state != Study.State.OPEN:
@@ -34,7 +34,7 @@ def retry_call(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 
 @transaction.atomic
 def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
-    """Mark an indeterminate call as done and spend its reservation. For a publish, a sync finds the outcome."""
+    """Mark an indeterminate call as done and spend its reservation. A sync finds the result of a publish call."""
     if call.kind == Ability.PUBLISH:
         raise WrongState(
             "Nothing was changed: ask for the publication again; what stands there already is found."

@@ -1,4 +1,4 @@
-"""The backend of panels without an API: a person copies the link, the codes and the lists; nothing is sent.
+"""The backend of panels without an API: a person copies the link, the codes and the lists. Nothing is sent.
 
 Links may be signed: an HMAC proves that an id comes from the panel.
 """
@@ -41,16 +41,16 @@ from judgments.studies.codes import CAPITALS
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-# these only change Quorum's books; a person uploads lists to the panel
+# these calls only change Quorum's records; a person uploads lists to the panel
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
 LONGEST_ID = 100
 MOST_LINKS = 20_000
 DAY_SECONDS = 24 * 3600
 SALT = "quorum.panel"
-# starts with a letter or digit, so that no spreadsheet takes it for a formula
+# an id starts with a letter or digit, so that no spreadsheet takes it for a formula
 ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
-# states of a session's assignments; returned and expired ones do not count
+# states in which an assignment counts for its session; returned and expired ones do not count
 COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 OUTCOME_OF: dict[str, str] = {
     Status.SUBMITTED: "completed",
@@ -65,7 +65,10 @@ OUTCOME_OF: dict[str, str] = {
 
 
 class ExternalBackend(CrowdBackend):
-    """Each session has ``panel.hits`` HITs; the study is one external HIT with a slot per session."""
+    """The backend of an external panel. A session has ``panel.hits`` HITs.
+
+    The whole study is one external HIT, with one slot per session.
+    """
 
     name = "external"
     title = "an external panel"
@@ -109,7 +112,7 @@ class ExternalBackend(CrowdBackend):
         return fee_of(cents, Decimal(str(design.crowd.fee_percent)))
 
     def publication_plans(self, study: Study) -> Iterable[HITPlan]:
-        """Yield one external HIT with a slot per session; the last session may be shorter."""
+        """Yield one external HIT with one slot per session. The last session may have fewer HITs."""
         design = StudyDesign.model_validate(study.design)
         slots = HIT.objects.filter(study=study).aggregate(n=Sum("open_slots"))["n"] or 0
         yield HITPlan(hit=None, places=ceil(slots / design.panel.hits))
@@ -118,7 +121,7 @@ class ExternalBackend(CrowdBackend):
         return [ceil(hits * design.judgments_per_unit / design.panel.hits)]
 
     def carry_out(self, call: CrowdCall) -> dict[str, Any]:
-        """Complete a call without contacting anybody, since it only changes Quorum's own records."""
+        """Complete a call without contacting anybody. Such calls only change Quorum's own records."""
         if call.kind not in MANUAL_ABILITIES:
             raise CrowdRefusal(f"The crowd {self.title} cannot be asked to {call.kind}.")
         return {"external_id": call.key} if call.kind == Ability.PUBLISH else {}
@@ -147,7 +150,7 @@ class LinkProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class PanelIds:
-    """The panel's ids of the person, the submission ("" if it has none), and the study."""
+    """The panel's ids of a person, of a submission ("" if the panel has none), and of the study."""
 
     worker: str
     session: str = ""
@@ -188,8 +191,8 @@ def _id(query: Mapping[str, str], name: str, *, needed: bool = True) -> str:
 def session_name(study: Study, ids: PanelIds) -> str:
     """Return Quorum's id of a submission.
 
-    A panel without submission ids sends a person to a study once. A panel without an API may use the same id in
-    every study, so the study's id is added.
+    A panel without submission ids sends a person to a study only once. A panel without an API may use the same
+    submission id in several studies, so the study's id is added.
     """
     if ids.session and design_of(study).panel.api:
         return session_pseudonym(study.platform, ids.session)
@@ -197,8 +200,7 @@ def session_name(study: Study, ids: PanelIds) -> str:
 
 
 def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "") -> str:
-    """Return the completion code for an outcome: the design's or, without one, a code that only this installation can
-    derive.
+    """Return the completion code for an outcome, from the design or else derived from a key of this installation.
 
     Args:
         session: Quorum's id of a session. With ``panel.personal_codes``, each session gets a code of its own.
@@ -216,17 +218,17 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
 
 
 def address_back(design: StudyDesign, outcome: str, *, code: str, ids: PanelIds) -> str:
-    """Return the address by which a person returns to the panel; "" if the code is shown instead."""
+    """Return the address at the panel to which a person returns; "" if the code is shown instead."""
     return return_address(design.panel, outcome, code=code, worker=ids.worker, session=ids.session)
 
 
 def sign_ids(study: Study, ids: PanelIds) -> str:
-    """Return the signed ids for the form of the first page, which sets no cookie."""
+    """Return the ids with a signature, for the form of the first page, which sets no cookie."""
     return signing.dumps([study.pk, ids.worker, ids.session, ids.project], salt=SALT)
 
 
 def read_signed_ids(study: Study, seal: str) -> PanelIds:
-    """Return the ids from a form that was signed less than a day ago."""
+    """Return the ids in ``seal``, which must have been signed less than a day ago."""
     try:
         pk, worker, session, project = signing.loads(seal, salt=SALT, max_age=DAY_SECONDS)
         if pk != study.pk:
@@ -262,7 +264,7 @@ def pages_handed_in(session: CrowdSession) -> int:
 
 
 def note_page(*, assignment: Assignment) -> None:
-    """Complete the session after its last submission, within the caller's transaction.
+    """Complete a session if this was its last assignment. Call it in the transaction of the submission.
 
     The completion must be stored before anybody is notified (Dallinger PR#6183).
     """
@@ -272,7 +274,7 @@ def note_page(*, assignment: Assignment) -> None:
 
 
 def end_session_with_status(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a running session, and give it the code for its outcome. Return False if it had ended."""
+    """End a running session, and store the completion code for its outcome. Return False if it had ended before."""
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
@@ -298,7 +300,7 @@ def link_key(study: Study) -> str:
 
 
 def link_signature_of(study: Study, ids: PanelIds) -> str:
-    """Return the HMAC-SHA256 of the person's id and, on a second line, of the submission's id if links have one."""
+    """Return the HMAC-SHA256 of the person's id. If links have a submission's id, it follows on a second line."""
     text = f"{ids.worker}\n{ids.session}" if ids.session else ids.worker
     return hmac.new(link_key(study).encode(), text.encode(), hashlib.sha256).hexdigest()
 
@@ -316,13 +318,13 @@ def refuse_unsigned(*, study: Study, design: StudyDesign, ids: PanelIds, query: 
 
 
 def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, str]]:
-    """Return (id, link) of each person.
+    """Return the id and the signed link of each person.
 
     Args:
         people: their ids, one per line.
         address: the public address of this server.
     Raises:
-        WrongState: links are not signed, need a submission's id, or a line is not a valid id.
+        WrongState: links are not signed, or need a submission's id, or a line is not a valid id.
     """
     design = design_of(study)
     panel = design.panel

@@ -1,7 +1,7 @@
-"""The page that compares a panel's list with Quorum's sessions, books its payments, and makes a list for payment.
+"""The page that compares a panel's list with the sessions, books the panel's payments, and makes a list of bonuses.
 
-An uploaded list is not stored: until it is confirmed, it is part of the page, signed. A large list is stored until a
-job has read it and a page has shown the result.
+An uploaded list is not stored: until somebody confirms it, the page itself contains the list, signed. A large list
+is stored until a job has read it and a page has shown the result.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ from judgments.studies.pages import StudyStep
 from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page_address
 
-SALT = "quorum.panel-list"  # of a list that travels in the page
-LIST_SECONDS = 3600  # seconds in which such a list can be confirmed
-MOST_BYTES = 5_000_000  # of an uploaded list
+SALT = "quorum.panel-list"  # for the signature of a list in the page
+LIST_SECONDS = 3600  # seconds within which such a list can be confirmed
+MOST_BYTES = 5_000_000  # the largest size of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
 MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
-# verdict on a session, title and explanation of the group, in the order of the page
+# Each group of the page, in order: the verdict on its sessions, its title and its explanation.
 VERDICT_GROUPS = (
     ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
     ("no", gettext_noop("Not to be paid"), gettext_noop("Each row gives the reason.")),
@@ -99,13 +99,13 @@ def _leave_to_job(request: HttpRequest, study: Study, upload: str, columns: dict
 
 
 def _job_of(request: HttpRequest, study: Study, pk: str) -> Job:
-    """Return the finished job of this person that read a panel's list for the study; raise Http404 if there is none."""
+    """Return the finished job in which this account read a panel's list of the study; raise Http404 if none exists."""
     jobs = Job.objects.filter(kind=READ_LIST, state=Job.State.DONE, args__study=study.slug)
     return row_or_404(jobs.filter(created_by=signed_in(request)), pk)
 
 
 def show_read_list(request: HttpRequest, study: Study, pk: str) -> HttpResponse:
-    """Show the list that a job has read, and discard the upload, so that it is shown only once."""
+    """Show the list that a job has read. The upload is then deleted, so the list is shown only once."""
     upload = _job_of(request, study, pk).args["upload"]
     try:
         shown = load_json(uploads.job_file(upload).read_text())
@@ -213,7 +213,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
-    with translation.override("en"):  # the file is English, as the command writes it
+    with translation.override("en"):  # the file is in English, like the one that the command writes
         compared = compare_panel_list(study=study, submissions=_sealed_list(request, study))
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
 

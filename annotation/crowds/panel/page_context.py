@@ -26,7 +26,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-# outcome of a session -> when it comes about
+# each outcome of a session, and when a session has it
 OUTCOME_WORDS = {
     "completed": gettext_noop("all pages of work of the session are submitted"),
     "screened-out": gettext_noop("a requirement, the quiz or a detector screened the participant out"),
@@ -66,8 +66,8 @@ def site_address(request: HttpRequest) -> str:
 
 
 def _places(study: Study) -> int:
-    up = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
-    return up.aggregate(n=Sum("places"))["n"] or 0
+    published = Publication.objects.filter(study=study, hit=None, state=Publication.State.PUBLISHED)
+    return published.aggregate(n=Sum("places"))["n"] or 0
 
 
 def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
@@ -82,7 +82,10 @@ def _outcome(study: Study, design: StudyDesign, outcome: str) -> dict[str, str]:
 
 
 def _needs_address(design: StudyDesign) -> bool:
-    """Return whether the design lacks the return address after completion, which only the panel's own page shows."""
+    """Return whether the design lacks the address to which people return after completion.
+
+    Only the panel's own page shows that address.
+    """
     addresses = PANEL_PRESETS[design.panel.preset].addresses
     return design.panel.preset in ("connect", "sona") and not (
         addresses or design.panel.addresses.get("completed")

@@ -1,8 +1,8 @@
-"""Admit people sent by a panel, end their sessions, and send them back.
+"""Admit people sent by a panel, end their sessions, and send them back to the panel.
 
 A completed session takes a slot. A session that was returned, timed out or screened out leaves its slot and
 reservation to the next person. Open slots are released when the study closes. People with invented ids may take
-slots, but never from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
+slots, but not from somebody whom the panel confirms (docs/decisions/0009-crowds.md).
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
-MOST_TRIES = 5  # attempts to find a place for a person whom the crowd confirms
+MOST_TRIES = 5  # attempts to find a slot for a person whom the crowd confirms
 PLACE_STATUSES = (Status.WORKING, Status.SUBMITTED, Status.APPROVED)
 PARTICIPANT_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 SCREENING = (CountryProblem, RequirementNotMet, WorkPaused, WorkerExcluded)
 
 
 class PlacesTaken(Exception):
-    """All slots are taken, some perhaps by people with invented ids."""
+    """Raised if all slots are taken. People with invented ids may hold some of them."""
 
 
 def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
@@ -91,7 +91,7 @@ def known_session(*, study: Study, ids: PanelIds) -> CrowdSession | None:
 
 
 def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = "") -> CrowdSession:
-    """Return the person's session, or create it. If no slot is free, it ends at once.
+    """Return the person's session, or create it. If no slot is free, the new session ends at once.
 
     Raises:
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooMany: nothing is stored.
@@ -105,7 +105,7 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
     country = checked_country(country)
     attempt = partial(_enter, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED
-    for _try in range(MOST_TRIES):  # another person may be faster to take the freed place
+    for _try in range(MOST_TRIES):  # another person may take the freed slot first
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
@@ -122,7 +122,7 @@ class FreeingOutcome(Enum):
 
 
 def _free_a_place(study: Study, ids: PanelIds) -> FreeingOutcome:
-    """Free the slot of a person whom the crowd does not confirm, for a person whom it does."""
+    """Free a slot held by a person whom the crowd does not confirm, for ``ids``, whom it confirms."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
         return FreeingOutcome.NONE
@@ -134,13 +134,13 @@ def _free_a_place(study: Study, ids: PanelIds) -> FreeingOutcome:
                 "If you have just started it at the panel, press “Start” again in a minute."
             )
         )
-    there = backend.fetch_work_ids(publication) if named else None
-    if there is None:
+    work_ids = backend.fetch_work_ids(publication) if named else None
+    if work_ids is None:
         return FreeingOutcome.UNCLEAR
     for session in _unmatched_sessions(publication):
-        if session.external_id in there:
+        if session.external_id in work_ids:
             continue
-        raw = ids_of(session)  # a list may be out of date, so ask about this submission
+        raw = ids_of(session)  # the list of ids may be out of date, so ask about this submission
         if not raw.session:  # the raw ids were deleted
             continue
         if backend.knows_work(publication, worker=raw.worker, work=raw.session, at_work=False) is False:
@@ -158,7 +158,7 @@ def _publications(study: Study) -> QuerySet[Publication]:
 
 
 def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return sessions that take a slot and were not confirmed by the crowd, oldest first."""
+    """Return sessions that hold a slot and that the crowd has not confirmed, oldest first."""
     taking = CrowdSession.objects.filter(
         publication=publication, status__in=[Status.WORKING, Status.SUBMITTED]
     )
@@ -166,10 +166,10 @@ def _unmatched_sessions(publication: Publication) -> QuerySet[CrowdSession]:
 
 
 def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
-    """Return unconfirmed sessions that may be replaced from the time ``due`` on, ordered by that time.
+    """Return unconfirmed sessions that may be replaced, ordered by the time ``due`` from which they may.
 
-    If several people have slots at a session's address, it may be replaced once its answers have stopped; otherwise
-    only if the person has answered nothing.
+    If several people hold slots at a session's address, the session may be replaced some time after its last
+    answer. Otherwise it may be replaced only while it has no answer.
     """
     pages = Assignment.objects.filter(session=OuterRef("pk"))
     tested = QuizAttempt.objects.filter(study=publication.study_id, worker=OuterRef("worker"))
@@ -204,7 +204,7 @@ def _enter(
     Args:
         replace: whether to end a silent session if no slot is free; if None, raise PlacesTaken in this case.
     """
-    # arrivals for the last slot wait here
+    # people who arrive for the last slot at the same time wait here
     publication = _publications(study).select_for_update().last()
     if publication is None:
         raise LinkProblem(_("Nothing was recorded: this study is not published at a panel yet."))
@@ -233,7 +233,7 @@ def _enter(
         )
     earlier = list(panel_sessions(study).filter(worker=worker).exclude(pk=session.pk))
     for previous in earlier:
-        # the panel gave them a new submission, so the previous one is over
+        # the panel gave the person a new submission, so the previous session is over
         if previous.status == Status.WORKING:
             why = "The panel sent the person again, with another submission."
             end_panel_session(session=previous, status=Status.RETURNED, why=why)
@@ -283,7 +283,7 @@ def _settle_arrival(
 
 
 def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
-    """Return whether a slot is free, or will be once abandoned sessions end."""
+    """Return whether a slot is free, after abandoned sessions are ended."""
     publication = session.publication
     taken = CrowdSession.objects.filter(publication=publication, status__in=PLACE_STATUSES)
     others = taken.exclude(pk=session.pk)
@@ -293,10 +293,10 @@ def _has_place(session: CrowdSession, design: StudyDesign) -> bool:
 
 
 def _replace_silent(session: CrowdSession) -> bool:
-    """End the session that has been silent longest. Return False if there is none.
+    """End the session that has been silent longest. Return False if no session can be replaced.
 
     Raises:
-        AllSlotsTaken: all people came or answered only recently, and may be reading.
+        AllSlotsTaken: everybody arrived or answered recently, and may still be reading.
     """
     others: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
     first, now = others.first(), timezone.now()
@@ -329,7 +329,7 @@ def _replace_silent(session: CrowdSession) -> bool:
 
 @transaction.atomic
 def time_out(*, study: Study, minutes: int) -> int:
-    """End sessions that have had no lease for that many minutes; return their number."""
+    """End sessions that have had no lease for ``minutes``; return their number."""
     idle = idle_since(study, minutes=minutes).select_related("study", "publication").order_by("pk")
     return sum(end_panel_session(session=session, status=Status.TIMED_OUT) for session in idle)
 
@@ -342,7 +342,7 @@ def end_abandoned_sessions(*, study: Study) -> int:
 
 
 def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
-    """If ``error`` is a reason to screen the person out, end their session; return whether it is one."""
+    """End the session if ``error`` is a reason to screen the person out; return whether it is."""
     if not isinstance(error, SCREENING):
         return False
     end_panel_session(session=session, status=Status.SCREENED_OUT, why=str(error))
@@ -351,11 +351,11 @@ def screen_out(*, session: CrowdSession, error: QuorumError) -> bool:
 
 @transaction.atomic
 def end_without_work(*, session: CrowdSession) -> bool:
-    """End the session of a person for whom no work is left; it is complete if they submitted a HIT.
+    """End the session of a person for whom no work is left. It is complete if the person submitted a HIT.
 
-    Return False if they claimed a HIT in another window, or the session had ended.
+    Return False if the person claimed a HIT in another window, or the session had ended.
     """
-    CrowdSession.objects.select_for_update().get(pk=session.pk)  # waits for claims of the session
+    CrowdSession.objects.select_for_update().get(pk=session.pk)  # wait for simultaneous claims of the session
     if Assignment.objects.with_lease(timezone.now()).filter(session=session).exists():
         return False
     status = Status.SUBMITTED if pages_handed_in(session) else Status.FULL
@@ -364,9 +364,9 @@ def end_without_work(*, session: CrowdSession) -> bool:
 
 @transaction.atomic
 def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> bool:
-    """End a session, keep submitted work, and release its other assignments. Return False if it had ended."""
+    """End a session. Submitted work is kept, and its other assignments are released. Return False if it had ended."""
     work = Assignment.objects.filter(session=session)
-    # assignments are locked before sessions, as in a submission
+    # lock assignments before sessions, as a submission does
     list(work.filter(state__in=LEASED_STATES).select_for_update().order_by("pk"))
     if not end_session_with_status(session=session, status=status, why=why):
         return False
@@ -376,7 +376,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
 
 
 def outcome_of(session: CrowdSession) -> str:
-    """Return a value of ``judgments.design.panels.OUTCOMES``; "" for a running session."""
+    """Return the session's outcome, a value of ``judgments.design.panels.OUTCOMES``; "" while it is running."""
     return OUTCOME_OF.get(session.status, "")
 
 

@@ -1,4 +1,4 @@
-"""Compare a panel's list of submissions with the sessions, book its payments, and list bonuses for it.
+"""Compare a panel's list of submissions with the sessions, book the panel's payments, and list bonuses to upload.
 
 Ids are matched by pseudonym, so this works even after raw ids were deleted.
 """
@@ -44,7 +44,7 @@ ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
 MOST_ROWS = 20_000
 MOST_CHARACTERS = 5_000_000
 LIST_COLUMNS = ("worker", "session", "status", "code")
-# a panel's status in lower case without blanks and hyphens -> a value of CrowdSession.Status
+# The panel's word for a status, in lower case without blanks and hyphens, and the value of CrowdSession.Status.
 STATUSES = {
     "approved": "approved",
     "accepted": "approved",
@@ -59,7 +59,7 @@ STATUSES = {
     "pending": "submitted",
     "pendingreview": "submitted",
     "pendingapproval": "submitted",
-    "": "submitted",  # lists without a status name the people who came back
+    "": "submitted",  # a list without a status names the people who came back
     "rejected": "rejected",
     "returned": "returned",
     "timedout": "timed-out",
@@ -71,12 +71,13 @@ STATUSES = {
     "started": "working",
     "awaitingaction": "working",
 }
-PARTIAL = 900  # number of a session's bonus for its pages, out of the range of those that people give
+# the number of a bonus for a session's pages of work; bonuses that people give have smaller numbers
+PARTIAL = 900
 MISSING_CODES = ("nocode", "nan", "none", "")
 
 
 class ListProblem(QuorumError):
-    """A list cannot be read; ``columns`` are its columns if the person has to choose one."""
+    """Raised if a list cannot be read. ``columns`` are its columns if the person has to choose one."""
 
     title = "The list cannot be used"
 
@@ -87,7 +88,7 @@ class ListProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class PanelListLine:
-    """A line of the list; ``panel_status`` is the panel's word, ``status`` the value of ``CrowdSession.Status``."""
+    """A line of the list. ``panel_status`` is the panel's word; ``status`` is the value of ``CrowdSession.Status``."""
 
     line: int
     worker: str
@@ -103,10 +104,10 @@ class PanelListLine:
 def read_submissions(
     text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
 ) -> list[PanelListLine]:
-    """Parse a list with a header, and cells separated by commas, semicolons or tabs.
+    """Parse a list that has a header, and cells separated by commas, semicolons or tabs.
 
     Args:
-        columns: the columns for names of LIST_COLUMNS that cannot be found automatically.
+        columns: the column for each name of LIST_COLUMNS that cannot be found automatically.
     """
     if len(text) > MOST_CHARACTERS:
         raise ListProblem(
@@ -153,7 +154,11 @@ def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
-    """Return name of LIST_COLUMNS -> column index; the column of the worker is required."""
+    """Return the index of the column for each name of LIST_COLUMNS.
+
+    Raises:
+        ListProblem: no column has the participants' ids, or a chosen column is missing.
+    """
     plain = [_normalise_name(name) for name in header]
     usual = PANEL_PRESETS[panel.preset].columns
     columns: dict[str, int] = {}
@@ -205,7 +210,7 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
 
 
 def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV, with cells escaped that a spreadsheet would take for formulas."""
+    """Return rows as CSV. Cells that a spreadsheet would take for formulas are escaped."""
     return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)
 
 
@@ -224,10 +229,11 @@ class ComparedSubmission:
         panel_line: its line in the list.
         session: its session in the database.
         panel_worker_id: the panel's id of the person, if known.
-        verdict: "pay", "paid", "no", "wait" (it is running), "only-here", "only-there".
+        verdict: what to do: "pay", "paid" (was paid before), "no" (pays nothing), "wait" (is still running),
+            "only-here" or "only-there" (is only in the database, or only in the list).
         new_status: the session's new status after booking, or "".
         contradictory: whether line and session contradict each other, or the code is wrong.
-        unmatched: the ledger key of a payment without a session that is not booked yet, or "".
+        unmatched: the ledger key of a payment that has no session and is not booked yet, or "".
     """
 
     panel_line: PanelListLine | None
@@ -254,7 +260,7 @@ class BookingCounts:
 
 
 def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) -> list[ComparedSubmission]:
-    """Compare the lines of a list with the sessions, and append sessions that are not listed. Store nothing."""
+    """Compare the lines of a list with the sessions. Sessions that are not listed come last. Nothing is stored."""
     if not study.platform or not study.publications.filter(hit=None).exists():
         raise WrongState(
             _("Study %(slug)r was never opened to a panel; there is nothing to compare.")
@@ -276,7 +282,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         session = sessions.get(session_name(study, ids))
         if (
             with_ids and not panel_line.session
-        ):  # a list of people without submissions: use their latest session
+        ):  # a list of people without submissions: use each person's latest session
             session = next(
                 (session for session in reversed(sessions.values()) if is_session_of(session, name, erased)),
                 None,
@@ -467,9 +473,12 @@ def _unfinished_here(
 def book_list(
     *, study: Study, submissions: Sequence[PanelListLine], approve: bool = False, by: User | None = None
 ) -> BookingCounts:
-    """Book the panel's statuses; with ``approve``, also approve sessions to be paid. Repeating changes nothing.
+    """Book the statuses in the panel's list. Repeating changes nothing.
 
     The panel's payments without a session count as spent, and are flagged.
+
+    Args:
+        approve: whether sessions with the verdict "pay" are also approved.
     """
     counts: Counter[str] = Counter()
     for row in compare_panel_list(study=study, submissions=submissions):
@@ -539,7 +548,7 @@ def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[l
 
 @dataclass(frozen=True, slots=True)
 class Partial:
-    """A session that ended early, with its submitted assignments."""
+    """A session that ended early: the number of its submitted assignments, and their pay."""
 
     session: CrowdSession
     pages: int
@@ -547,7 +556,10 @@ class Partial:
 
 
 def unpaid_pages(study: Study) -> list[Partial]:
-    """Return ended, incomplete sessions with the pay due for their assignments, unless rejected or paid."""
+    """Return incomplete sessions that have ended, with the pay due for their assignments.
+
+    Rejected assignments, and sessions whose pages were paid before, are left out.
+    """
     reward = design_of(study).crowd.reward_cents
     requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
     good = Q(assignments__state__in=["submitted", "approved"])
@@ -576,9 +588,9 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
 
 
 def listed_bonuses(study: Study) -> tuple[int, int]:
-    """Return the number of the last list (0 for none) and the number of unlisted bonuses.
+    """Return the number of the last list (0 if there is none) and the number of bonuses that are in no list.
 
-    A crowd with an API has no lists.
+    Both are 0 at a crowd with an API, which has no lists.
     """
     if Ability.APPROVE in backend_of(study).can:
         return 0, 0
@@ -592,7 +604,7 @@ def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
 
 
 def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
-    """Return the bonuses for the next list; none at a crowd with an API, and none of erased people."""
+    """Return the bonuses for the next list. It is empty at a crowd with an API; erased people are left out."""
     if Ability.APPROVE in backend_of(study).can:
         return CrowdCall.objects.none()
     return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
@@ -600,10 +612,10 @@ def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
 
 @transaction.atomic
 def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
-    """Return the number of a list and its lines: the panel's id of the submission or person, and the amount.
+    """Return the number of a list and its lines. A line is the panel's id of the submission or person, and an amount.
 
-    Each bonus is in one list only, so uploading each list once pays each bonus once. People whose id was deleted
-    are left out, which does not affect others.
+    Each bonus is in one list only, so uploading each list once pays each bonus once. Lines of people whose id was
+    deleted are left out; the other lines stay the same.
 
     Args:
         number: the list's number; 0 makes a new list.
@@ -643,7 +655,10 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
 
 
 def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
-    """Return call row id -> (panel's id, amount), for people whose id is still stored."""
+    """Return the panel's id and the amount of each bonus, by the call's row id.
+
+    Bonuses of people whose id was deleted are left out.
+    """
     panel = design_of(study).panel
     by_session = PANEL_PRESETS[panel.preset].pays_by_session
     sessions = dict(

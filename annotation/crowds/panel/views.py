@@ -50,10 +50,10 @@ class CrossSiteForm(QuorumError):
     title = gettext_noop("Form sent from another site")
 
 
-@csrf_exempt  # no cookie is set before the start; the ids are signed, and other sites are refused below
+@csrf_exempt  # no cookie is set before the start, the ids are signed, and posts from other sites are refused below
 @worker_page(FORM)
 def entry(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the study with a start button; redirect a person who has started. A GET request stores nothing."""
+    """Show the study with a start button. Redirect people who have started. A GET request stores nothing."""
     study = find_study(slug)
     design = read_design(study)
     if design.crowd.backend != "external":
@@ -110,7 +110,7 @@ def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpRespo
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
-    if "decline" in request.POST:  # nothing is stored about a person who declines
+    if "decline" in request.POST:  # nothing is stored about people who decline
         return _way_back(request, study, design, "returned")
     known = known_session(study=study, ids=ids)
     try:

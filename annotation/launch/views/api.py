@@ -1,4 +1,4 @@
-"""The checklist of a study over HTTP."""
+"""The launch checklist of a study over HTTP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from judgments.models import Study
 
 
 class PointSerializer(serializers.Serializer[Any]):
-    """Something that a study has or lacks."""
+    """A point of the checklist: something that a study has or lacks."""
 
     title = serializers.CharField()
     readiness = serializers.ChoiceField(
@@ -56,7 +56,10 @@ class ChecklistView(APIView):
         summary="What a study has and lacks before it is opened",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the points in the words of the page "Launch". A point "not known yet" is being counted: ask again."""
+        """Return the points in the words of the page "Launch".
+
+        Ask again later about a point that is "not known yet".
+        """
         study = study_for(request, slug)
         if study.source != Study.Source.DESIGNED:
             raise ObjectNotFound(

@@ -1,4 +1,4 @@
-"""The platform's own checks before opening: obstacles, texts, attention, pictures, links, pay and cost."""
+"""The platform's own checks before a study opens: obstacles, texts, attention, pictures, links, pay and cost."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
 
-TOLERABLE_LOSS = 0.05  # tolerable probability that a careful person's answers are set aside
+TOLERABLE_LOSS = 0.05  # tolerable probability that a careful person's answers are not used
 
-# topic of an obstacle -> title of its point, and the design key to change
+# By the topic of an obstacle: the title of its point, and the design key to change.
 OBSTACLE_PLACES = {
     "requirements": (
         gettext_noop("Participants"),
@@ -260,7 +260,7 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
             link_words=_("Change the budget"),
         )
 
-    # else the obstacle says it
+    # otherwise the obstacle says so
 
 
 add_check(0, _obstacles)

@@ -24,11 +24,11 @@ from judgments.studies.study_page import study_page_address
 
 
 class Readiness(StrEnum):
-    """The readiness of a point of the checklist; HTTP calls use the values."""
+    """The readiness of a point of the checklist. HTTP calls use the values."""
 
     READY = gettext_noop("ready")
-    MISSING = gettext_noop("missing")  # the study opens without it
-    DOUBTFUL = gettext_noop("doubtful")  # it opens if somebody insists
+    MISSING = gettext_noop("missing")  # the study can open without it
+    DOUBTFUL = gettext_noop("doubtful")  # the study can open if somebody insists
     BLOCKS = gettext_noop("prevents opening")
     UNKNOWN = gettext_noop("not known yet")
 
@@ -51,9 +51,9 @@ class Launch:
     """A study before it is opened.
 
     Attributes:
-        user: the account that looks at it.
-        forecast: None while the plan is being computed, or if there is a problem.
-        plan: the context of the plan of a draft's design.
+        user: the account that looks at the page.
+        forecast: the forecast of cost and wage; None while the plan is being computed, or if there is a problem.
+        plan: the template context of the plan of a draft's design.
         can_go_back: whether the pages of work can be discarded, so that the design can be changed.
     """
 
@@ -66,12 +66,12 @@ class Launch:
 
     @property
     def problem(self) -> str:
-        """Why no HITs can be drawn from a draft's design; "" if they can."""
+        """Why no HITs can be generated from a draft's design; "" if they can."""
         return str(self.plan.get("problem", ""))
 
     @property
     def max_distinct_checks(self) -> int | None:
-        """The largest number of different check questions that one participant gets; None if unknown."""
+        """The largest number of different check questions for one participant; None if unknown."""
         plan, notes = self.plan.get("plan"), self.study.notes.get("control_pool")
         if not plan and not notes:
             return None
@@ -95,10 +95,10 @@ class Launch:
         page: str = "",
         link_words: str = "",
     ) -> ChecklistItem:
-        """Return a point with a link to where it can be changed: a key of the design, or a page.
+        """Return a point of the checklist, with a link to where it can be changed: a key of the design, or a page.
 
-        Only a draft's design can be changed. If nobody took the pages of work, the link leads to discarding them;
-        otherwise to duplicating the study.
+        Only a draft's design can be changed. After that the link leads to discarding the pages of work, if nobody
+        took one, or else to duplicating the study.
         """
         if page:
             return ChecklistItem(title, readiness, sentence, study_page_address(self.study, page), link_words)

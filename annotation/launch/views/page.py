@@ -64,7 +64,7 @@ def qr_code(address: str) -> SafeString:
 
 
 def _may_reopen(study: Study) -> bool:
-    """Return whether the page offers to reopen a closed study; the first opening has its own button."""
+    """Return whether the page offers to reopen a closed study. The first opening has a button of its own."""
     return study.state == Study.State.CLOSED and not study.simulated and study.source == Study.Source.DESIGNED
 
 

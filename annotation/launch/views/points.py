@@ -1,4 +1,4 @@
-"""The points of a study's checklist, as registered checks return them."""
+"""The points of a study's checklist. Registered checks return them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from judgments.models import Job, Study
 Check = Callable[[Launch], Iterable[ChecklistItem]]
 CHECKS: list[tuple[int, Check]] = []
 
-# Checks of the consent text by features. A point of one of them replaces the platform's.
+# The checks of the consent text that features add. A point from one of them replaces the platform's point.
 CONSENT_CHECKS: list[Check] = []
 
 LAUNCH_JOBS: list[Callable[[Study], Iterable[Job]]] = []
@@ -30,7 +30,10 @@ def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
 
 
 def checklist(launch: Launch) -> list[ChecklistItem]:
-    """Return the points; first those that block the opening, also if a person can open the study despite them."""
+    """Return the points of the checklist.
+
+    Points that block the opening come first, also those that a person can override.
+    """
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)
     ]

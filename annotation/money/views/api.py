@@ -1,4 +1,4 @@
-"""Operations that move money over HTTP: a preview, then its ``confirm`` word with an ``Idempotency-Key``."""
+"""Operations that move money, over HTTP: first a preview, then its word ``confirm`` with an ``Idempotency-Key``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ REPLAYED_HEADER = "Idempotency-Replayed"
 
 
 class PreviewReply(work.Schema):
-    """The effect of the step; further members depend on the step."""
+    """The preview of an operation that moves money. It has more members, which depend on the operation."""
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField(help_text="Of the budget, fees included.")
@@ -49,7 +49,7 @@ class PreviewReply(work.Schema):
 
 
 class DoneReply(work.Schema):
-    """The result of the step."""
+    """The result of an operation that moves money."""
 
     step = serializers.CharField()
     total_cents = serializers.IntegerField()
@@ -88,7 +88,10 @@ DONE_RESPONSES: dict[Any, Any] = {
 
 
 class MoneyView(APIView):
-    """GET previews the cost; POST does it, once. Both are for who may spend the study's money."""
+    """Preview the cost of an operation (GET), and carry it out once (POST).
+
+    Both require the right to spend the study's money.
+    """
 
     scope: ClassVar[str] = "money"
     reading: ClassVar[str] = "annotation.view_budget"
@@ -97,7 +100,7 @@ class MoneyView(APIView):
     confirmed: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
-        """Return the study, and the row named in the address as an argument of the operation."""
+        """Return the study, and the row named in the address as an argument for the operation."""
         return study_for(request, self.kwargs["slug"], self.operation.right), {}
 
     def get(self, request: Request, **address: str) -> Response:
@@ -110,7 +113,7 @@ class MoneyView(APIView):
     def post(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
         sent, operation, by = request.data, self.operation, staff_of(request)
-        key = _key_of(request)  # after reading the body, since an unsupported type must give 415
+        key = _key_of(request)  # after the body is read, since an unsupported type must give 415
         parameters = {"why": "", **self.confirmed.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
@@ -142,7 +145,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
     """Return the route of an operation that moves money.
 
     Args:
-        preview, of: summary and description of its preview in the schema.
+        preview, of: the summary and the description of the preview in the schema.
     """
     of_call = operation.row == "call"
     name, parameters = operation.name.replace("-", "_"), operation.parameters

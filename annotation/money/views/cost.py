@@ -1,4 +1,4 @@
-"""The cost of a draft, shown with its plan."""
+"""The cost of a draft, which is shown with its plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from judgments.templatetags.judgments_tags import cents
 
 @dataclass(frozen=True, slots=True)
 class PlanCost:
-    """The cost of a plan; ``fair_cents`` is the reward that would reach the wage floor, 0 if the reward does."""
+    """The cost of a plan.
+
+    ``fair_cents`` is the reward that would reach the wage floor; 0 if the design's reward reaches it.
+    """
 
     crowd: Crowd
     sends_people: bool
@@ -48,7 +51,7 @@ def cost_of_plan(design: StudyDesign, hits: int, items: int) -> PlanCost:
 
 
 def problems_of_cost(design: StudyDesign, hits: int, items: int) -> list[DesignError]:
-    """Return the problems with the cost: a budget that is too small for opening, and a wage below the floor."""
+    """Return the problems with the cost: a budget that is too small to open, and a wage below the floor."""
     cost = cost_of_plan(design, hits, items)
     problems = []
     if cost.sends_people and cost.missing_cents:

@@ -19,7 +19,7 @@ from judgments.models import Study
 
 
 class KeyUsed(QuorumError):
-    """The key was used for another request; nothing was done."""
+    """Raised if the key was used for another request; nothing was done."""
 
     status = 422
     title = "The key was used for something else"
@@ -28,9 +28,10 @@ class KeyUsed(QuorumError):
 def run_once(
     *, key: str, study: Study, step: str, request: Mapping[str, Any], by: User, do: Callable[[], Any]
 ) -> tuple[dict[str, Any], bool]:
-    """Run ``do`` once per key, in one transaction with its record; return (response, whether repeated).
+    """Run ``do`` once per key, and store its response in the same transaction.
 
-    A failure leaves no record, so it may be repeated with the same key.
+    Return the response, and whether it is that of an earlier request. A failure stores nothing, so the request may
+    be repeated with the same key.
 
     Raises:
         KeyUsed: the key was used for another request.

@@ -1,4 +1,4 @@
-"""Orders that a second person confirms, and limits with their commitments, over HTTP."""
+"""Over HTTP: orders that a second person confirms, and limits with their commitments."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from judgments.api.resources import Related, Resource, RowSerializer, filters_of
 
 
 class RefusalRequest(Parameters):
-    """The reason."""
+    """The reason for which a spending request is refused."""
 
     why = serializers.CharField(default="", allow_blank=True, max_length=500)
 
 
 class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
-    """An order above the installation's sum."""
+    """A spending request: an order above the installation's limit for one person."""
 
     study = Related("study.slug")
     asked_by = Related("asked_by.username", optional=True)
@@ -49,7 +49,7 @@ DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: work.Problem, 409: wo
 
 
 class SpendingRequestResource(Resource):
-    """Orders that a second person confirms."""
+    """Spending requests: orders that a second person confirms."""
 
     reading, scope = CONFIRM, "money"
     queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
@@ -59,7 +59,7 @@ class SpendingRequestResource(Resource):
     @extend_schema(request=None, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
     def confirm(self, request: Request, pk: str) -> Response:
-        """Carry it out, once, by another account than asked for it."""
+        """Carry out a spending request, once. The account that made the request cannot confirm it."""
         row = self.get_object()
         if not staff_of(request).has_perm(CONFIRM):
             raise PermissionDenied
@@ -68,7 +68,10 @@ class SpendingRequestResource(Resource):
     @extend_schema(request=RefusalRequest, responses=DECISION_RESPONSES)
     @action(detail=True, methods=["post"])
     def refuse(self, request: Request, pk: str) -> Response:
-        """End it without doing it; who asked may do so too."""
+        """Refuse a spending request, so that the order is not carried out.
+
+        Its requester may also withdraw it in this way.
+        """
         row, by = self.get_object(), staff_of(request)
         if not by.has_perm(CONFIRM) and by.pk != row.asked_by_id:
             raise PermissionDenied
@@ -79,7 +82,10 @@ class SpendingRequestResource(Resource):
 
 
 class StandingReply(work.Schema):
-    """The commitments and limits of an account, or of the installation (an empty name); null: no limit."""
+    """The commitments and limits of an account, or of the installation (an empty name).
+
+    A limit of null is no limit.
+    """
 
     account = serializers.CharField()
     currency = serializers.CharField()
@@ -91,7 +97,7 @@ class StandingReply(work.Schema):
 
 
 class SpendingView(APIView):
-    """The commitments and limits of accounts, for who may see the limits."""
+    """The commitments and limits of accounts, for accounts with the right to see limits."""
 
     scope: ClassVar[str] = "money"
 

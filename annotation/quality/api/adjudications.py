@@ -1,4 +1,4 @@
-"""Adjudication over HTTP: disputed units that a person decides."""
+"""Adjudication over HTTP: disputed units on which a person decides."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from judgments.studies.designs import design_of
 
 
 class AdjudicationSerializer(RowSerializer[Adjudication]):
-    """A disputed unit before a person. The votes are hidden from who is still to decide it."""
+    """A disputed unit that is sent to an adjudicator. Until they decide, the adjudicator does not see the votes."""
 
     study = Related("study.slug")
     unit = Related("unit.key")
@@ -49,13 +49,13 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
 
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
-        """Return the votes when it was sent; null to who decides it, until they did."""
+        """Return the votes at the time when the unit was sent. They are null to the adjudicator until they decide."""
         column = row.adjudicator_id == self.context["request"].user.pk
         return None if column and row.state == Adjudication.State.WAITING else row.votes
 
 
 class AdjudicationResource(Resource):
-    """Disputed units that a person decides."""
+    """Disputed units on which a person decides."""
 
     reading, scope = "annotation.view_adjudication", "workers"
     queryset = Adjudication.objects.select_related("study", "unit", "adjudicator", "sent_by", "withdrawn_by")
@@ -93,7 +93,7 @@ class AdjudicationResource(Resource):
     )
     @action(detail=True, methods=["get"])
     def task(self, request: Request, pk: str) -> Response:
-        """Return the unit as shown."""
+        """Return the unit as the adjudicator sees it."""
         adjudication = self._own(request)
         shown = shown_unit(
             services.page_unit_of(adjudication),

@@ -1,4 +1,4 @@
-"""Flags of detectors, exclusions, and decisions on work, over HTTP."""
+"""Flags, exclusions, and decisions on work, over HTTP."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.CONFLICT_RESPONSE}
 
 
 class ExclusionSerializer(RowSerializer[Exclusion]):
-    """A worker whose answers in a study do not count."""
+    """An exclusion: a worker whose answers in a study are not used."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -61,7 +61,7 @@ class ExclusionResource(Resource):
 
 
 class CaseSerializer(RowSerializer[Case]):
-    """A detector's finding about a worker."""
+    """A flag: what a detector found about a worker."""
 
     study = Related("study.slug")
     worker = Related("worker.name")
@@ -77,7 +77,7 @@ class CaseSerializer(RowSerializer[Case]):
 
 
 class CaseResource(Resource):
-    """Findings of the detectors, and the decisions on them."""
+    """The flags of detectors, and the decisions on them."""
 
     reading, scope = "annotation.view_case", "workers"
     queryset = Case.objects.select_related("study", "worker", "decided_by")
@@ -89,20 +89,20 @@ class CaseResource(Resource):
 
 
 class ChangedReply(work.Schema):
-    """The number of changes; the others were so already."""
+    """The number of assignments that changed. Others had the requested state before."""
 
     changed = serializers.IntegerField()
 
 
 class ChangedView(OperationView):
-    """Answer with the number of changes."""
+    """A view of an operation that responds with the number of changes."""
 
     reply = ChangedReply
     responses: ClassVar[dict[Any, Any]] = {200: ChangedReply, **PROBLEMS}
 
 
 class ExclusionView(OperationView):
-    """Answer with the exclusion."""
+    """A view of an operation that responds with the exclusion."""
 
     reply = ExclusionSerializer
     responses: ClassVar[dict[Any, Any]] = {200: ExclusionSerializer, **PROBLEMS}

@@ -20,7 +20,7 @@ from judgments.models import Study, Unit
 
 
 class ControlItemSerializer(UnitSerializer):
-    """A control item with its right answer and workers' results, in any HIT."""
+    """A control item with its right answer, and the results of workers on equal items in all HITs."""
 
     seen = serializers.SerializerMethodField()
     right = serializers.SerializerMethodField()
@@ -34,11 +34,11 @@ class ControlItemSerializer(UnitSerializer):
         return figures.by_unit.get(unit.pk, AnswerCounts(0, 0))
 
     def get_seen(self, unit: Unit) -> int:
-        """The number of answers."""
+        """Return the number of answers."""
         return self._counts(unit).seen
 
     def get_right(self, unit: Unit) -> int:
-        """The number of right answers."""
+        """Return the number of right answers."""
         return self._counts(unit).right
 
     def get_suspect(self, unit: Unit) -> bool:
@@ -74,7 +74,7 @@ class ControlItemResource(Resource):
 
 
 class FaredSerializer(work.Schema):
-    """Answers on one kind of control items."""
+    """The number of answers to one kind of control items, and of right answers."""
 
     kind = serializers.CharField()
     seen = serializers.IntegerField()
@@ -82,7 +82,7 @@ class FaredSerializer(work.Schema):
 
 
 class ControlsSerializer(work.Schema):
-    """All answers on control items together."""
+    """The answers to all control items of a study."""
 
     by_kind = FaredSerializer(many=True)
     suspects = serializers.ListField(child=serializers.CharField(), help_text="Units, the surest first.")
@@ -101,7 +101,7 @@ class ControlsView(APIView):
         summary="How participants fare on control items",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Results by the kind of item, and items that careful workers miss."""
+        """Return the results by the kind of control item, and the items that careful workers miss."""
         study = study_for(request, slug)
         figures = control_figures_of(study)
         return Response(

@@ -97,7 +97,7 @@ class ReplayView(APIView):
         description="Every setting of the detector may be a query parameter too. Nothing is stored.",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Run over the finished work, as it would have looked then."""
+        """Run a detector over the finished work, page by page in the order of submission."""
         study = study_for(request, slug)
         name = request.query_params.get("rule", "")
         if name not in RULES:

@@ -21,9 +21,9 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 
 ANSWERS_DRAWN = 100
-TIMES_SAMPLED = 1_000  # latest times of the study, for their median
-# lengths in the figure: from answer to answer, then the places of the highest and the lowest answer, of the foot of the
-# bars of seconds, and of the first answer
+TIMES_SAMPLED = 1_000  # number of the study's latest times from which their median is computed
+# Lengths in the figure: the step from answer to answer, the places of the highest and of the lowest answer, of the
+# foot of the bars of seconds, and of the first answer.
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
 LONGEST_BAR = 34  # length of the longest bar
 

@@ -22,9 +22,9 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 10  # cases
+ON_A_PAGE = 10  # flags on one page
 EXCLUSIONS_SHOWN = 200
-# action of a detector -> what it did to the worker
+# for each action of a detector, what it did to the worker
 ACTION_WORDS = {
     "flag": pgettext_lazy("staff", "flagged, not paused"),
     "pause": pgettext_lazy("staff", "paused"),

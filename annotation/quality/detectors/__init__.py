@@ -1,7 +1,7 @@
 """Detectors, which examine how a worker answers.
 
-They need no database: they take settings and a history, and return a finding or None. To add a detector, write a
-class and add it to ``RULES``.
+A detector needs no database. It gets settings and a worker's history, and returns a finding or None. To add a
+detector, write a class and add it to ``RULES``.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ RULES: dict[str, type[Rule]] = {
 
 
 def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
-    """Return a detector with its default settings, replaced by ``settings``.
+    """Return a detector. ``settings`` replace its default settings.
 
     Raises:
         ValueError: the detector or a setting is unknown or out of bounds.
@@ -72,7 +72,10 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
 
 
 def describe_evidence(name: str, evidence: Mapping[str, Any]) -> str:
-    """Return stored evidence in the reader's language; unchanged if its settings are of another version."""
+    """Return stored evidence in the reader's language.
+
+    The stored sentence is returned if its settings are of another version.
+    """
     stored = str(evidence.get("words", ""))
     try:
         return make_rule(name, evidence["settings"]).describe(evidence["numbers"])

@@ -1,4 +1,4 @@
-"""Detectors of wrong answers (compared with control items, others, or own answers), of patterns, and of haste."""
+"""Detectors of wrong answers (by control items, by others' or by own answers), of patterns, and of haste."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from annotation.quality.detectors.schedule import alpha_share
 from common.amounts import percent
 from quorum.numeric.arrays import Flags, Floats
 
-LEAST_PAIRS = 30  # pairs of others' answers needed to estimate their agreement
+LEAST_PAIRS = 30  # pairs of others' answers that are needed to estimate the agreement of others
 
 
 class Disagreement(SequentialRule):
-    """Agreement with the majority of other workers, corrected for chance as in Cohen's kappa."""
+    """A test of the agreement with the majority of other workers, corrected for chance as in Cohen's kappa."""
 
     name = "disagreement"
     title = gettext_noop("Disagrees with the others")
@@ -41,11 +41,12 @@ class Disagreement(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Run a one-sided binomial test on units where the others have a majority (quantities: a median).
+        """Find a worker who agrees with the others significantly less often than expected.
 
-        The expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance comes from the answer shares
-        of the worker and the others, kappa is the others' agreement on the same units. With ``of_crowd`` 0, only a
-        worker who answers against the others is found; with 0.5, also one who answers at random.
+        A one-sided binomial test uses the units on which the others have a majority (for quantities: a median). The
+        expected agreement is ``chance + of_crowd * kappa * (1 - chance)``: chance comes from the answer shares of
+        the worker and of the others, and kappa is the others' agreement on the same units. With ``of_crowd`` 0,
+        only a worker who answers against the others is found; with 0.5, also one who answers at random.
         """
         level = self.alpha_now(history)
         if not level:
@@ -82,22 +83,25 @@ class Disagreement(SequentialRule):
 
 
 def _central_answers(history: History) -> Floats:
-    """Return (N,) the others' majority of nominal answers, or median of quantities; nan if there is none."""
+    """Return the others' majority (nominal answers) or median (quantities) on each unit.
+
+    The result has shape (N,), one value per judgment; nan where there is no majority or median.
+    """
     counts = history.others
     centre = np.full(len(history), np.nan)
     if not counts.size:
         return centre
     if history.answers.agreement_distance == 0:
         most = counts.max(axis=1)
-        alone = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
-        centre[alone] = history.labels[counts[alone].argmax(axis=1)]
+        has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
+        centre[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
         return centre
     n = counts.sum(axis=1)
-    heard = np.flatnonzero(n)
-    upto = counts[heard].cumsum(axis=1)
-    low = history.labels[(upto * 2 >= n[heard, None]).argmax(axis=1)]
-    high = history.labels[(upto * 2 > n[heard, None]).argmax(axis=1)]
-    centre[heard] = (low + high) / 2
+    answered = np.flatnonzero(n)
+    upto = counts[answered].cumsum(axis=1)
+    low = history.labels[(upto * 2 >= n[answered, None]).argmax(axis=1)]
+    high = history.labels[(upto * 2 > n[answered, None]).argmax(axis=1)]
+    centre[answered] = (low + high) / 2
     return centre
 
 
@@ -123,7 +127,7 @@ def _crowd_kappa(history: History, distance: float) -> float:
 
 
 class ControlAccuracy(Rule):
-    """Accuracy on control items so far (H13 §4.3.2 asks for 70 % at the end)."""
+    """A test of the accuracy on control items so far (H13 §4.3.2 asks for 70 % at the end)."""
 
     name = "control-accuracy"
     title = gettext_noop("Fails check questions")
@@ -138,10 +142,10 @@ class ControlAccuracy(Rule):
         return fresh > 0 if not self.alpha else super().is_due(total=total, fresh=fresh)
 
     def examine(self, history: History) -> Finding | None:
-        """Find accuracy that is significantly below ``threshold``, from ``least`` control items on.
+        """Find an accuracy that is significantly below ``threshold``, from ``least`` control items on.
 
-        With ``alpha`` 0, any accuracy below the threshold counts, which can easily happen on a careful worker's
-        first items.
+        With ``alpha`` 0, any accuracy below the threshold counts. A careful worker can easily have one on the first
+        items.
         """
         known = history.right[~np.isnan(history.right)]
         n, right = len(known), int(known.sum())
@@ -208,19 +212,23 @@ def longest_run(hits: Flags) -> int:
 
 
 def run_chance(chances: Floats, length: int) -> float:
-    """Return the probability that independent trials have ``length`` (1 or more) successes in a row, or more.
+    """Return the probability that independent trials have ``length`` (1 or more) or more successes in a row.
 
     The first such run ends at trial i if the ``length`` trials up to i succeed, the one before them fails, and no
-    run ended earlier: a recursion over i, exact for unequal probabilities ``chances`` (N,).
+    run ended earlier. This gives a recursion over i, which is exact for unequal probabilities.
+
+    Args:
+        chances: (N,) the probability of success in each trial.
     """
     n = len(chances)
     if length > n:
         return 0.0
     with np.errstate(divide="ignore"):
         logs = np.concatenate(([0.0], np.cumsum(np.log(np.maximum(chances, 1e-300)))))
-    streak = np.exp(logs[length:] - logs[:-length]).tolist()  # the trials i..i+length-1 all succeed
+    # the probability that the trials i..i+length-1 all succeed
+    streak = np.exp(logs[length:] - logs[:-length]).tolist()
     failing = (1.0 - chances).tolist()
-    ended = [0.0] * (n + 1)  # ended[i]: a run ended within the first i trials
+    ended = [0.0] * (n + 1)  # ended[i] is the probability that a run ended within the first i trials
     for end in range(length, n + 1):
         start = end - length
         fresh = streak[start] if start == 0 else streak[start] * failing[start - 1] * (1.0 - ended[start - 1])
@@ -232,8 +240,10 @@ def run_chance(chances: Floats, length: int) -> float:
 def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     """Return the probabilities of 0, 1, 2, ... changes in a random order of two types of things.
 
-    ``first`` and ``second`` are the numbers of things of each type. The number of changes is the number of runs, less
-    one (Wald & Wolfowitz 1940).
+    The number of changes is the number of runs, less one (Wald & Wolfowitz 1940).
+
+    Args:
+        first, second: the number of things of each type.
     """
     if not first or not second:
         return (1.0,)
@@ -241,7 +251,7 @@ def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
     chances = [0.0]
     for changes in range(1, first + second):
         half = (changes + 1) // 2
-        if changes % 2:  # an even number of runs
+        if changes % 2:  # an even number of changes, so the order ends with the type that it began with
             ways = 2 * comb(first - 1, half - 1) * comb(second - 1, half - 1)
         else:
             ways = comb(first - 1, half) * comb(second - 1, half - 1)
@@ -251,9 +261,12 @@ def alternation_distribution(first: int, second: int) -> tuple[float, ...]:
 
 
 def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float:
-    """Return the probability of ``changes`` or more changes over all groups, each in random order.
+    """Return the probability of ``changes`` or more changes over all groups, if each group is in random order.
 
-    ``groups`` are the numbers of both sorts in each group; changes are counted within groups.
+    Changes are counted within groups.
+
+    Args:
+        groups: the number of things of each type in each group.
     """
     together = np.array([1.0])
     for first, second in groups:
@@ -261,7 +274,7 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     return float(min(1.0, together[changes:].sum()))
 
 
-LEAST_OTHER_ANSWERS = 20  # others' answers needed to estimate the usual shares
+LEAST_OTHER_ANSWERS = 20  # others' answers that are needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
@@ -280,7 +293,10 @@ class SideBias(SequentialRule):
         return answers.has_sides
 
     def examine(self, history: History) -> Finding | None:
-        """Test two-sidedly whether left is chosen with probability 0.5 ± ``tolerance``, a harmless bias."""
+        """Find a worker who chooses one side too often.
+
+        The two-sided null hypothesis is that left is chosen with probability 0.5 ± ``tolerance``, a harmless bias.
+        """
         level = self.alpha_now(history)
         sides = history.left[~np.isnan(history.left)]
         n, left = len(sides), int(sides.sum())
@@ -309,7 +325,7 @@ class SideBias(SequentialRule):
 
 
 class StraightLining(SequentialRule):
-    """The longest run of equal answers as shown, compared with the others' answers on the same units."""
+    """A test of the longest run of equal answers as shown, based on the others' answers to the same units."""
 
     name = "straight-lining"
     title = gettext_noop("Repeated answer")
@@ -327,10 +343,10 @@ class StraightLining(SequentialRule):
     def examine(self, history: History) -> Finding | None:
         """Find a run whose exact probability, times the number of possible answers, is too low.
 
-        At each position, the probability of the answer is the others' share of it on this unit, mixed with the
-        answer's overall share, which weighs as one answer. Two or three noisy votes make a unit look more open than
-        it is. So ``tolerance`` of the probability of other answers is subtracted, which makes runs look less
-        unusual.
+        At each position, the probability of the answer is the share of others who gave it on this unit, mixed with
+        the answer's overall share, which weighs as much as one answer. Since two or three votes are noisy, a unit
+        looks more open than it is. So the probability of other answers is reduced by the factor 1 - ``tolerance``,
+        which makes runs look less unusual.
         """
         level = self.alpha_now(history)
         known = ~np.isnan(history.seen)
@@ -357,7 +373,11 @@ class StraightLining(SequentialRule):
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
     def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
-        """Return (N,) probabilities that a careful worker answers ``value``, as shown, at each position."""
+        """Return the probability that a careful worker answers ``value``, as shown, at each position: (N,).
+
+        Args:
+            known: marks the judgments with an answer as shown, of which there are N.
+        """
         counts = history.others_count[known]
         if history.answers.has_sides:
             same = history.agreeing_others[known]
@@ -371,7 +391,7 @@ class StraightLining(SequentialRule):
 
 
 class Alternation(SequentialRule):
-    """The runs test on too many changes: left, right, left, right."""
+    """A runs test for too many changes, such as left, right, left, right."""
 
     name = "alternation"
     title = gettext_noop("Alternating answers")
@@ -382,10 +402,11 @@ class Alternation(SequentialRule):
         return answers.values > 0
 
     def examine(self, history: History) -> Finding | None:
-        """Test the number of changes between answers as shown, in assignments with two different answers.
+        """Find too many changes between answers as shown, in assignments with exactly two different answers.
 
         The answers are compared with all orders of the same answers (the exact conditional runs test of Wald &
-        Wolfowitz 1940). Items and sides are in random order, so a careful worker's answers are effectively shuffled.
+        Wolfowitz 1940). Items and sides are in random order, so a careful worker's answers are effectively
+        shuffled.
         """
         level = self.alpha_now(history)
         if not level:
@@ -416,7 +437,7 @@ class Alternation(SequentialRule):
 
 
 class TooFast(Rule):
-    """Too little time, in seconds or relative to other workers on the same units."""
+    """A test for too little time, in seconds or relative to other workers on the same units."""
 
     name = "too-fast"
     title = gettext_noop("Too fast")
@@ -431,8 +452,8 @@ class TooFast(Rule):
         """Find too many fast answers, or a fast median page.
 
         Either at least ``share`` of the answers took less than ``seconds`` of active time, or the worker's median
-        page took less than ``of_crowd`` of the others' time on the same units (0 is off). Since the answers on one
-        screen share its time, both use the mean over an assignment.
+        page took less than ``of_crowd`` (0 is off) of the time of others on the same units. The answers on one
+        screen share its time, so both use the mean over an assignment.
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None
@@ -468,7 +489,7 @@ def _trimmed_mean(seconds: np.ndarray) -> float:
 
 
 def _page_means(history: History, known: np.ndarray) -> np.ndarray:
-    """Return (M,) the mean time of the assignment of each of the M answers with a known time."""
+    """Return the mean time of the assignment of each answer that ``known`` marks: (M,) for M such answers."""
     _, places = np.unique(history.assignment[known], return_inverse=True)
     seconds = history.seconds[known]
     sums, counts = np.bincount(places, seconds), np.bincount(places)

@@ -29,12 +29,12 @@ class Finding:
 
 
 class Rule(BaseModel, ABC):
-    """A detector; its fields are its settings.
+    """A detector. Its fields are its settings.
 
     Attributes:
-        controls_only: whether it gets only control items, and schedules its looks by their number.
-        only_flags: whether it may only flag, since it finds signs but no proof.
-        false_alarms: how often it flags honest people, as a sentence; "" if docs/quality.md tells it.
+        controls_only: whether it gets only control items. Their number then decides when it looks.
+        only_flags: whether it may only flag a worker, since it finds signs but no proof.
+        false_alarms: a sentence that says how often it flags honest people; "" if docs/quality.md says so.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -64,7 +64,7 @@ class Rule(BaseModel, ABC):
         return True
 
     def is_due(self, *, total: int, fresh: int) -> bool:
-        """Return whether a look is due at ``total`` judgments (or control items), ``fresh`` of them new."""
+        """Return whether a look is due after ``total`` judgments (or control items), of which ``fresh`` are new."""
         return alpha_share(self.least, total=total, fresh=fresh) > 0
 
     @abstractmethod
@@ -72,7 +72,7 @@ class Rule(BaseModel, ABC):
         """Return the sentence for the numbers of a finding, in the reader's language."""
 
     def make_finding(self, history: History, **evidence: Any) -> Finding:
-        """Return a finding with rounded numbers; its stored sentence is English."""
+        """Return a finding with rounded numbers. Its sentence is in English, since it is stored."""
         with translation.override("en"):
             sentence = self.describe(evidence)
         plain = {
@@ -83,10 +83,10 @@ class Rule(BaseModel, ABC):
 
 
 class SequentialRule(Rule):
-    """A statistical detector; ``alpha`` bounds the probability that an honest worker is ever flagged."""
+    """A statistical detector. ``alpha`` bounds the probability that an honest worker is ever flagged."""
 
     alpha: Alpha = 0.001
 
     def alpha_now(self, history: History) -> float:
-        """Return the alpha of this look; 0 if none is due."""
+        """Return the part of alpha for this look; 0 if no look is due."""
         return self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)

@@ -1,4 +1,4 @@
-"""Binomial probabilities, and the wording of a probability."""
+"""Binomial probabilities, and the words for a probability."""
 
 from __future__ import annotations
 

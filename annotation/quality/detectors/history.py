@@ -11,7 +11,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Floats, Ints
 
-WINDOW = 300  # only the latest judgments are examined
+WINDOW = 300  # only a worker's latest judgments are examined
 MOST_OTHERS_TEXTS = 2_000  # texts of others that are compared with the worker's
 NAN = float("nan")
 
@@ -23,8 +23,8 @@ class AnswerFormat:
     Attributes:
         values: the number of possible answers; 0 for open answers.
         has_sides: whether two candidates are on randomly drawn sides.
-        agreement_distance: the largest difference between agreeing answers: 0 for nominal answers, a tenth of the
-            scale (at least half a step) for quantities.
+        agreement_distance: the largest difference between two answers that count as agreeing: 0 for nominal
+            answers, a tenth of the scale (but at least half a step) for quantities.
         is_text: whether people write whole texts.
         records_typing: whether the page records how they write.
         hidden_line: whether the page contains a line that only programs read.
@@ -65,9 +65,9 @@ class WrittenAnswer(NamedTuple):
     """A written answer.
 
     Attributes:
-        signals: the page's counts of how it was written (docs/honest-answers.md), if any.
+        signals: the page's counts of how the answer was written (docs/honest-answers.md), if any.
         word: the word that only the page's hidden line names; "" without such a line.
-        at: its position in the order of all answers of the study.
+        at: the answer's position in the order of all answers of the study.
     """
 
     text: str
@@ -88,8 +88,8 @@ class OwnJudgment(NamedTuple):
 
     Attributes:
         assignment: a number that identifies the assignment.
-        seen: the answer as shown; ``value`` is in the unit's order.
-        left: 1.0 for the left option, 0.0 for the right.
+        seen: the answer as shown. ``value`` is the answer in the unit's order.
+        left: 1.0 if the left option was chosen, 0.0 if the right one was.
         right: on a control item, 1.0 for a right answer, else 0.0.
         agrees: on a repeated unit, 1.0 for an equal answer, else 0.0.
         pasted: 1.0 if text was pasted into an open answer, else 0.0.
@@ -113,7 +113,7 @@ class OwnJudgment(NamedTuple):
         return not (math.isnan(self.right) and math.isnan(self.agrees))
 
 
-NUMBER_FIELDS = OwnJudgment._fields.index("written")  # fields before it are numbers
+NUMBER_FIELDS = OwnJudgment._fields.index("written")  # the fields before it are numbers
 
 
 class OthersJudgment(NamedTuple):
@@ -123,14 +123,17 @@ class OthersJudgment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A worker's latest judgments (at most ``WINDOW``), oldest first, as (N,) arrays of ``OwnJudgment``'s fields.
+    """A worker's N latest judgments (at most ``WINDOW``), oldest first.
+
+    Fields that are not described here are (N,) arrays of the fields of ``OwnJudgment``.
 
     Attributes:
-        total: the worker's judgments in the study, or on control items for detectors with ``controls_only``.
+        total: number of the worker's judgments in the study; for detectors with ``controls_only``, of those on
+            control items.
         fresh: how many of them are new since the last look.
         labels: (V,) the different values in the others' answers.
         others: (N, V) how many others gave each value to the unit of each judgment.
-        others_seconds: (M,) the times of the others on these units.
+        others_seconds: the known times of the others on these units, as a vector.
         written: the worker's text of each judgment; None for other answers.
         others_texts: the latest texts of others in the study, about any unit.
     """
@@ -162,7 +165,7 @@ class History:
 
     @property
     def agreeing_others(self) -> Ints:
-        """Return (N,) the number of others who gave the same answer as the worker."""
+        """The number of others who gave the same answer as the worker: (N,)."""
         return (self.others * (self.labels[None, :] == self.value[:, None])).sum(axis=1)
 
 

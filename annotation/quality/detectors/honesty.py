@@ -22,9 +22,9 @@ from common.amounts import percent
 from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
-MOST_TEXTS = 5  # texts that the evidence quotes
-GRAM_LENGTH = 4  # characters
-# Rare words that describe no picture: benchmarks/honesty.py finds none in 134,470 captions by people.
+MOST_TEXTS = 5  # number of texts that the evidence quotes
+GRAM_LENGTH = 4  # characters per substring
+# rare words that describe no picture; benchmarks/honesty.py finds none of them in 134,470 captions by people
 HIDDEN_WORDS = (
     "albeit", "apposite", "cogent", "conflate", "desultory", "diffident", "efficacy", "ephemeral", "erstwhile",
     "fastidious", "forthwith", "heretofore", "inchoate", "ineffable", "insofar", "inveterate", "laconic", "liminal",
@@ -66,10 +66,10 @@ class PastedText(ProgramSign):
         return answers.values == 0
 
     def examine(self, history: History) -> Finding | None:
-        """Return a finding if ``share`` of the answers were pasted.
+        """Find a worker who pasted ``share`` or more of the answers.
 
-        If the page recorded the writing, an answer is pasted if half of its text was pasted or dropped; otherwise,
-        if any was.
+        If the page recorded how the answer was written, it counts as pasted if half of its text was pasted or
+        dropped. Without such a record it counts as pasted if any text was.
         """
         written = history.pasted[~np.isnan(history.pasted)]
         n, pasted = len(written), int(written.sum())
@@ -80,7 +80,7 @@ class PastedText(ProgramSign):
         if counted:
             more = {
                 "characters": sum(signals["text"] for signals in counted),
-                # the counts that a page reports may contradict each other
+                # a page can report counts that contradict each other
                 "characters_pasted": sum(
                     min(signals.get("from_paste", 0), signals["text"]) for signals in counted
                 ),
@@ -112,11 +112,11 @@ def is_pasted(signals: Mapping[str, int]) -> bool:
 
 
 class Typing(ProgramSign):
-    """Typing faster than a person can, or with too even gaps.
+    """A test for typing that is faster than any person's, or has gaps that are too even.
 
-    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), 17.7
+    The fastest typist on record peaked at 212 words a minute (Guinness Book of World Records, 1985), which is 17.7
     characters a second. Of the sentences of Dhakal et al. (2018) that ``benchmarks.honesty`` reads, the fastest has
-    14.0.
+    14.0 characters a second.
     """
 
     name = "typing"
@@ -146,10 +146,10 @@ class Typing(ProgramSign):
         return judgment.written is not None and "keys" in judgment.written.signals
 
     def examine(self, history: History) -> Finding | None:
-        """Return a finding if ``share`` of the answers with ``keys`` keys or more were typed so.
+        """Find a worker who typed ``share`` or more of the answers with ``keys`` keys too fast or too evenly.
 
-        Only keys pressed less than two seconds after the previous one count. Gaps are even if their interquartile
-        range is less than ``spread`` of their median.
+        Only keys pressed less than two seconds after the previous one count. Gaps are too even if their
+        interquartile range is less than ``spread`` of their median.
         """
         typed = [
             answer for answer in history.written if answer and answer.signals.get("keys", 0) >= self.keys
@@ -188,19 +188,19 @@ class Typing(ProgramSign):
 
 
 def keys_per_second(signals: Mapping[str, int]) -> float:
-    """Return keys per second without pauses; 0 if no two keys follow closely."""
+    """Return the keys per second, without pauses; 0 if no two keys follow each other closely."""
     gaps = signals.get("keys", 0) - signals.get("bursts", 0)
     return 1000 * gaps / max(1, signals.get("typing_ms", 0)) if gaps > 0 else 0.0
 
 
 def relative_gap_spread(signals: Mapping[str, int]) -> float | None:
-    """Return the gaps' interquartile range divided by their median; None if the clock was too coarse."""
+    """Return the interquartile range of the gaps divided by their median; None if the clock was too coarse."""
     middle = signals.get("gap_ms", 0)
     return signals.get("gap_spread_ms", 0) / middle if middle else None
 
 
 class Phrasing(ProgramSign):
-    """Sentences that nearly equal those of other people about other items.
+    """A test for sentences that are nearly equal to those of other people about other items.
 
     The similarity is Jaccard's, of sets of four-character substrings (Broder 1997). The same short caption of one
     item is common, so only other items count. Only earlier answers count, so that nobody is flagged because others
@@ -226,10 +226,11 @@ class Phrasing(ProgramSign):
     share: Share = 0.2
 
     def examine(self, history: History) -> Finding | None:
-        """Return a finding if ``copies`` or more answers, and ``share`` of them, nearly equal another person's.
+        """Find a worker with many answers that are nearly equal to another person's.
 
-        Only answers of ``length`` characters or more count, without punctuation and case. They are compared with
-        the latest ``MOST_OTHERS_TEXTS`` answers of others in the study.
+        These must be ``copies`` or more answers, and ``share`` or more of the worker's answers. Only answers of
+        ``length`` characters or more count, without punctuation and case. They are compared with the latest
+        ``MOST_OTHERS_TEXTS`` answers of others in the study.
         """
         answers = [
             (int(unit), answer)
@@ -260,10 +261,10 @@ class Phrasing(ProgramSign):
     def _similar_texts(
         self, answers: Sequence[tuple[int, WrittenAnswer]], history: History
     ) -> Iterator[dict[str, Any]]:
-        """Yield each text of the worker that nearly equals another person's, together with the most similar text.
+        """Yield each text of the worker that is nearly equal to another person's, together with the most similar text.
 
-        Two sets this similar share one of the first elements of any common order (prefix filtering, Bayardo et al.
-        2007), so only such pairs are compared.
+        Two sets that are similar enough share one of the first elements in any common order (prefix filtering,
+        Bayardo et al. 2007), so only such pairs are compared.
         """
         theirs = [character_grams(answer.text) for answer in history.others_texts]
         holding: defaultdict[str, list[int]] = defaultdict(list)
@@ -293,12 +294,12 @@ class Phrasing(ProgramSign):
                 }
 
     def _prefix(self, grams: frozenset[str], frequency: Mapping[str, int]) -> list[str]:
-        """Return the rarest elements of a set, so many that every similar set contains one of them."""
+        """Return the rarest elements of a set: as many as are needed so that every similar set contains one of them."""
         size = len(grams) - int(np.ceil(self.similar * len(grams) - 1e-9)) + 1
         return sorted(grams, key=lambda gram: (frequency.get(gram, 0), gram))[:size]
 
 
-@lru_cache(maxsize=8_192)  # each look compares the study's texts again; 30 MB
+@lru_cache(maxsize=8_192)  # each look compares the study's texts again; the cache takes 30 MB
 def character_grams(text: str) -> frozenset[str]:
     plain = fold_text(text)
     return frozenset(
@@ -312,7 +313,7 @@ def jaccard_similarity(grams: frozenset[str], other: frozenset[str]) -> float:
 
 
 class HiddenLine(ProgramSign):
-    """The use of a rare word that occurs only in the page's hidden line for programs."""
+    """A test for a rare word that occurs only in the page's hidden line for programs."""
 
     name = "canary"
     title = gettext_noop("Word of the hidden line")

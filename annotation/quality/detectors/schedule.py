@@ -1,10 +1,10 @@
-"""When detectors look at a worker, and which part of alpha each look spends.
+"""The times when detectors look at a worker, and the part of alpha that each look spends.
 
 Statistical detectors look at a worker repeatedly. Each look spends a part of ``alpha``, so that the probability of
 *ever* flagging a worker who follows the null hypothesis is at most ``alpha`` (a union bound, valid under any
 dependence). Looks are due at ``least`` judgments, then at steps that grow by a quarter, up to 125. The k-th due
 look spends alpha / (k (k + 1)), which sums to alpha over all k. Looks happen after pages 1, 2, 3, 4, 6, 9, 13 and
-so on, up to eight pages apart; one look that is due several times spends all of its parts.
+so on, up to eight pages apart. If several looks are due at once, one look spends all of their parts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_ST
 
 
 def pages_since_look(pages: int) -> int:
-    """Return how many pages a look after page number ``pages`` (from 1) covers; 0 if no look is due."""
+    """Return the number of new pages for a look after page number ``pages`` (from 1); 0 if no look is due."""
     before = 0
     for due in look_schedule(1, growth=GROWTH_OF_PAGES, longest=LONGEST_PAGES):
         if due >= pages:
@@ -34,7 +34,7 @@ def pages_since_look(pages: int) -> int:
 
 
 def alpha_share(least: int, *, total: int, fresh: int) -> float:
-    """Return the fraction of alpha for a look after ``total`` judgments, ``fresh`` of them new."""
+    """Return the fraction of alpha for a look after ``total`` judgments, of which ``fresh`` are new."""
     share = 0.0
     for number, due in enumerate(look_schedule(least), start=1):
         if due > total:

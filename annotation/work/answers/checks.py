@@ -1,4 +1,4 @@
-"""Check the answers to a page of work, and find invalid and missing ones."""
+"""Check the answers to a page of work, and find invalid and missing answers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from judgments.kinds.base import RefusedAnswer
 
 MOST_SECONDS = 86_400.0
 LONGEST_COMMENT = 2_000
-SIGNALS = ("pasted",)  # counts that a page may report about how an answer was entered
-# what it may report besides where the design records writing (docs/honest-answers.md)
+SIGNALS = ("pasted",)  # counts that a page may always report
+# counts that a page may report if the design records how answers are written (docs/honest-answers.md)
 WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
@@ -31,10 +31,12 @@ def answer_key(kind: Kind) -> str:
 def checked_answers(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> dict[str, dict[str, Any]]:
-    """Check answers; return position -> answer in its stored form.
+    """Check answers; return each answer in its stored form, by position.
 
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
+    Raises:
+        AnswerProblem: an answer is invalid.
     """
     kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
@@ -86,9 +88,9 @@ def checked_answers(
 def split_unfinished(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
-    """Split the answers of a plain form into valid answers, and position -> invalid input.
+    """Return the valid answers of a plain form, and the invalid input by position.
 
-    Without scripts, an answer is only checked when the form is sent, so invalid text must not be lost.
+    Without scripts, an answer is checked only after the form is sent, so invalid text must not be lost.
     """
     kind = KINDS[design.protocol].for_design(design)
     if not (kind.is_open or kind.confidences):
@@ -106,7 +108,7 @@ def split_unfinished(
 
 
 def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:
-    """Return why an answer is invalid, in words for the worker; "" if it is valid."""
+    """Return why an answer is invalid, as a sentence for the worker; "" if it is valid."""
     try:
         kind.clean_answer(value, unit=unit, design=design)
     except RefusedAnswer as error:

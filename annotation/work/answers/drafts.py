@@ -1,4 +1,4 @@
-"""The draft of an assignment: locking its row, reading the answers that are sent, and merging them."""
+"""The draft of an assignment: lock its row, read the answers that are sent, and merge them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[st
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
-    """Lock and return the current row (SQLite locks the whole database)."""
+    """Lock and return the current row. (SQLite locks the whole database.)"""
     locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
     if locked is None:
         raise ObjectNotFound("There is no such assignment.")
@@ -127,7 +127,7 @@ def _has_new_answer(
 def merge_answers(
     saved: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """Merge new answers into saved ones, key by key; an answer replaces unfinished input."""
+    """Merge new answers into saved ones, key by key. An answer replaces unfinished input."""
     instead = {"value", "answer", "unfinished"}
     details = {
         position: {name: value for name, value in saved.get(position, {}).items() if name not in instead}

@@ -19,7 +19,7 @@ def answers_of_form(
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
 ) -> list[dict[str, Any]]:
-    """Return the form's answers for ``submit_assignment``, which checks them.
+    """Return the form's answers in the form that ``submit_assignment`` takes and checks.
 
     In a draft (not ``final``), an unticked box of a group is not an answer, unless it was saved as ticked.
     """
@@ -45,7 +45,7 @@ def answers_of_form(
 
 
 def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit], kind: Kind) -> list[int]:
-    """Return the positions of groups with neither a tick nor "none", or with both."""
+    """Return the positions of groups that have neither a tick nor "none", or have both."""
     if not kind.grouped:
         return []
     return [
@@ -66,7 +66,7 @@ def _read_ticks(
     values: dict[int, Any] = {}
     for group in groups:
         ticked, none = _ticked_positions(form, group), _says_none(form, group)
-        # ticks contradict "none": keep the ticks, leave the group open
+        # ticks contradict "none": keep the ticks, and leave the group undecided
         decided = none != bool(ticked) and (none or final)
         for page_unit in group:
             taken_back = saved.get(str(page_unit.position), {}).get("value") == 1
@@ -84,7 +84,7 @@ def _says_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
 
 
 def _read_seconds(text: Any) -> dict[str, float]:
-    """Return the measured time if it is valid; an invalid time does not make an answer invalid."""
+    """Return the measured time if it is valid, else nothing. An invalid time does not make an answer invalid."""
     try:
         seconds = float(text)
     except (TypeError, ValueError):
@@ -93,5 +93,5 @@ def _read_seconds(text: Any) -> dict[str, float]:
 
 
 def _read_comment(text: Any) -> dict[str, str]:
-    """Return a comment even if it is empty, since an empty one deletes the saved one."""
+    """Return the comment even if it is empty, since an empty comment deletes the saved one."""
     return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}

@@ -1,4 +1,4 @@
-"""Make judgments from checked answers, with signals about copied texts."""
+"""Create judgments from checked answers, with signals about copied texts."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ RULE_EXAMPLES = frozenset(fold_text(text) for rule in RULES for text in (rule.ba
 
 
 def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -> None:
-    """Add copy signals to unsaved judgments of kinds that write captions.
+    """Add signals about copies to unsaved judgments of kinds that write captions.
 
-    ``same_as_another``: number of other workers who wrote the same about this image. ``same_as_own``: number of
-    other images of the study about which this worker wrote the same. ``from_instructions``: 1 if an example has the
-    text. Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no signal.
+    ``same_as_another``: number of other workers who wrote the same text about this image. ``same_as_own``: number
+    of other images of the study about which this worker wrote the same text. ``from_instructions``: 1 if an example
+    has the text. Case and punctuation are ignored. Only earlier judgments count, so the first of two copies has no
+    signal.
     """
     study = assignment.study
     if not judgments or not KINDS[study.protocol].writes_captions:
@@ -50,7 +51,7 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
             "same_as_own": own_texts[text] - 1,
             "from_instructions": int(text in examples),
         }
-        # a revision starts with the signals of its predecessor
+        # a revision starts with the signals of the judgment that it replaces
         reported = {name: count for name, count in judgment.signals.items() if name not in counts}
         judgment.signals = reported | {name: count for name, count in counts.items() if count}
 

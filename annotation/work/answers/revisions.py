@@ -1,4 +1,4 @@
-"""Revise submitted answers as long as the design allows it; earlier answers are kept."""
+"""Revise submitted answers for as long as the design allows it. Earlier answers are kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _refuse_late(assignment: Assignment) -> None:
 
 
 def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
-    """Return the assignment submitted last, if it can still be revised."""
+    """Return the assignment that was submitted last if its answers can still be revised, else None."""
     finished = [assignment for assignment in assignments if assignment.submitted_at is not None]
     last = max(
         finished, key=lambda assignment: assignment.submitted_at or assignment.accepted_at, default=None

@@ -19,7 +19,7 @@ from judgments.models import Dataset, Item, Study
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """A worked example; ``texts`` are (letter, text) pairs, ``why`` is HTML."""
+    """A worked example. ``texts`` are pairs of a letter and a text; ``why`` is HTML."""
 
     picture: str
     scene: str

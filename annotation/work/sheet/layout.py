@@ -1,4 +1,4 @@
-"""The order of a HIT's units and the sides of their options, drawn for each worker."""
+"""The order of a HIT's units, and the sides of their options. Both are drawn for each worker."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from judgments.models import HIT, Unit
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The index of the HIT's unit at each position, and the side of each if the kind draws sides."""
+    """The index of the HIT's unit at each position and, if the kind draws sides, the side of each unit."""
 
     order: list[int]
     sides: list[Any]
@@ -39,11 +39,14 @@ def draw_layout(
 ) -> Layout:
     """Draw the order and the sides of ``hit`` for ``worker``.
 
-    Seed, HIT and the worker's name determine the draw, so that a reclaimed HIT looks the same. The units of a
-    passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay together; their order
-    is drawn once for a whole passage. A unit and its repetition are kept apart; if that is impossible, the
-    repetition is left out. Withdrawn units are left out, unless ``with_withdrawn`` is set to read a page as it was
-    published.
+    The draw depends only on the seed, the HIT and the worker's name, so that a reclaimed HIT looks the same. The
+    units of a passage (``Kind.passage``) keep the HIT's order. Units of one screen (``screen_of``) stay together;
+    their order is drawn once for a whole passage. A unit and its repetition are kept apart; if that is impossible,
+    the repetition is left out.
+
+    Args:
+        left_out: row ids of units to leave out.
+        with_withdrawn: whether to include withdrawn units, to read a page as it was published.
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
@@ -80,7 +83,7 @@ def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
 
 
 def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random.Generator) -> list[int]:
-    """Return a passage in its order; in half of the draws, with the units of every screen reversed."""
+    """Return a passage in its order. In half of the draws, the units of every screen are reversed."""
     screens = [
         list(screen) for _, screen in groupby(passage, key=lambda index: screen_of(units[index]) or index)
     ]

@@ -1,4 +1,4 @@
-"""The pictures of a page of work: their addresses, their sizes, and the files themselves."""
+"""The pictures of a page of work: their addresses, their sizes, and the files."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PICTURE_TYPES = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/av
 
 
 def picture_url(*, page_unit: PageUnit, assignment: Assignment) -> str:
-    """Return the address of a picture for the assignment's worker; "" if there is none.
+    """Return the address of a picture for the assignment's worker; "" if there is no picture.
 
-    It does not contain the file's name, which may reveal too much.
+    The address does not contain the file's name, which may reveal too much.
     """
     item: Item = page_unit.unit.item
     if item.picture:
@@ -39,7 +39,7 @@ def preview_picture_url(item: Item) -> str:
 
 
 def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    """Add the sizes of the scaled picture to the image in ``shown``, so that the browser can choose one."""
+    """Add the sizes of the scaled picture to the image in ``shown``, so that the browser can choose a size."""
     image = shown.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= attributes_of(item, image["url"])
@@ -49,7 +49,7 @@ def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
 def item_at(assignment: Assignment, position: int) -> Item | None:
     if assignment.hit_id is None:
         return None
-    order = assignment.order  # in the worker's order, or the HIT's own if that is empty
+    order = assignment.order  # the worker's order, or the HIT's own order if that is empty
     if not 1 <= position <= (len(order) or position):
         return None
     index = order[position - 1] if order else position - 1
@@ -59,9 +59,9 @@ def item_at(assignment: Assignment, position: int) -> Item | None:
 
 
 def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBase:
-    """Return an uploaded picture, cached by this browser only; raise Http404 if it is missing.
+    """Return an uploaded picture, which only this browser may cache. Raise Http404 if it is missing.
 
-    It is the original without metadata, or the version scaled to the ``width`` in the address.
+    The picture is the original without metadata, or the version scaled to the ``width`` in the address.
     """
     if item is None or not item.picture:
         raise Http404("There is no such picture.")
@@ -74,7 +74,7 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
     etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
-    if size > limits().picture_bytes:  # the file is read into memory
+    if size > limits().picture_bytes:  # check the size, since the file is read into memory
         raise Http404("The picture is too large to be shown.")
     unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
     if unchanged is not None:
@@ -84,13 +84,13 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
         response.headers["Content-Disposition"] = "inline"
     else:
         kind = mimetypes.guess_type(picture.name or "")[0] or ""
-        # only known picture types are shown; others (an SVG can hold scripts) are sent as bytes
+        # only pictures of known types are shown; other files (an SVG can contain scripts) are sent as bytes
         with picture.open("rb") as file:
             content = strip_metadata(file.read())
         response = HttpResponse(
             content, content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
         )
-        response.headers["Content-Disposition"] = "inline"  # no file name: it may reveal too much
+        response.headers["Content-Disposition"] = "inline"  # without a file name, which may reveal too much
     response.headers["ETag"] = etag
     response.headers["Last-Modified"] = http_date(changed.timestamp())
     patch_cache_control(response, private=True, max_age=86_400)

@@ -1,6 +1,6 @@
-"""The texts of a page of work in the reader's language: from the design, for scripts, and about times and pay.
+"""The texts of a page of work in the reader's language: texts of the design, of scripts, and about times and pay.
 
-Built-in texts are translated by the message catalogues, even when a design repeats them word for word.
+Built-in texts are translated by the message catalogues, even if a design repeats them word for word.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from judgments.studies.designs import design_of
 
 
 def translated_text(text: str) -> str:
-    """Strip a text of the design, and translate it if it is a built-in one."""
+    """Strip a text of the design. If it is a built-in text, translate it."""
     text = text.strip()
     return gettext(text) if text else ""
 
@@ -25,7 +25,7 @@ def read_design(study: Study) -> StudyDesign:
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
-    """Return name in static/js -> translated sentence."""
+    """Return translated sentences by the names that scripts in static/js use."""
     return {
         "here": _("Picture {here} of {all}") if pictures else _("{here} of {all}"),
         "later": _("{n} to answer later"),

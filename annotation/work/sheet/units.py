@@ -16,7 +16,7 @@ from judgments.drawing.material import UnitSpec, screen_of
 from judgments.kinds import Kind
 from judgments.models import HIT, HITUnit, Unit
 
-UNITS_CACHED = 300  # seconds; then pictures may have been scaled
+UNITS_CACHED = 300  # seconds; a longer cache would miss pictures that were scaled meanwhile
 
 _HIT_UNITS = PreparedQuery(
     lambda: (
@@ -29,7 +29,7 @@ _HIT_UNITS = PreparedQuery(
 
 @dataclass(frozen=True, slots=True)
 class PageUnit:
-    """A unit at its position (from 1) in an assignment; ``side`` is drawn by its kind (``Kind.sides``)."""
+    """A unit at its position (from 1) in an assignment. ``side`` is drawn by its kind (``Kind.sides``)."""
 
     position: int
     unit: Unit
@@ -41,18 +41,21 @@ def units_of_hit(hit_id: int) -> list[Unit]:
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
-    """Return the units of a HIT that was just read. Requests share these objects, so do not change them."""
+    """Return the units of a HIT. ``hit`` must have been read just now.
+
+    Do not change the units: requests share them.
+    """
     return list(_cached_units(hit.pk, hit.version, int(time.time() // UNITS_CACHED)))
 
 
-# 4 MB of HITs of ten; a HIT is asked for twice by each of its workers, within minutes
+# 4 MB for HITs of ten units; each worker of a HIT requests it twice, within minutes
 @lru_cache(maxsize=128)
 def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
     return tuple(units_of_hit(hit_id))
 
 
 def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
-    """Place the units in ``order``; if it is empty, in the HIT's own order (imported work, previews)."""
+    """Place the units in ``order``. If it is empty (imported work, previews), keep the HIT's own order."""
     shown = [units[index] for index in order] if order else units
     return [
         PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
@@ -61,13 +64,13 @@ def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[An
 
 
 def page_units_of(assignment: Assignment) -> list[PageUnit]:
-    if assignment.hit is None:  # imported judgments of an unknown HIT
+    if assignment.hit is None:  # the judgments were imported, and their HIT is unknown
         return []
     return arrange_units(cached_units_of(assignment.hit), assignment.order, assignment.flips)
 
 
 def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
-    """Yield the units shown together: adjacent ones with the same screen or picture, or single ones."""
+    """Yield the units that are shown together: adjacent ones with the same screen or picture, or single units."""
     for _key, group in groupby(
         page_units,
         key=lambda page_unit: (

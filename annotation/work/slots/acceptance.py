@@ -23,7 +23,7 @@ from common.features import of_features
 from judgments.models import Study
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
-RESERVED_MINUTES = 10  # a prefetched HIT is needed soon
+RESERVED_MINUTES = 10  # short, since a prefetched HIT is needed soon
 
 
 class SlotLost(Exception):
@@ -45,16 +45,16 @@ def claim_slot(
 ) -> Claim | None:
     """Claim a slot of the HIT, in a transaction that holds the pause lock (not needed with ``allow_closed``).
 
-    Return None if the study or the worker was paused or stopped meanwhile, or if only one of the two is simulated.
+    Return None if the study or the worker was paused or excluded meanwhile, or if only one of them is simulated.
 
     Args:
-        reserve: whether to reserve the HIT for after the worker's current one.
-        session: a session to which the crowd gave the HIT, so the worker gets it even if its outcome is decided.
-        allow_closed: whether to accept a closed study.
+        reserve: whether to reserve the HIT, as the one after the worker's current HIT.
+        session: a session to which the crowd gave the HIT. The worker then gets it even if its outcome is decided.
+        allow_closed: whether to claim the slot also in a closed study.
 
     Raises:
         AddressFull: the visitor's address holds its share of the seats.
-        SlotLost, IntegrityError: another worker or window was faster; the caller must roll back and try again.
+        SlotLost, IntegrityError: another worker or window was faster. The caller must roll back and try again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
     promised, session = session is not None, session or candidate.session
@@ -75,7 +75,8 @@ def claim_slot(
         if not drawings:
             raise NotAdmitted(_("This study is not open for answers."))
         settled = drawings[0](study=study, hit=hit, worker=worker, own_captions=set(written))
-        units = units_of_hit(hit.pk)  # not the cached units, since this transaction may be rolled back
+        # do not use the cached units, since this transaction may be rolled back
+        units = units_of_hit(hit.pk)
     if all(unit.control or unit.pk in settled for unit in units):
         if not promised:
             raise SlotLost  # the outcome was decided meanwhile
@@ -104,7 +105,7 @@ def claim_slot(
         simulated=worker.source == Worker.Source.REHEARSAL,
     )
     assignment.save(force_insert=True)
-    if session is None:  # with a panel, the session has the seat; Mechanical Turk limits people itself
+    if session is None:  # at a panel, the session has the seat; Mechanical Turk itself limits people
         note_seat(study, assignment)
     return Claim(
         assignment=assignment, created=True, page_units=arrange_units(units, layout.order, layout.sides)
@@ -112,13 +113,13 @@ def claim_slot(
 
 
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
-    """Count an assignment that lacks control items because the worker has already seen them."""
+    """Record that an assignment lacks control items because the worker has seen them before."""
     # for the designer, all captions of a control image are one control item
     items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
     raised = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
-    if not raised:  # a worker claims one HIT at a time: nobody else creates this row
+    if not raised:  # a worker claims one HIT at a time, so no other transaction creates this row
         StudyAlarm.objects.create(
             study=candidate.study,
             worker=candidate.worker,
@@ -129,7 +130,10 @@ def _note_used_up_controls(candidate: CandidateHIT) -> None:
 
 
 def accept_reservation(claim: Claim) -> Claim | None:
-    """Make a reservation the current assignment, with a full lease; raise the errors of ``claim_slot``."""
+    """Accept a reservation, so that it becomes the current assignment with a full lease.
+
+    The result and the errors are those of ``claim_slot``.
+    """
     reserved = claim.assignment
     if not STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
         return None

@@ -1,4 +1,4 @@
-"""The SQL condition for studies that take work of a worker now, and the statement that takes a slot of one."""
+"""The SQL condition for studies that give a worker work now, and the statement that takes a slot in such a study."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _open_hit(allow_closed: bool) -> QuerySet[HIT]:
     return HIT.objects.filter(taking_work, pk=query_parameter("hit"), open_slots__gt=0)
 
 
-# keys: whether a closed study is accepted
+# the keys say whether a closed study is accepted
 STUDIES_TAKING_WORK = {
     closed: PreparedQuery(partial(_studies_taking_work, closed)) for closed in (False, True)
 }

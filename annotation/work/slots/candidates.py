@@ -36,7 +36,7 @@ from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.studies.designs import design_of, stops_early
 
-RETRY_SECONDS = 15  # seconds after which a waiting worker's page reloads
+RETRY_SECONDS = 15  # the page of a waiting worker reloads after this many seconds
 
 _NOW = query_parameter("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
@@ -83,13 +83,13 @@ class CandidateHIT:
 def find_candidate(
     study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
 ) -> Claim | CandidateHIT | None:
-    """Return the worker's current or reserved HIT, else a candidate; None if nothing is left.
+    """Return the worker's current or reserved HIT, else a candidate; None if no HIT is left.
 
-    This reads outside a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker
+    It reads outside a transaction, so that nobody waits on SQLite. A current HIT may be finished while the worker
     or the study is paused.
 
     Args:
-        ignored: a current assignment that does not count.
+        ignored: a current assignment to ignore.
     """
     participation = _participation(study, worker)
     leases, overdue = _leases(study, worker)
@@ -141,7 +141,7 @@ def _participation(study: Study, worker: Worker) -> Any:
 
 
 def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
-    """Return the worker's leases, accepted before reserved, and the study's expired leases.
+    """Return the worker's leases, accepted ones before reserved ones, and the study's expired leases.
 
     An expired reservation still belongs to the worker until another worker needs its slot.
     """
@@ -173,7 +173,10 @@ def _candidates(
 
 
 def free_a_page(*, study: Study, worker: Worker) -> bool:
-    """Release leases as a claim would, for a worker who holds none; return whether the worker can now claim a HIT."""
+    """Release leases as a claim would, for a worker who holds no HIT.
+
+    Return whether the worker can now claim a HIT.
+    """
     participation = _participation(study, worker)
     _own, overdue = _leases(study, worker)
     goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
@@ -193,7 +196,10 @@ def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
-    """Draw a HIT; with early stopping, one with few assignments in work, so that votes come in sequence."""
+    """Draw a HIT from ``hits``.
+
+    With early stopping, choose a HIT with few assignments in progress, so that votes arrive one after the other.
+    """
     if stops_early(study):
         in_work = count_in_work_by_hit([hit.pk for hit in hits])
         ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))

@@ -17,10 +17,11 @@ from judgments.drawing.controls.pool import Mark
 from judgments.models import HIT, Study
 from judgments.studies.designs import stops_early
 
-WINDOW = 8  # draw from this many next HITs, so that simultaneous workers do not wait for one row
-WIDE_WINDOW = 40  # the window with early stopping, where workers should work on different HITs
+WINDOW = 8  # a HIT is drawn from this many next HITs, so that simultaneous workers do not wait for one row
+WIDE_WINDOW = 40  # the same with early stopping, where workers should work on different HITs
 
-HITS_SEARCHED = 64  # HITs to search for new control items before old ones are left out
+# number of HITs that are searched for new control items before control items are left out
+HITS_SEARCHED = 64
 
 
 def _fresh_hits(size: int) -> QuerySet[HIT]:
@@ -35,7 +36,10 @@ _FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WIND
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
-    """Return the next open HITs from the worker's cursor on; HITs that they returned or let expire come last."""
+    """Return the next open HITs from the worker's cursor on.
+
+    HITs that the worker returned or let expire come last.
+    """
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     if not participation.wrote:
         window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
@@ -48,7 +52,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
     fresh = open_hits.filter(~Exists(mine))
     window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
     if not window and participation.cursor:
-        window = list(fresh[:size])  # HITs before the cursor, whose slots were released
+        window = list(fresh[:size])  # HITs before the cursor whose slots were released
     return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE_STATES)))[:size])
 
 
@@ -60,7 +64,7 @@ def hits_without_own_captions(study: Study, worker: Worker, participation: Any) 
 def prefer_new_controls(
     study: Study, worker: Worker, participation: Any, window: list[HIT], met: Collection[Mark]
 ) -> list[HIT]:
-    """Return HITs whose control items are all new to the worker, from ``window`` or later ones; else ``window``."""
+    """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``."""
     fresh = hits_with_new_controls(study, window, met)
     if fresh:
         return fresh

@@ -43,7 +43,7 @@ def release_reserved(*, study: Study) -> int:
 def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
     """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
 
-    Assignments, ordered by id, are locked before HITs, to avoid deadlocks.
+    To avoid deadlocks, assignments are locked before HITs, in the order of their ids.
     """
     ended = wanted.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
     rows = list(ended.values_list("pk", "hit_id", "study_id"))

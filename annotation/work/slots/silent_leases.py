@@ -1,4 +1,4 @@
-"""End leases whose workers have been silent for long, if another worker waits for a page."""
+"""End leases of workers who have been silent for long, if another worker waits for a page."""
 
 from __future__ import annotations
 
@@ -18,22 +18,27 @@ from annotation.work.slots.release import release_slots
 from judgments.models import Study
 from judgments.studies.designs import design_of, stops_early
 
-# A lease without an answer may end after a page's duration; not before this, if the worker answered other pages.
+# A lease without an answer may end after the duration of a page. If the worker answered other pages, it lasts at
+# least this long.
 LONGEST_UNANSWERED = timedelta(minutes=5)
-# Answers count as stopped after this time or, if longer, after the duration of this many items.
+# Answers count as stopped after this time or, if that is longer, after the duration of this many items.
 SHORTEST_PAUSE = timedelta(minutes=1)
 ITEMS_IN_A_PAUSE = 3
 
 
 def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
-    """End the lease that has been silent longest, for a worker for whom nothing is left; return how many ended.
+    """End the lease that has been silent longest, if ``worker`` cannot get a HIT otherwise. Return how many ended.
 
-    The order of choice is: a lease whose answers have stopped, at an address (for IPv6 the /64) where more people
-    hold seats than in a household; a lease without an answer whose worker has had time for the whole page, since
-    without scripts all answers come at its end; a lease at an address where several people hold seats.
+    Leases are chosen in this order:
+
+    1. at an address (for IPv6 the /64) where more people hold seats than in a household, if the lease's answers
+       have stopped;
+    2. without an answer, if the worker has had time for the whole page, since without scripts all answers come at
+       its end;
+    3. at an address where several people hold seats.
     """
     if worker.source != Worker.Source.LOCAL:
-        return 0  # a crowd has promised slots to its workers
+        return 0  # a crowd has promised the slots to its workers
     if study.state != Study.State.OPEN or stops_early(study):
         return 0  # nobody could take the slot, or perhaps nobody needs it
     if not may_take_seat(study):
@@ -45,7 +50,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
         people=people_at_same_address("assignment"),
         spoke=Exists(spoke.filter(worker=OuterRef("worker"))),
     )
-    quiet = leases.select_related("hit").filter(
+    silent = leases.select_related("hit").filter(
         Q(people__gt=1) | Q(answers={}),
         since__lte=now - longest_pause(study),
         study=study,
@@ -56,7 +61,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
         ),
     )
     kind = Case(When(people__gt=FEWEST_SEATS, then=0), When(answers={}, then=1), default=2)
-    longest_first = quiet.order_by(kind, F("people").desc(nulls_last=True), "since")
+    longest_first = silent.order_by(kind, F("people").desc(nulls_last=True), "since")
     longest = next((lease for lease in longest_first if lease.since <= now - _patience(lease, study)), None)
     if longest is None:
         return 0

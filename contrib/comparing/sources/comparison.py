@@ -38,17 +38,18 @@ def compare_sources(
     seed: int = 0,
     naive: bool = False,
 ) -> dict[str, Any]:
-    """Compare the first source with the second, the standard; undefined statistics are null with a `reason`.
+    """Compare the first source with the second, which is the standard. Undefined statistics are null, with a `reason`.
 
     Args:
         first_at_least, second_at_least: thresholds for yes; by default all thresholds that the protocol reports.
         missing: whether units that only the second source has are left out, or count as a no of the first (as H13
-            count pairs that the filter removed). Units that only the first has are always left out.
-        naive: whether to take judgments as independent, with bootstrap intervals, instead of clustering them by image
-            and worker.
+            count pairs that the filter removed). Units that only the first source has are always left out.
+        naive: whether to treat judgments as independent, with bootstrap intervals, instead of clustering them by
+            image and worker.
 
     Raises:
-        EvaluationError: the sources cannot be compared. BadOption: an unknown `missing`, or an invalid number.
+        EvaluationError: the sources cannot be compared.
+        BadOption: `missing` is unknown, or a number is invalid.
     """
     one_of(missing, MISSING, "missing")
     matched = match_sources(first, second)

@@ -1,4 +1,4 @@
-"""Read the sources to compare from files."""
+"""Read the sources of a comparison from files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS
 
 TEXT_TABLES = ("jsonl", "csv")
-SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)  # formats other than judgments files, which are detected
+# formats other than judgments files; judgments files are detected
+SOURCE_FORMATS = (*TEXT_TABLES, *JUDGMENT_FORMATS)
 
 
 def read_source(
@@ -44,10 +45,13 @@ def read_source(
     mapping: ColumnMapping | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SourceJudgments:
-    """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS. Raise ImportProblem.
+    """Read judgments to compare, from a judgments file or a file in one of SOURCE_FORMATS.
 
-    `protocol` is needed for files that name none, and selects a part of a released set. `mapping` names the columns
-    of a judgments file.
+    Args:
+        protocol: needed for files that name none; it also selects a part of a released set.
+        mapping: the columns of a judgments file.
+    Raises:
+        ImportProblem: the file cannot be read.
     """
     if format is None or format in TEXT_TABLES:
         return _source_of_table(path, protocol, encoding=encoding, mapping=mapping, progress=progress)
@@ -131,7 +135,7 @@ def _read_content(record: Record) -> Content:
 
 
 def _systems(record: Record) -> Sides:
-    """Return the names of the systems that a row credits with its first and with its second text.
+    """Return the names of the systems that a row credits with its first text and with its second text.
 
     The row's `systems` are keyed by the ids of the texts, or by side.
     """
@@ -151,6 +155,6 @@ def _names_of(credits: Any) -> tuple[str, ...]:
 
 
 def _strip_texts(*texts: str | None) -> Captions:
-    """Normalise texts, so that they do not differ only in, for example, leading and trailing blanks."""
+    """Normalise texts, so that differences such as leading and trailing blanks do not count."""
     reference, first, second = (None if text is None else one_text(text) for text in texts)
     return reference, first, second

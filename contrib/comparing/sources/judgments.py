@@ -20,15 +20,16 @@ Values = NDArray[np.float64] | NDArray[np.object_]
 Captions = tuple[str | None, str | None, str | None]
 NO_CAPTIONS: Captions = (None, None, None)
 
-Sides = tuple[tuple[str, ...], tuple[str, ...]]  # names of the first text's systems, and of the second's
+# the names of the first text's systems, and of the second text's systems
+Sides = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """The content of a unit: its image, and the ids and texts, as far as known, of reference, first and second caption.
+    """The content of a unit: its image, and the ids and texts of its reference, first and second caption, if known.
 
-    systems: names of the systems that a file credits with the first, and with the second. kind: of the candidate pair.
-    document: the document that the image belongs to.
+    systems: names of the systems that a file credits with the first and with the second caption. kind: the kind of
+    the candidate pair. document: the document to which the image belongs.
     """
 
     image: str | None = None
@@ -45,16 +46,21 @@ class Content:
     def keys(
         self, *, reference: bool, two_sided: bool, by_system: bool = False
     ) -> Iterator[tuple[Hashable, bool]]:
-        """Yield (key, swapped) for the ids, and for the texts; equal contents have equal keys.
+        """Yield a key by the ids and a key by the texts, each with ``swapped``. Equal contents have equal keys.
 
-        The candidates of a key are sorted; ``swapped`` says whether that changed their order. A key has the reference
-        and the credited systems only if asked for.
+        The candidates of a key are sorted; ``swapped`` says whether this changed their order.
+
+        Args:
+            reference: whether a key has the reference.
+            two_sided: whether the unit has two candidates.
+            by_system: whether a key has the credited systems.
         """
         for name, captions in (("ids", self.ids), ("texts", self.texts)):
             shown, first, second = captions
             if self.image is None or first is None or (two_sided and second is None):
                 continue
-            # The reference lacks this form of id or text, but has the other: the forms must not be mixed.
+            # Skip this form if only the other form (id or text) of the reference is known: the forms must not be
+            # mixed.
             if reference and shown is None and (self.ids[0] is not None or self.texts[0] is not None):
                 continue
             sides = [(first, self.systems[0]), (second, self.systems[1])]
@@ -69,11 +75,12 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class SourceJudgments:
-    """N judgments of a source.
+    """The N judgments of a source on U units.
 
-    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if one is a text.
-    left_out: number of rows by reason. full_depth: (U,) units that early stopping did not end, if it was used.
-    anonymous: whether raters are places in published totals instead of people.
+    unit: (N,) positions in `units`. rater: (N,) whole numbers. value: (N,) numbers, or objects if a value is a
+    text. left_out: number of rows that were left out, by reason. full_depth: (U,) whether early stopping did not
+    end the unit, if early stopping was used. anonymous: whether raters stand for answers of published totals
+    instead of people.
     """
 
     name: str
@@ -106,7 +113,7 @@ class SourceJudgments:
         return "share of yes" if self.kind is not None and self.level == "nominal" else "mean"
 
     def merged_into(self, groups: Ints, turned: Flags, count: int) -> SourceJudgments:
-        """Return the judgments with units merged into `count` groups, and answers to `turned` units swapped."""
+        """Return the judgments with units merged into `count` groups. Answers to `turned` units are swapped."""
         value = self.value
         if self.kind is not None and turned.any():
             value = value.copy()
@@ -136,7 +143,7 @@ class SourceJudgments:
         )
 
     def scores(self) -> Floats:
-        """Return the (U,) scores of units; nan without judgments."""
+        """Return the scores of the U units: (U,); nan without judgments."""
         scores = np.full(len(self.units), np.nan)
         if len(self.unit):
             value = preference_scores(self.value.astype(np.float64)) if self.two_sided else self.value
@@ -145,7 +152,7 @@ class SourceJudgments:
         return scores
 
     def consensus(self) -> dict[int, Any]:
-        """Return the consensus by unit; ties are omitted."""
+        """Return the consensus by unit. Units with a tie are left out."""
         if not len(self.unit):
             return {}
         if self.kind is None:

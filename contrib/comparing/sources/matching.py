@@ -1,7 +1,7 @@
 """Match the units of two sources of judgments.
 
-Units match by id, else by content. The two candidates of a unit may be in either order; if it differs, answers of the
-second source are swapped.
+Units match by id, else by content. The two candidates of a unit may be in either order. If the order differs,
+answers of the second source are swapped.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ TWO_SCALES = gettext_noop("the sources answer on different scales")
 
 @dataclass(frozen=True, slots=True)
 class MatchedSources:
-    """Two sources of judgments of the same groups of equal units.
+    """Two sources of judgments whose equal units are merged into G groups.
 
-    shared: (G,) bool, groups that are in both sources. by_id: number of units matched by id. swapped: number of the
-    second source's units with swapped candidates. merged: for each source, the number of units merged because of
-    equal contents. without_reference: references were ignored, because only one source has them.
+    shared: (G,) bool, whether both sources have the group. by_id: number of units matched by id. swapped: number of
+    the second source's units with swapped candidates. merged: for each source, the number of units that were merged
+    because their contents are equal. without_reference: whether references were ignored, because only one source
+    has them.
     """
 
     first: SourceJudgments
@@ -48,7 +49,7 @@ class MatchedSources:
 
 
 def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSources:
-    """Match the units of two sources. Raise EvaluationError for incompatible protocols."""
+    """Match the units of two sources. Raise EvaluationError if their protocols are incompatible."""
     for source in (first, second):
         if source.kind is not None and source.kind.is_open:
             raise EvaluationError(
@@ -73,7 +74,7 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
         for key, turned in content.keys(**how):
             earlier, earlier_turned = known.setdefault(key, (index, turned))
             groups.join(earlier, index, odd=turned != earlier_turned)
-    # Match by content first, as this also determines the order of candidates.
+    # Match by content first, since this also determines the order of candidates.
     ids = _same_ids(first, second)
     for position, other in ids:
         groups.join(position, split + other, odd=False)
@@ -119,7 +120,7 @@ def _has_references(source: SourceJudgments) -> bool:
 
 
 def _same_ids(first: SourceJudgments, second: SourceJudgments) -> list[tuple[int, int]]:
-    """Return pairs of positions of units with equal ids and consistent contents."""
+    """Return the positions of units that have equal ids and consistent contents, as pairs."""
     positions = {name: position for position, name in enumerate(second.units)}
     pairs = ((position, positions[name]) for position, name in enumerate(first.units) if name in positions)
     if not first.contents or not second.contents:
@@ -154,7 +155,7 @@ class _Groups:
         while self._parent[position] != position:
             path.append(position)
             position = self._parent[position]
-        for step in reversed(path):  # from the root outwards, as each step uses the one before
+        for step in reversed(path):  # from the root outwards, since each step uses the previous one
             odd ^= self._odd[step]
             self._parent[step], self._odd[step] = position, odd
         return position, odd
@@ -166,7 +167,7 @@ class _Groups:
             self._parent[high], self._odd[high] = low, odd ^ turned ^ other_turned
 
     def number_groups(self) -> tuple[Ints, Flags, int]:
-        """Return (N,) group numbers, (N,) flags of swapped units, and the number of groups."""
+        """Return the (N,) group numbers of N units, (N,) flags of swapped units, and the number of groups."""
         rooted = [self._root(position) for position in range(len(self._parent))]
         roots, number = np.unique([root for root, _ in rooted], return_inverse=True)
         return number.astype(np.int64), np.array([odd for _, odd in rooted], dtype=bool), len(roots)

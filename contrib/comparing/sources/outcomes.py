@@ -1,4 +1,4 @@
-"""Compare two sources by their consensus on units and by their winners of pairs."""
+"""Compare two sources by their consensus on units, and by their winners of pairs."""
 
 from __future__ import annotations
 
@@ -49,8 +49,9 @@ def compare_consensus(matched: MatchedSources, drawing: Resampling) -> dict[str,
 def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]:
     """Return how often both sources name the same winner of a pair, by pair kind.
 
-    Also return how often, if they disagree, the first source's winner is the text with more words: this compares what
-    people like with what is human-like (V15, appendix III). Return {} if a source does not compare two candidates.
+    Among pairs with different winners, also return how often the first source's winner is the text with more words.
+    This compares what people like with what is human-like (V15, appendix III). Return {} if a source does not
+    compare two candidates.
     """
     sources = (matched.first, matched.second)
     if not all(source.two_sided for source in sources):
@@ -86,6 +87,6 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
 
 
 def _words_more(content: Content) -> int:
-    """Return the number of words of the first text minus that of the second; 0 if one is unknown."""
+    """Return the number of words of the first text minus that of the second; 0 if one of them is unknown."""
     _reference, first, second = content.texts
     return 0 if first is None or second is None else len(first.split()) - len(second.split())

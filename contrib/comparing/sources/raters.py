@@ -1,4 +1,4 @@
-"""Agreement of the raters of each source, and of all raters of both."""
+"""The agreement of the raters of each source, and of all raters of both sources."""
 
 from __future__ import annotations
 
@@ -60,7 +60,10 @@ def figures_of_source(source: SourceJudgments, drawing: Resampling) -> dict[str,
 
 
 def items_of_units(*sources: SourceJudgments) -> NDArray[Any]:
-    """Return the (U,) clusters of units: the image, or the first one of its document; the unit itself without image."""
+    """Return the clusters of U units: (U,).
+
+    It is the image, the document's first image, or the unit if it has no image.
+    """
     images: list[Any] = list(range(len(sources[0].units)))
     document_of: dict[str, str] = {}
     for source in sources:
@@ -104,7 +107,7 @@ def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]
     if matched.stopped_early:
         return nothing | {"reason": STOPPED}
     first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
-    # The same name in both sources counts as two raters, who may be different people.
+    # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])
     values = np.concatenate([first.value, second.value])
     images = items_of_units(matched.first, matched.second)

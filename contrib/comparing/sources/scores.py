@@ -1,4 +1,4 @@
-"""Compare two sources by scores of units: kappa at thresholds, and correlations."""
+"""Compare two sources by the scores of units: kappa at thresholds, and correlations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study's judgments as a source for comparisons."""
+"""Read a study's judgments as a source for comparisons."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def source_of_study(study: Study) -> SourceJudgments:
 
 
 def _published_winners(study: Study) -> SourceJudgments:
-    """Return winners of pairs that were published without votes, as the answers of one rater."""
+    """Return the winners of pairs that were published without votes, as the answers of one rater."""
     pairs = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
     columns = (
         "key",

@@ -1,4 +1,4 @@
-"""Sentences on the comparison of two sources."""
+"""Sentences about the comparison of two sources."""
 
 from __future__ import annotations
 

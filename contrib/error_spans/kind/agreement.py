@@ -11,7 +11,8 @@ import numpy as np
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITY, START, spans_with_place
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
 from judgments.drawing.documents import first_of_documents
-from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results, nan_as_none
+from judgments.kinds.base import CaptionScore, IncludedJudgment, KindResults, Results
+from judgments.kinds.consensus import nan_as_none
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.agreement import SpanAgreement, span_alpha, span_f1
 
@@ -26,7 +27,7 @@ class SpanResults(Results):
         return figures_of_spans(judged, self.mqm, seed=seed)
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore]:
-        """Return the mean score of each text by item and credited systems."""
+        """Return the mean score of each text, by item and credited systems."""
         ratings: defaultdict[tuple[int, str, str, tuple[Any, ...]], list[tuple[int, float]]] = defaultdict(
             list
         )
@@ -41,7 +42,7 @@ class SpanResults(Results):
 
 
 def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: int) -> KindResults:
-    """Return ``spans`` for the study, and the mean MQM and standardised score for each unit.
+    """Return the study's results about ``spans``, and the mean MQM and standardised score of each unit.
 
     Resampling is by document or, without documents, by item.
     """
@@ -88,7 +89,10 @@ def figures_of_spans(judged: Sequence[IncludedJudgment], weights: Mqm, *, seed: 
 
 
 def _document_of(unit: Any) -> str:
-    """Return the unit's document; for older releases without document names, that of its run of segments."""
+    """Return the unit's document.
+
+    Older releases have no document names; then return the name of its run of segments.
+    """
     run = unit.content.get("document")
     document: str = unit.item.document or (run["name"].rpartition("#")[0] if run else "")
     return document

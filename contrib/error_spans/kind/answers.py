@@ -1,4 +1,4 @@
-"""Marked errors as answers: their keys, their order, and the similarity of two answers.
+"""Answers that mark errors: their keys, their order, and the similarity of two answers.
 
 Offsets count Unicode code points from 0; ``end`` is exclusive. For a missing part, ``start`` and ``end`` are null.
 """
@@ -13,16 +13,16 @@ from django.utils.translation import gettext_lazy as _
 from common.texts import word_bounds
 
 Span = Mapping[str, Any]
-SEVERITIES = ("minor", "major", "critical")  # the least first
+SEVERITIES = ("minor", "major", "critical")  # from the least severe on
 SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
 SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
-SCORE_TOLERANCE = 15  # points by which two scores of one text may differ, as on a slider
-LEAST_F1 = 0.5  # F1 from which two answers without scores mark the same
+SCORE_TOLERANCE = 15  # points by which two equivalent scores of one text may differ, as on a slider
+LEAST_F1 = 0.5  # F1 from which two answers without scores count as equivalent
 START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 
 def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
-    """Return the spans sorted by position, missing parts last; equal missing parts are separate errors (MQM)."""
+    """Return the spans sorted by position, with missing parts last. Equal missing parts stay separate errors (MQM)."""
 
     def sort_key(span: Span) -> tuple[Any, ...]:
         absent = span[START] is None
@@ -44,7 +44,7 @@ def spans_with_place(spans: Iterable[Span]) -> list[Span]:
 def joined_words(
     text: str, marks: Mapping[int, tuple[str, ...]], keys: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Return spans from marked words, joining adjacent words with the same marks."""
+    """Return the spans of marked words. Adjacent words with the same marks are joined."""
     tokens = word_bounds(text)
     spans: list[dict[str, Any]] = []
     before: tuple[int, tuple[str, ...]] | None = None

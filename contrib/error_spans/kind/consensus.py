@@ -10,11 +10,12 @@ import numpy as np
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, spans_with_place
 from contrib.error_spans.kind.mqm import MQM, Mqm, score_of
-from judgments.kinds.base import Consensus, OpenAggregation
+from judgments.kinds.base import OpenAggregation
+from judgments.kinds.consensus import Consensus
 
 
 class MajorityOfCharacters(OpenAggregation):
-    """The mean score and the majority's marks; agreement is measured on the scores."""
+    """A rule for the consensus: the mean score and the majority's marks. Agreement is measured on the scores."""
 
     rule = "majority-of-characters"
     tie_rule = "unmarked"
@@ -33,15 +34,16 @@ class MajorityOfCharacters(OpenAggregation):
 def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) -> Consensus:
     """Return the mean score, and the characters that more than half of the answers mark.
 
-    Adjacent characters form one span while the most frequent severity and category stay the same; if severities are
-    equally frequent, the least severe is taken. A missing part is included if more than half of the answers mark one.
+    Adjacent characters form one span while the most frequent severity and category stay the same. If severities are
+    equally frequent, the least severe one is taken. A missing part is included if more than half of the answers
+    mark one.
     """
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
         strongest: dict[int, tuple[str, str]] = {}
         for span in spans_with_place(answer["spans"]):
-            for at in range(span[START], span[END]):  # where spans overlap, the worst one counts
+            for at in range(span[START], span[END]):  # where spans overlap, the most severe one counts
                 mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
                 if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
                     strongest[at][0]

@@ -1,4 +1,4 @@
-"""Contradictions in designs of studies that mark errors."""
+"""Contradictions in the designs of studies that mark errors."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def span_contradictions(design: StudyDesign) -> Iterator[str]:
-    """Yield clauses about contradictory settings of marked errors; each begins with a study-file key."""
+    """Yield clauses about settings of marked errors that contradict each other. Each begins with a study-file key."""
     table, source = design.spans, design.sampling.pairs_from
     if table.categories == "own" and not table.own:
         yield pgettext(

@@ -1,4 +1,4 @@
-"""Control items: some words of a text are replaced by words of another item, and workers must mark them."""
+"""Control items: some words of a text are replaced by words of another item, which workers must mark."""
 
 from __future__ import annotations
 
@@ -43,7 +43,10 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
 
 
 def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | None:
-    """Return a control item made from a system's text or, if there is none, from a person's; None if impossible."""
+    """Return a control item made from a system's text or, if there is none, from a person's.
+
+    Return None if no text can be damaged.
+    """
     texts = [text for _, text in image.outputs] or list(image.references)
     return _damaged(kind, slot, image, texts, DEGRADED)
 
@@ -58,7 +61,7 @@ def _damaged(
     """
     others: list[Text] = []
     spans = slot.design.spans
-    if spans.contrastive:  # equal texts would show by their difference what is damaged
+    if spans.contrastive:  # different texts, since two equal texts would reveal what is damaged
         texts = _different(texts)
         known = {text.text for text in texts}
         others = _different([text for text in _texts(image) if text.text not in known])
@@ -89,7 +92,7 @@ def _different(texts: Sequence[Text]) -> list[Text]:
 
 
 def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator[tuple[Text, dict[str, Any]]]:
-    """Yield (damaged text, expected answer)."""
+    """Yield each damaged text with its expected answer."""
     rng = slot.rng
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
     for base in shuffled(texts, rng):

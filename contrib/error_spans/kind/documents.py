@@ -1,4 +1,4 @@
-"""Draw whole documents: the texts of one system, or of two side by side, for a document in its order."""
+"""Draw whole documents: the texts of one system, or of two systems side by side, in the document's order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from judgments.kinds.base import Kind
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The texts of one document, in order, with the systems that gave exactly these texts."""
+    """The texts of one document, in order, and the systems that gave exactly these texts."""
 
     document: str
     column: int
@@ -29,7 +29,7 @@ class _Run:
 
 
 def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
-    """Draw documents, and keep each on one page."""
+    """Draw documents. Each document stays on one page."""
     division = divide_images(design, material)
     runs = _runs(division.judged)
     names = list(dict.fromkeys(run.document for run in runs))
@@ -85,14 +85,15 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
 
 
 def _runs(images: Sequence[Image]) -> list[_Run]:
-    """Group each document's outputs by system, in import order; equal sequences of texts become one run."""
+    """Group each document's outputs by system, in import order. Equal sequences of texts become one run."""
     documents: dict[str, list[Image]] = {}
     for image in images:
         if (name := dict(image.fields).get("document", "").strip()) and image.outputs:
             documents.setdefault(name, []).append(image)
     runs: list[_Run] = []
     for name, segments in documents.items():
-        best: dict[str, dict[str, Text]] = {}  # of several texts of a system, the one that it ranks first
+        # if a system has several texts, take the one that it ranks first
+        best: dict[str, dict[str, Text]] = {}
         for image in segments:
             for system, text in image.outputs:
                 best.setdefault(system, {}).setdefault(image.name, text)
@@ -106,7 +107,10 @@ def _runs(images: Sequence[Image]) -> list[_Run]:
 
 
 def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) -> list[Group]:
-    """Return each run as a group or, for texts side by side, two random runs of a document, item by item."""
+    """Return each run as a group.
+
+    For texts side by side, return groups of two random runs of a document, item by item.
+    """
     if not design.spans.contrastive:
         return [Group(run.document, _units_of(design, run)) for run in runs]
     order = {image.name: number for number, image in enumerate(images)}
@@ -148,6 +152,6 @@ def _units_of(design: StudyDesign, run: _Run, *, passage: str = "") -> tuple[Uni
 
 
 def _as_part(unit: UnitSpec, part: int, of: int) -> UnitSpec:
-    """Return a unit as a numbered part of its document; two texts side by side count as one part."""
+    """Return a unit as a numbered part of its document. Two texts side by side count as one part."""
     document = {**unit.content["document"], "part": part, "of": of}
     return replace(unit, content={**unit.content, "document": document})

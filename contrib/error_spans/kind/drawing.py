@@ -1,4 +1,4 @@
-"""Draw the texts whose errors are marked: outputs of systems, alone or two of an item side by side."""
+"""Draw the texts whose errors are marked: outputs of systems, single or two of an item side by side."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from judgments.drawing.keys import content_key, content_keys
 from judgments.drawing.material import SCREENS, Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import Kind
 
-NAME = "spans"  # of the kind
+NAME = "spans"  # name of the kind
 
 
 def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
@@ -48,7 +48,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
 
 
 def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[tuple[UnitSpec, ...]]:
-    """Return an item's units by screen: one unit each or, for texts side by side, random pairs."""
+    """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))

@@ -1,4 +1,4 @@
-"""The functions by which the platform and other features use answers that mark errors."""
+"""Functions of answers that mark errors, for the platform and other features."""
 
 from __future__ import annotations
 
@@ -59,7 +59,10 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a span at its place in the stored spelling; one of only outer blanks is moved to the next letter."""
+    """Return a span at its place in the stored spelling.
+
+    A span that consists only of outer blanks is moved to the next letter.
+    """
     if span[START] is None or span[END] is None:
         return dict(span)
     start, end = (move_offset(span[name], written, stored) for name in (START, END))

@@ -20,7 +20,11 @@ class Mqm:
     of_category: Mapping[str, Mapping[str, float]]
 
     def with_weights(self, weights: Mapping[str, Mapping[str, float]]) -> Mqm:
-        """Return a copy with a study's own weights: category ("" for all others) -> severity -> weight."""
+        """Return a copy with a study's own weights.
+
+        Args:
+            weights: the weight by category ("" for all others) and severity.
+        """
         by_category = dict(weights)
         usual = {**self.weights, **by_category.pop("", {})}
         categories = {name: {**self.of_category.get(name, {}), **row} for name, row in by_category.items()}
@@ -52,5 +56,5 @@ MQM: Final = _read()
 
 
 def score_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:
-    """Return the score in an answer or, without one, the MQM score of its spans."""
+    """Return the score of an answer or, if the answer has none, the MQM score of its spans."""
     return float(answer["score"]) if "score" in answer else mqm.score(answer["spans"])

@@ -17,7 +17,7 @@ MOST_CATEGORIES, LONGEST_NAME = 60, 80
 
 @dataclass(frozen=True, slots=True)
 class SpanOptions:
-    """The part of the design that answers depend on.
+    """The options of a design on which answers depend.
 
     Attributes:
         categories: names with labels; empty if errors have no category.
@@ -51,7 +51,7 @@ class SpanOptions:
     def with_marks(self, marks: Sequence[Span]) -> SpanOptions:
         """Return options that also allow the marks of an answer in a file.
 
-        Either all of the file's marks have categories, or none has.
+        Either all marks of a file have categories, or none has one.
         """
         categories = dict(self.categories)
         if categories or not self.severities:
@@ -65,7 +65,7 @@ class SpanOptions:
         """Return an answer in its stored form: spans sorted by position, then missing parts.
 
         Raises:
-            ValueError: it is invalid; the message ends with what was expected.
+            ValueError: the answer is invalid; the message ends with what was expected.
         """
         keys = {"spans", "score"} if self.score else {"spans"}
         if (

@@ -19,10 +19,12 @@ from contrib.error_spans.kind.answers import (
     in_order,
 )
 from contrib.error_spans.kind.options import SpanOptions
-from judgments.kinds.base import Consensus, Rehearsal
+from judgments.kinds.base import Rehearsal
+from judgments.kinds.consensus import Consensus
 
-RECOVERY_TOLERANCE = 10  # points within which a rehearsal's score is found
-MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1  # how often a careful simulated worker errs about a span
+RECOVERY_TOLERANCE = 10  # points within which a rehearsal's score counts as recovered
+# how often a careful simulated worker misses, moves or invents a span
+MISSED, MOVED, INVENTED = 0.15, 0.2, 0.1
 
 
 class SpanRehearsal(Rehearsal):
@@ -30,7 +32,7 @@ class SpanRehearsal(Rehearsal):
         self.options = options
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> dict[str, Any]:
-        """Draw more errors and a lower score for a text of lower quality."""
+        """Draw the true answer. A text of lower quality has more errors and a lower score."""
         text, quality = unit.first.text, qualities[0]
         spans = [self._span(text, rng) for _ in range(int(rng.poisson(0.6 * (4.2 - quality))))]
         score = 25 * quality - 8 * len(spans) + float(rng.normal(0, 5))
@@ -39,16 +41,20 @@ class SpanRehearsal(Rehearsal):
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, Any]:
-        """Omit, move or invent spans, with a near (right) or far (wrong) score, or answer at random."""
+        """Draw an answer: spans of the truth are omitted or moved, others invented.
+
+        Args:
+            right: whether the score is near the true one; None for an answer at random.
+        """
         text = unit.first.text
         anything = [span for span in (self._span(text, rng) for _ in range(int(rng.integers(0, 4)))) if span]
         if right is None:
             return self._answer(anything, float(rng.integers(0, 101)))
         if "within" in truth:
             start, end = truth["within"]
-            beside = [span for span in anything if span[END] <= start or span[START] >= end]
-            there = [{**self._marks(rng), START: start, END: end}] if right else []
-            return self._answer([*beside, *there], 30.0 if right else 90.0)
+            outside = [span for span in anything if span[END] <= start or span[START] >= end]
+            marked = [{**self._marks(rng), START: start, END: end}] if right else []
+            return self._answer([*outside, *marked], 30.0 if right else 90.0)
         spans = [self._read(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
         if rng.random() < INVENTED and anything:
             spans.append(anything[0])
@@ -71,7 +77,7 @@ class SpanRehearsal(Rehearsal):
         return {"spans": in_order(spans), **scored}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
-        """Draw one to three adjacent words as a span; {} if the text has none."""
+        """Draw one to three adjacent words as a span. Return {} if the text has no word."""
         tokens = word_bounds(text)
         if not tokens:
             return {}

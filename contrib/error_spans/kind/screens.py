@@ -1,4 +1,4 @@
-"""Two texts of an item side by side on one screen."""
+"""Screens with two texts of an item side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TEXTS_ON_A_SCREEN = 2
 
 
 def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
-    """Put two units on one screen; a single unit is returned unchanged."""
+    """Put two units on one screen. A single unit is returned unchanged."""
     if len(units) < TEXTS_ON_A_SCREEN:
         return tuple(units)
     mark = content_key(SCREEN, *(unit.key for unit in units))
@@ -24,7 +24,7 @@ def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
 
 
 def with_control_screens(design: StudyDesign) -> StudyDesign:
-    """Return the design with its number of check questions counted in screens."""
+    """Return the design with its number of check questions counted in screens instead of texts."""
     screens = design.controls.per_hit // TEXTS_ON_A_SCREEN
     return design.model_copy(update={"controls": design.controls.model_copy(update={"per_hit": screens})})
 

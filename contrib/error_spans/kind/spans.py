@@ -1,6 +1,7 @@
-"""Mark the errors of a text, then score it from 0 to 100 (ESA), or compute a score from the errors' weights (MQM).
+"""The kind in which people mark the errors of a text.
 
-The results of this kind are the agreement on spans, and the frequencies of errors.
+People then score the text from 0 to 100 (ESA), or the errors' weights give a score (MQM). The results of this kind
+are the agreement on spans, and the frequencies of errors.
 """
 
 from __future__ import annotations
@@ -9,10 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Any,  # pydantic reads typing's from Python 3.12 on
-)
+from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -177,7 +175,7 @@ class SpanAnnotation(OpenKind):
         control_images: Sequence[Image] = (),
         known: Sequence[Known] = (),
     ) -> tuple[HITSpec, ...]:
-        """Build HITs; documents and screens are kept whole."""
+        """Build HITs. Documents and screens are kept whole."""
         documents, contrastive = design.spans.documents, design.spans.contrastive
         if not documents and not contrastive:
             return super().hits(design, groups, control_images=control_images, known=known)
@@ -214,7 +212,10 @@ class SpanAnnotation(OpenKind):
         super().check_expected(expected, answer=answer, unit=unit)
 
     def is_right(self, answer: Any, expected: Any) -> bool:
-        """Return whether a span overlaps the damage or, for a repeated text, the answer resembles the first."""
+        """Return whether a span overlaps the damage.
+
+        For a repeated text, return whether the answer resembles the first one.
+        """
         if "within" in expected:
             start, end = expected["within"]
             return any(span[START] < end and start < span[END] for span in spans_with_place(answer["spans"]))
@@ -244,10 +245,10 @@ class SpanAnnotation(OpenKind):
         return options.clean_answer(answer, length=len(unit.first.text))
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> dict[str, Any] | None:
-        """Read ``u<position>`` (the score) and the fields with this prefix.
+        """Read ``u<position>`` (the score) and the fields whose names begin with it.
 
-        They are ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk`` (missing parts), and ``-none``
-        (no error).
+        These are ``-w<word>`` (severity), ``-k<word>`` (category), ``-m`` and ``-mk`` (missing parts), and
+        ``-none`` (no error).
         """
         name, text = f"u{position}", unit.first.text
         marks: dict[int, tuple[str, ...]] = {}
@@ -267,7 +268,7 @@ class SpanAnnotation(OpenKind):
         return {"spans": spans, **({"score": int(score) if short else score} if score else {})}
 
     def describe_answer(self, answer: Any) -> str:
-        if "within" in answer:  # what is expected of a check question
+        if "within" in answer:  # the answer is the expected answer of a check question
             return "–".join(map(str, answer["within"]))
         marks = [
             f"{span[START]}–{span[END]} {span[SEVERITY]}"

@@ -17,7 +17,7 @@ from quorum.statistics.crossed import CONFIDENCE, NO_SPREAD
 
 @dataclass(frozen=True, slots=True)
 class SystemsComparison:
-    """The mean difference of scores, first minus second, over the segments that both systems have."""
+    """The mean difference of two systems' scores, first minus second, over the segments that both systems have."""
 
     first: str
     second: str
@@ -33,7 +33,7 @@ class SystemsComparison:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A text in pieces, each with its consensus severity, or "" if it is not marked."""
+    """A text in pieces. Each piece has its consensus severity, or "" if it is not marked."""
 
     score: float | None
     pieces: tuple[tuple[str, str], ...]
@@ -78,14 +78,14 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
 
 
 def shared_segments(segments: Segments, first: str, second: str) -> list[tuple[Segment, Segment]]:
-    """Return (segment of first, segment of second) for items that both have, largest difference first."""
+    """Return the two systems' segments of each item that both have, largest difference first."""
     others = {segment.item: segment for segment in segments[second]}
     both = [(segment, others[segment.item]) for segment in segments[first] if segment.item in others]
     return sorted(both, key=lambda pair: -abs(pair[0].score - pair[1].score))
 
 
 def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
-    """Return shared segments with their marked texts, if both texts have a consensus."""
+    """Return shared segments with their marked texts, for those in which both texts have a consensus."""
     items = Item.objects.in_bulk([segment.item for segment, _ in shown])
     references = dict(
         Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
@@ -109,7 +109,7 @@ def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[
 
 def _marked_side(consensus: Consensus) -> Side:
     assert consensus.unit is not None
-    assert consensus.unit.first is not None  # a text was marked
+    assert consensus.unit.first is not None  # a unit with marks has a text
     text = consensus.unit.first.text
     spans = consensus.answer["spans"] if consensus.answer else []
     severity = [""] * len(text)

@@ -1,11 +1,12 @@
 """Ranks of systems over domains.
 
-They are those of WMT24 (Kocmi et al. 2024, "Findings of the WMT24 General Machine Translation Shared Task"): a
+They are those of WMT24 (Kocmi et al. 2024, "Findings of the WMT24 General Machine Translation Shared Task"). A
 system's score is the mean of its domains' means over all judgments. Two systems are compared by Wilcoxon's
 signed-rank test in each domain, over every two judgments of a segment, and the p-values are combined by Stouffer's
 method. A system's range of ranks goes from 1 + the number of systems that are better at .05 to the number of all
-systems minus those that are worse. The script that WMT24 published with its data tests two-sided, and takes who is
-better from the scores; the script of the tables of September 2024 tests one-sided ("greater") in both directions.
+systems minus the number of worse ones. The script that WMT24 published with its data tests two-sided, and decides
+by the scores which system is better. The script for the tables of September 2024 tests one-sided ("greater") in
+both directions.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class RankedSystem:
 
 
 def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
-    """Return systems with their ranges of ranks, the highest score first. Domains are the splits of the dataset."""
+    """Return systems with their ranges of ranks, highest score first. The domains are the splits of the dataset."""
     domains = {name: _domain_means(judged) for name, judged in segments.items()}
     scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
     beats = {

@@ -19,7 +19,10 @@ from evaluation.results.standings import MEAN
 
 @dataclass(frozen=True, slots=True)
 class SystemScore:
-    """A system's score: people's or, without scores, MQM's; ``errors`` are the mean marks per judge and segment."""
+    """A system's score: people's or, if there are no scores, MQM's.
+
+    ``errors`` are the mean numbers of marks per judge and segment, by severity.
+    """
 
     system: str
     score: float

@@ -1,6 +1,6 @@
 """Segments of systems, and their scores by marked errors.
 
-A segment is a system's text for an item. Its score is the mean over its judges' scores from 0 to 100 or, without
+A segment is a system's text for an item. Its score is the mean of its judges' scores from 0 to 100 or, without
 these, of their MQM scores.
 """
 
@@ -31,8 +31,8 @@ from quorum.statistics.correlation import means_without_raters
 from quorum.statistics.inputs import encode
 
 NO_SPANS = "Study {slug!r} is {protocol}; errors are marked in studies of spans alone."
-Key = tuple[int, str]  # row id of an item, and the key of a caption's text
-Segments = Mapping[str, Sequence["Segment"]]  # of each system, by name
+Key = tuple[int, str]  # the row id of an item, and the key of a caption's text
+Segments = Mapping[str, Sequence["Segment"]]  # the segments of each system, by name
 
 
 def marks_errors(study: Study) -> bool:
@@ -41,7 +41,7 @@ def marks_errors(study: Study) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The means of a text over its judges, and their scores.
+    """The means of a text over its judges, and the judges' scores.
 
     Attributes:
         cluster: its document or, without one, its item.
@@ -63,7 +63,7 @@ class Segment:
 
 
 class Judged(NamedTuple):
-    """A judgment of a text; ``domain`` is the split of its item."""
+    """A judgment of a text. ``domain`` is the split of its item."""
 
     worker: Any
     answer: Mapping[str, Any]
@@ -73,7 +73,10 @@ class Judged(NamedTuple):
 
 
 def segments_of(study: Study) -> Segments:
-    """Return system -> judged segments. Raise EvaluationError if the study's answers are not marked errors."""
+    """Return the judged segments of each system.
+
+    Raise EvaluationError if the study's answers are not marked errors.
+    """
     if not marks_errors(study):
         raise EvaluationError(NO_SPANS.format(slug=study.slug, protocol=study.protocol))
     included = loaders.judged_answers(study, loaders.load_judgments(study))
@@ -89,7 +92,7 @@ def segments_of(study: Study) -> Segments:
             for number in by_text.get((item, key), ())
             if pk in credited(included[number].unit.systems, (pk,))
         ]
-        if positions:  # of several texts of a system for an item, the first one that was judged
+        if positions:  # if a system has several texts for an item, take the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
     judged = [
@@ -108,7 +111,11 @@ def segments_of(study: Study) -> Segments:
 def score_segments(
     judged: Sequence[Judged], texts: Mapping[str, Mapping[int, Sequence[int]]], mqm: Mqm = MQM
 ) -> Segments:
-    """Return system -> segments; ``texts`` is system -> item -> indices in ``judged`` of judgments of its text."""
+    """Return the segments of each system.
+
+    Args:
+        texts: by system and item, the indices in ``judged`` of the judgments of the system's text.
+    """
     values = [score_of(judgment.answer, mqm) for judgment in judged]
     z = standardised_mean(range(len(judged)), [judgment.worker for judgment in judged], values).z
     spans = [judgment.answer["spans"] for judgment in judged]
@@ -137,7 +144,10 @@ def score_segments(
 
 
 def outputs_of(segments: Segments) -> Outputs | None:
-    """Convert segments to ``Outputs`` of systems, with the votes of identified judges; return None without segments."""
+    """Convert segments to ``Outputs`` of systems, with the votes of identified judges.
+
+    Return None if there are no segments.
+    """
     rows = [(name, segment) for name, judged in segments.items() for segment in judged]
     if not rows:
         return None

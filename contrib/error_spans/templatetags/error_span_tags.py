@@ -24,7 +24,7 @@ def span_key(severity: str) -> str:
 
 @register.simple_tag
 def span_words(shown: Mapping[str, Any], answer: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """Return the words for a form without scripts, each with the mark that begins in it or covers it."""
+    """Return the words for a form without scripts, each with the first mark that covers a part of it."""
     text, spans = shown["caption"]["text"], spans_with_place(answer["spans"]) if answer else []
     words_of_text = []
     for index, (start, end) in enumerate(shown["words"]):

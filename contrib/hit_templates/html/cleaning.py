@@ -1,4 +1,4 @@
-"""Clean templates and filled pages by lists of allowed HTML."""
+"""Clean templates and filled pages: keep only HTML that is in lists of allowed elements and attributes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import nh3
 
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS
 
-# elements that are shown as they are
+# elements that are shown unchanged
 ALLOWED_ELEMENTS = {
     "a", "abbr", "audio", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "fieldset", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
@@ -15,9 +15,9 @@ ALLOWED_ELEMENTS = {
     "summary", "sup", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "time", "tr", "track", "tt", "u",
     "ul", "var", "video", "wbr",
 }  # fmt: skip
-# Page landmarks are ours: a template's own become plain boxes.
+# Landmarks of the page are reserved for our own page, so a template's landmarks become plain boxes.
 LANDMARKS = {"address", "article", "aside", "center", "footer", "header", "hgroup", "main", "nav", "section"}
-# elements that are removed with everything in them
+# elements that are removed with their content
 REMOVED_ELEMENTS = {
     "applet", "base", "canvas", "embed", "frame", "frameset", "iframe", "link", "math", "meta", "noembed", "noframes",
     "noscript", "object", "param", "portal", "script", "style", "svg", "template", "title", "button",
@@ -62,7 +62,7 @@ ATTRIBUTES = {
     "crowd-tab": {"header"},
     "crowd-card": {"heading", "image"},
 }  # fmt: skip
-# Elements of a filled page with their attributes, for the second cleaning.
+# elements of a filled page with their attributes, for the second cleaning
 FILLED_PAGE_ELEMENTS = {
     **{
         tag: names

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_noop
 
 from contrib.hit_templates.questions import FIELD, Element
 
-# Our own words, translated when shown.
+# Our own texts, which are translated when they are shown.
 INSTRUCTIONS = gettext_noop("Instructions")
 EXAMPLES = {
     "positive-example": gettext_noop("A good example"),
@@ -77,7 +77,7 @@ def _text_area(element: Element) -> Nodes:
 
 
 def _slider(element: Element) -> Nodes:
-    """Return a plain slider, from 0 to 100 by 1 if nothing else is set, like Amazon's."""
+    """Return a plain slider. By default it goes from 0 to 100 by 1, like Amazon's."""
     copied = {"min": "0", "max": "100", "step": "1", **_omit_attributes(element.attributes, "label")}
     return _labelled(element, Element("input", copied | {"type": "range"}))
 
@@ -119,7 +119,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
 
 
 def _categories(text: str, tag: str) -> list[str]:
-    """Return the categories in an attribute: JSON, or with single quotation marks as Amazon allows."""
+    """Return the categories in an attribute: JSON, or with single quotation marks, which Amazon allows."""
     categories: object = None
     for read in (json.loads, ast.literal_eval):
         try:
@@ -140,7 +140,10 @@ def _categories(text: str, tag: str) -> list[str]:
 
 
 def name_radio_group(element: Element) -> str | None:
-    """Give all buttons of a group the same name. Return a sentence if their names differed, which Amazon allows."""
+    """Give all buttons of a group the same name.
+
+    Return a sentence if their names differed, which Amazon allows; else None.
+    """
     buttons = _buttons(element)
     names = [button.attributes.get("name", "") for button in buttons]
     distinct = list(dict.fromkeys(name for name in names if name))
@@ -180,7 +183,7 @@ def _group(element: Element) -> Nodes:
     return [Element("div", {"class": "group"}, element.children)]
 
 
-# Amazon's elements, and what becomes of them.
+# how each of Amazon's elements is replaced
 ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _box,
     "crowd-button": _no_nodes,

@@ -19,7 +19,7 @@ KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
 LIQUID_TAG = re.compile(r"\{\{|\{%")
 MOST_NAMED = 5
 
-# What was noted -> its sentence, in the order of a page.
+# the sentence for each type of omission, in the order of the page
 _SENTENCES = {
     "scripts": "%(counted)s left out: nothing of the template runs here.",
     "handlers": "What scripts did on %(named)s is left out.",
@@ -45,7 +45,7 @@ _COUNTED = {
 
 
 def describe_omissions(source: str) -> list[str]:
-    """Return one sentence for each type of omitted element, in a stable order."""
+    """Return one sentence for each type of omitted element, always in the same order."""
     scan = _Scan()
     scan.feed(source)
     scan.close()
@@ -96,7 +96,7 @@ class _Scan(HTMLParser):
             self._drawing += 1
             self.note("drawn", tag)
         elif self._drawing:
-            return  # the parts of a drawing go with it
+            return  # the parts of a drawing are omitted with it
         elif tag == "form":
             if attributes.get("action"):
                 self.note("action", attributes["action"][:200])

@@ -29,7 +29,7 @@ def filled_page(design: StudyDesign, row: Any) -> SafeString:
 
 @register.simple_tag
 def default_answer(design: StudyDesign, row: Any) -> dict[str, Any]:
-    """Return the page's default answer, whether it is ``enough`` to submit, and whether it was ``left`` unchanged."""
+    """Return the default answer, whether it is ``enough`` to submit, and whether the worker ``left`` it unchanged."""
     questions = filled_questions(read_template(design.template.html).questions, row.shown["fields"])
     first = first_answer(questions)
     names = {question.name for question in questions if question.shape != "fixed"}

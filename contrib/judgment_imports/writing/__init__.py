@@ -1,1 +1,1 @@
-"""Store the rows of a file of judgments, with a module for each table."""
+"""Store the rows of a file of judgments. Each table has a module."""

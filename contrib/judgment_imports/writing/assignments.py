@@ -1,4 +1,4 @@
-"""Store the HITs of a file of judgments, their workers and assignments."""
+"""Store the HITs of a file of judgments, with workers and assignments."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ UNKNOWN_SLOT = 0
 
 
 class HitWriter:
-    """Add HITs; their units, sizes and numbers of workers are known only at the end of the file."""
+    """A writer that adds HITs. Their units, sizes and numbers of workers are known only at the end of the file."""
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -68,7 +68,7 @@ class HitWriter:
 
 
 class AssignmentWriter:
-    """Add workers, their assignments, and the exclusions that invalidated assignments."""
+    """A writer that adds workers, their assignments, and the exclusions that invalidated assignments."""
 
     def __init__(self, study: Study, hits: HitWriter) -> None:
         self.study = study
@@ -77,7 +77,7 @@ class AssignmentWriter:
         self.workers: dict[str, int] = {}
         self.exclusions: dict[str, Exclusion] = {}
         self.ids: dict[tuple[str, str], UUID] = {}
-        self.names: dict[tuple[str, str], str | None] = {}  # of assignments, by HIT and worker
+        self.names: dict[tuple[str, str], str | None] = {}  # names of assignments, by HIT and worker
 
     def id_of(self, row: JudgmentRow) -> UUID:
         return self.ids[_assignment_key(row)]

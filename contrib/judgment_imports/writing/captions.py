@@ -13,19 +13,19 @@ from judgments.models import Caption, Dataset
 
 
 class CaptionWriter:
-    """Add candidates as captions of the dataset.
+    """A writer that adds candidates as captions of the dataset.
 
     Attributes:
         references: ids of the dataset's references.
-        ids: caption id in the file, or the ``text_key`` of a text -> row id.
-        texts: row id -> stored text, for captions in which people marked errors.
+        ids: the row id of each caption, by its id in the file or by the ``text_key`` of its text.
+        texts: the stored text by row id, for captions in which people marked errors.
     """
 
     def __init__(self, dataset: Dataset, references: set[str]) -> None:
         self.dataset = dataset
         self.references = references
         self.ids: dict[str, int] = {}
-        self.texts: dict[int, str] = {}  # of marked captions
+        self.texts: dict[int, str] = {}  # only of captions with marks
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         shown = [
@@ -46,13 +46,13 @@ class CaptionWriter:
         self.ids.update({key: stored[text] for text, key in new.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
-        """Add the texts of options that the file credits to systems; several units may have the same ids."""
+        """Add the texts of options that the file credits to systems. Several units may have the same ids."""
         options = [option for row in rows for option in credited_options(row)]
         self.add_texts(option["text"] for option in options if option["key"] not in self.references)
         self.load({option["key"] for option in options} & self.references - self.ids.keys())
 
     def reference(self, key: str) -> str | None:
-        """Return the id if it is a reference's; else None."""
+        """Return the id if it is the id of a reference; else None."""
         return key if key in self.references else None
 
     def load(self, keys: Iterable[str]) -> None:

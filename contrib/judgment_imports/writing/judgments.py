@@ -1,7 +1,7 @@
 """Store the rows of a file of judgments.
 
-Each writer stores the rows of one table in batches, and keeps name -> row id: memory holds no rows of the file.
-``JudgmentWriter`` calls the writers in the order in which the tables refer to each other.
+Each writer stores the rows of one table in batches, and keeps only row ids by name, so memory holds no rows of the
+file. ``JudgmentWriter`` calls the writers in the order in which the tables refer to each other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JUDGMENT_FIELDS = (
 
 
 class JudgmentWriter:
-    """Store the rows of a file as judgments, after everything that they refer to."""
+    """A writer that stores the rows of a file as judgments, after all rows to which they refer."""
 
     def __init__(self, study: Study, dataset: Dataset, items: dict[str, int], references: set[str]) -> None:
         self.study = study
@@ -86,11 +86,14 @@ class JudgmentWriter:
             for credits, key, text in credited:
                 for credit in credits:
                     if credit.rank is None and not (row.second is None and row.second_text is None):
-                        continue  # the pair has its systems
+                        continue  # the row of the pair stores its systems
                     yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
 
     def _add_revision(self, row: JudgmentRow) -> None:
-        """Link the answer to the previous one if the file contains it, else count the revision."""
+        """Link an answer to the answer that it revises.
+
+        If the file does not have that answer, count the revision instead.
+        """
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
         former = Judgment.objects.filter(
             assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True

@@ -1,4 +1,4 @@
-"""Store the candidate pairs of a file of judgments, and those with a winner that was published without votes."""
+"""Store the candidate pairs of a file of judgments, and pairs whose winner was published without votes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from judgments.models import CandidatePair, Caption, Dataset, PublishedPair, Stu
 
 
 class PairWriter:
-    """Add candidate pairs of units, and those with a winner that was published without votes."""
+    """A writer that adds candidate pairs of units, and pairs whose winner was published without votes."""
 
     def __init__(
         self, study: Study, captions: CaptionWriter, systems: SystemWriter, items: Mapping[str, int]
@@ -36,7 +36,7 @@ class PairWriter:
         }
 
     def key_of(self, row: JudgmentRow) -> str | None:
-        """Return the pair's id; without one, derive it from the image, the two captions and their systems."""
+        """Return the pair's id. If it has none, derive an id from the image, the two captions and their systems."""
         if row.pair is not None or row.control or not self.compares_pairs:
             return row.pair
         first, second = (
@@ -145,9 +145,9 @@ class PairWriter:
         candidates: tuple[int, int],
         by_people: frozenset[str],
     ) -> list[str]:
-        """Return the first references of the published pair or, without one, the image's references.
+        """Return the first references of the published pair or, if there is none, the image's references.
 
-        As when pairs are drawn, candidates are left out, and so are references equal to a person's candidate.
+        Candidates are left out, and so are references that equal a person's candidate, as when pairs are drawn.
         """
         references = self._references_by_item[self.items[image]]
         if published is not None:
@@ -175,6 +175,6 @@ def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
 
 
 def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
-    """Return the candidates that no system gave, so that people wrote them."""
+    """Return the candidates that are credited to no system, so that people wrote them."""
     texts = {"first": row.first_text, "second": row.second_text}
     return frozenset(one_text(text) for side, text in texts.items() if text is not None and side not in sides)

@@ -1,4 +1,4 @@
-"""Store the systems that a file of judgments credits, and their outputs."""
+"""Store the systems that a file of judgments credits, and the systems' outputs."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class CreditedCaption(NamedTuple):
 
 
 class SystemWriter:
-    """Add missing systems and outputs in batches; refuse contradictions.
+    """A writer that adds missing systems and outputs in batches, and refuses contradictions.
 
-    A file contains only judged captions, so the dataset marks these systems as partly known until their own files
+    A file contains only judged captions. So the dataset marks these systems as partly known until their own files
     are imported.
     """
 
@@ -49,7 +49,8 @@ class SystemWriter:
                 dataset=self.dataset,
                 name=name,
                 human=name in (HUMAN, HUMAN_OTHER),
-                owner=user,  # published: the next file of judgments may name it too
+                # not private, since the next file of judgments may name the system, too
+                owner=user,
             )
             for name in sorted(names - self.by_name.keys())
         )
@@ -57,7 +58,7 @@ class SystemWriter:
         self.systems_added += len(new_systems)
 
     def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
-        """Add the outputs of credits; those without a rank are added last, after all known ranks."""
+        """Add the outputs that credits name. Outputs without a rank come last, after all known ranks."""
         new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
         self.seen.update(new)
         self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
@@ -127,7 +128,7 @@ class SystemWriter:
         texts: dict[int, str] = {}
         for some in batched({caption.caption for caption in self.without_rank}, 500):
             texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
-        # in an order that does not depend on that of the rows
+        # in an order that does not depend on the order of the rows
         in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
         for batch in batched(in_order, ROWS_AT_ONCE):
             self._add_ranked(batch)

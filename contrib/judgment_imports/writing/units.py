@@ -1,4 +1,4 @@
-"""Store the units of a file of judgments, each as in its first row."""
+"""Store the units of a file of judgments. Each unit is stored as in its first row."""
 
 from __future__ import annotations
 

@@ -22,13 +22,12 @@ from judgments.studies.frame_page import jobs_to_show
 from judgments.templatetags.judgments_tags import cents
 
 TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
-LEAST_POWER = (
-    0.5  # power below which a study is more likely to miss even the largest difference than to find it
-)
+# with less power, a study is more likely to miss even the largest difference than to find it
+LEAST_POWER = 0.5
 
 
 def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
-    """Yield the point about the newest rehearsal on the launch checklist."""
+    """Yield the point of the launch checklist about the newest rehearsal."""
     if kind_of(launch.study).rehearsal is None or launch.study.simulated:
         return
     newest = _newest_visible(launch.study, launch.user)
@@ -78,12 +77,15 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def power_rows_of(rehearsal: Analysis) -> list[Mapping[str, Any]]:
-    """Return the rows of power at given differences; rehearsals of earlier versions have none."""
+    """Return the rows with the power at given differences. Rehearsals of earlier versions have none."""
     return [row for row in rehearsal.result["power"] if "difference" in row]
 
 
 def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
-    """Return the rows on systems or on metrics, by the study's purpose; without one, those with lower power."""
+    """Return the rows about systems or about metrics, by the study's purpose.
+
+    Without a purpose, return those of the two with the lower power.
+    """
     about, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
     groups = [
         [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
@@ -92,7 +94,7 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
 
 
 def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the row marked as the main one, whose power decides whether the study counts as ready."""
+    """Return the row that is marked as the main one. Its power decides whether the study counts as ready."""
     return next(row for row in rows if row["main"])
 
 
@@ -121,7 +123,7 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _newest_visible(study: Study, user: User | None) -> Analysis | None:
-    """Return the study's newest rehearsal that the user may see; for None, the newest of all."""
+    """Return the study's newest rehearsal that the user may see. If ``user`` is None, return the newest of all."""
     copies = rehearsals_of(study)
     seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
     return (
@@ -141,7 +143,7 @@ def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
 
 
 def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> ChecklistItem:
-    """Return the point about how often the study finds the better side, and what it needs to do so."""
+    """Return the point about how often the study finds the better side, and what it needs to find it."""
     title, sentence, row = _("Power"), _power_sentence(rows), _main_row(rows)
     power = row["power"] or 0.0
     if power >= POWER_WANTED:

@@ -12,7 +12,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.studies import duplicate_study
 
-ORIGINAL_NOTE = "rehearsal_of"  # the copy's note with its study's row id
+ORIGINAL_NOTE = "rehearsal_of"  # name of the note of a copy that has the row id of the original study
 
 
 @transaction.atomic

@@ -31,7 +31,7 @@ DEFAULT_CROWD = RehearsalCrowd()
 
 
 class SortsField(serializers.CharField):
-    """Names with commas between them; the ticked ones in a form."""
+    """Names that are separated by commas. A form sends the ticked names."""
 
     def get_value(self, dictionary: Any) -> Any:
         if not is_html_input(dictionary):
@@ -78,23 +78,26 @@ class RehearsalRequest(Parameters):
 
 @operation("rehearse-copy", "Rehearse a copy", parameters=RehearsalRequest)
 def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
-    """Let simulated workers answer a copy, which `args.study` of the job names. The study itself stays clean."""
-    RehearsalCrowd(**crowd)  # check before anything is copied
-    with transaction.atomic():  # no copy without its job
+    """Let simulated workers answer a copy of the study. The study itself does not change.
+
+    The job's ``args.study`` names the copy.
+    """
+    RehearsalCrowd(**crowd)  # raises an error for invalid values before anything is copied
+    with transaction.atomic():  # a copy exists only together with its job
         copy = copy_for_rehearsal(study=study, user=by)
         enqueue(kind="rehearse", args={"study": copy.slug, **crowd}, user=by)
     return Outcome(_("Simulated participants now answer the copy “%(name)s”.") % {"name": copy.name}, copy)
 
 
 class LargeRehearsalRequest(RehearsalRequest):
-    """The simulated workers of the study itself."""
+    """The simulated workers who answer the study itself."""
 
     workers = _number("Participants", DEFAULT_CROWD.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated participants answer", parameters=LargeRehearsalRequest, job="rehearse")
 def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd: Any) -> Outcome:
-    """Fill every HIT of the study with simulated answers."""
+    """Fill every HIT of the study itself with simulated answers."""
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
@@ -116,7 +119,7 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 @operation("delete-rehearsal", "Delete a rehearsal", right=Right.OWN)
 @transaction.atomic
 def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
-    """Delete a copy with all its simulated answers, as its owner."""
+    """Delete a rehearsed copy with all its simulated answers. Only its owner can do so."""
     locked = Study.objects.select_for_update().get(pk=study.pk)
     if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
         raise WrongState(

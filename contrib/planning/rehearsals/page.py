@@ -37,7 +37,7 @@ def _has_rehearsals(study: Study) -> bool:
     place_before_opening=StudyPlace.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the copies of a study and the newest result; for a copy, its own result."""
+    """Show the copies of a study and the newest result. For a copy, show its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
     of_whom = study_rehearsed(study)
     if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():

@@ -26,7 +26,7 @@ NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
 
 @dataclass(frozen=True, slots=True)
 class KnownPairs:
-    """Pair row id -> true winner (1 or 2), and pair row id -> cluster."""
+    """The true winners (1 or 2) and the clusters of pairs, by the pair's row id."""
 
     truth: Mapping[int, int]
     cluster: Mapping[int, int]
@@ -62,7 +62,7 @@ def people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
             pairs_each=max(1, design.units_per_hit - design.controls.per_hit),
             raters=max(len(np.unique(table.worker[keep])), design.judgments_per_unit),
         )
-    except StatisticsError:  # a crowd below chance decides nothing
+    except StatisticsError:  # a crowd with less than chance accuracy decides nothing
         return None
 
 
@@ -81,13 +81,17 @@ def metric_hits(evaluation: MetaEvaluation | None, pairs: KnownPairs) -> dict[st
 
 
 def share_of_truth(named: Mapping[int, int], pairs: KnownPairs) -> dict[str, Any]:
-    """Return the share of the pairs in ``named`` (pair row id -> side) whose named side is the true winner."""
+    """Return the share of pairs whose named side is the true winner.
+
+    Args:
+        named: the named side by pair row id.
+    """
     right = [side == pairs.truth[pair] for pair, side in named.items()]
     return share_by_item(right, [pairs.cluster[pair] for pair in named])
 
 
 def accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
-    """Return the metric's accuracy from an evaluation."""
+    """Return the accuracy of a metric from an evaluation."""
     assert evaluation is not None, "it has the metric"
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 

@@ -1,4 +1,4 @@
-"""How often a study like the rehearsed one finds the better of two systems or metrics."""
+"""Estimate how often a study like the rehearsed one finds the better of two systems or metrics."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSyste
 from quorum.statistics.significance import LEVEL
 
 SIMULATIONS = 400
-# Differences of which the power is told: the share of pairs that the better system wins, how much more often a metric
-# is right, and steps of a scale between systems' means. Whether a study is ready is said of the main ones.
+# The differences for which the power is reported: the share of pairs that the better system wins, the difference of
+# two metrics' accuracies, and steps of a scale between systems' means. The power at the main differences decides
+# whether a study counts as ready.
 SHARES_WON = (0.6, 0.7, 0.8)
 ACCURACIES_APART = (0.05, 0.1, 0.2)
 STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
 MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
-MOST_GRADES = 10  # of a scale whose steps are grades; others are cut into so many
-QUICK_SIMULATIONS = 100  # where only the order of magnitude counts
+MOST_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
+QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
 MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
 
 
@@ -48,7 +49,7 @@ def simulate_power(
 ) -> list[dict[str, Any]]:
     """Simulate studies like the rehearsed one that compare two systems, and two metrics, with given differences.
 
-    The systems are the two that are compared most often; the metrics are the best two, with their agreement in the
+    The systems are the two that are compared most often. The metrics are the best two, with their agreement in the
     rehearsal.
     """
     if people is None:
@@ -113,7 +114,7 @@ def _questions_of_metrics(
 def power_of_means(
     study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
 ) -> list[dict[str, Any]]:
-    """Return the power for systems whose means differ by given amounts, using the variance of the best two."""
+    """Return the power for systems whose means differ by given amounts, with the variance of the best two."""
     proposals = proposals_of(study)
     outputs = outputs_of_answers(
         proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
@@ -153,7 +154,10 @@ def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
-    """Return the number of pairs, doubled until a study decides often enough; None if that is too many."""
+    """Return a number of pairs with which a study decides often enough; None if it would be too large.
+
+    The number is doubled until the power suffices.
+    """
     for _doubling in range(MOST_DOUBLINGS):
         if power >= POWER_WANTED:
             break

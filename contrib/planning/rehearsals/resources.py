@@ -42,7 +42,7 @@ class RehearsalHeadSerializer(RowSerializer[Study]):
 
 
 class RehearsalSerializer(RehearsalHeadSerializer):
-    """With what came of it."""
+    """A copy of a study, with its simulated crowd and the result of the rehearsal."""
 
     crowd = serializers.SerializerMethodField(help_text="Who answered; null before it is done.")
     result = serializers.SerializerMethodField(
@@ -83,7 +83,7 @@ def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]
     ),
 )
 class RehearsalResource(Resource):
-    """Copies of studies that simulated workers answered, and what came of it."""
+    """Copies of studies that simulated workers answered, with the results."""
 
     study_path, scope = "pk", "studies"
     filterset_class = filters_of(Study, "state", of=study_filter(method=_of_study, label="The study's slug."))
@@ -102,7 +102,7 @@ class RehearsalResource(Resource):
         return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer
 
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
-        """A copy, and a job that answers it."""
+        """Create a copy of a study, and start a job in which simulated workers answer it."""
         study = named_study(request, rehearse_copy.right)
         may_create(request)
         copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value

@@ -1,4 +1,4 @@
-"""Evaluate a rehearsal: recovery of the drawn truth, cost and decisions."""
+"""Evaluate a rehearsal: how much of the drawn truth was recovered, the cost, and the decisions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class RehearsalResult:
 def compute_rehearsal(
     *, study: Study, crowd: RehearsalCrowd, report: RehearsalReport, progress: Progress = no_progress
 ) -> RehearsalResult:
-    """Evaluate a finished rehearsal against the truth, without storing the result."""
+    """Compare a finished rehearsal with the truth, without storing the result."""
     aggregation = compute_aggregation(study=study, progress=lambda share, text: progress(share / 3, text))
     evaluation, reason = None, ""
     try:

@@ -1,7 +1,7 @@
-"""Approvals, rejections and bonuses at Prolific.
+"""Approve and reject submissions at Prolific, and pay bonuses.
 
-The current decision is read before one is made. The API has no idempotency key for a bonus, so after a lost
-response it is only searched for, and never paid again.
+The current decision is read before a new one is made. The API has no idempotency key for a bonus. So after a lost
+response the bonus is only searched for, and never paid again.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from contrib.prolific.outbox.subjects import panel_study_id, store_facts, submis
 from contrib.prolific.records import SubmissionState
 
 State = SubmissionState
-BONUS_SHOWS_WITHIN = timedelta(hours=1)  # the reference says "in the following minutes"; this leaves room
+# the reference says "in the following minutes"; an hour leaves a margin
+BONUS_SHOWS_WITHIN = timedelta(hours=1)
 RECHECK_SECONDS = 60.0
 RETURN_SECONDS = 600.0
-# Values of CrowdSession.Status.
+# values of CrowdSession.Status
 SESSION_STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
     State.ACTIVE: CrowdSession.Status.WORKING,
@@ -39,7 +40,7 @@ SESSION_STATUS = {
 
 
 def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Approve or reject a submission that is not decided yet; return the current decision."""
+    """Approve or reject a submission that is not decided yet. Return the current decision."""
     submission = submission_of(client, call)
     if submission.state in (State.RESERVED, State.ACTIVE, State.PROCESSING):
         raise RetryLater(
@@ -64,7 +65,7 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
 
 
 def rejection_words(why: str) -> str:
-    """Return the reason, extended to the hundred characters that Prolific requires."""
+    """Return the reason. A short one is extended to the hundred characters that Prolific requires."""
     message = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
@@ -74,7 +75,7 @@ def rejection_words(why: str) -> str:
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus once: set it up, which costs nothing, store the intention to pay, then pay.
 
-    After a lost response it is only searched for, since the service pays a set-up again whenever it is asked.
+    After a lost response the bonus is only searched for. The service pays a set-up again whenever it is asked to.
     """
     submission = submission_of(client, call)
     cents = int(call.payload["bonus_cents"])
@@ -92,7 +93,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
                 f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
         store_facts(call, set_up=set_up.id)
-    # Paid, but perhaps not shown yet.
+    # The bonus was paid, but perhaps it is not listed yet.
     done = sum(
         int(other.payload.get("bonus_cents", 0)) == cents
         for other in earlier.filter(state=CrowdCall.State.DONE)

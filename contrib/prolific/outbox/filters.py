@@ -1,7 +1,7 @@
-"""Convert worker requirements to filters of Prolific.
+"""Convert requirements for workers to Prolific's filters.
 
-The ids of a filter's answers are not documented, so names are looked up in Prolific's list of filters. A filter
-that is missing there is refused before anything is created.
+The ids of a filter's answers are not documented, so names are looked up in Prolific's list of filters. If a filter
+is missing in the list, the study is refused before anything is created.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from quorum.numeric.names import nearest_name
 COUNTRY, LANGUAGE, SEX, AGE = "current-country-of-residence", "fluent-languages", "sex", "age"
 APPROVAL_RATE, APPROVED = "approval_rate", "approval_numbers"
 
-# Prolific's names where the table of countries has others
+# Prolific's names of countries that differ from those in the table of countries
 OTHER_NAMES = {
     "CZ": ("Czechia",),
     "KR": ("South Korea", "Korea, Republic of", "Republic of Korea"),
@@ -45,7 +45,7 @@ def needs_the_list(workers: Workers) -> bool:
 
 
 def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: str) -> list[Filter]:
-    """Return the filters of the worker requirements, without groups.
+    """Return the filters for the requirements for workers, without groups.
 
     Raises:
         CrowdRefusal: Prolific has no such filter or answer; nothing was changed.
@@ -126,7 +126,7 @@ def _choices(
     values: Iterable[str],
     names: Callable[[str], tuple[str, ...]] = lambda value: (value,),
 ) -> dict[str, str]:
-    """Return value -> id of the answer at Prolific."""
+    """Return the id of the answer at Prolific for each value, by value."""
     ids = {text.casefold(): choice for choice, text in _find_filter(listed, name, key).choices.items()}
     choices: dict[str, str] = {}
     for value in values:

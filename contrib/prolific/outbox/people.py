@@ -19,7 +19,7 @@ MEMBERS_AT_ONCE = 500
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Send a person a message, at most once: it cannot be found out later whether it was sent."""
+    """Send a person a message, at most once, since it is impossible to find out later whether it was sent."""
     if "sending" in call.answer:
         raise UnknownOutcome(
             "The message was about to be sent when the answer was lost. Look at the conversation at Prolific, then say "
@@ -40,14 +40,14 @@ def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def blocked_group_name() -> str:
-    """Return the name of the group whose members see none of this installation's studies."""
+    """Return the name of the group whose members do not see any of this installation's studies."""
     return f"quorum-blocked-{installation_id()}"
 
 
 def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: bool) -> dict[str, Any]:
-    """Add a person to the groups of this name, or remove them; a repeated call changes nothing.
+    """Add a person to the groups of this name, or remove them. Repeating changes nothing.
 
-    A missing group is created before somebody is added.
+    If the group is missing, it is created before somebody is added.
     """
     person, workspace = person_of_call(call), _workspace()
     if not name:
@@ -55,7 +55,7 @@ def change_group(client: ProlificClient, call: CrowdCall, *, name: str, add: boo
     groups = [group for group in client.groups(workspace) if group.name == name]
     if add and not groups:
         groups = [client.create_group(workspace, name=name)]
-    # after a lost response there may be two groups with one name, and a study may use either
+    # after a lost response there may be two groups of one name, and a study may use either of them
     for group in groups:
         if add:
             client.add_to_group(group.id, [person])
@@ -74,10 +74,10 @@ def _workspace() -> str:
 def participant_groups_of(
     client: ProlificClient, design: StudyDesign, *, platform: str
 ) -> tuple[list[str], list[list[str]]]:
-    """Return the groups whose members are excluded and, for each required qualification, the groups with its name.
+    """Return the groups whose members are excluded and, for each required qualification, the groups of its name.
 
-    People who got a qualification before any of their studies was open are added. A missing group of excluded
-    people is created, since people may be added to it while the study runs.
+    People who got a qualification before any of their studies was open are added to its groups. A missing group of
+    excluded people is created, since people may be added to it while the study runs.
     """
     workers, workspace = design.workers, str(feature_settings.PROLIFIC_WORKSPACE)
     if not workspace:

@@ -1,8 +1,8 @@
-"""Create studies at Prolific, publish them, add places, and take them down.
+"""Create studies at Prolific, publish them, add slots, and close them.
 
-The API has no idempotency key for creating a study. So a draft has Quorum's token as its internal name and is
-searched for before one is created, the found draft is stored before it is published, and the number of places is
-set as a total.
+The API has no idempotency key for the creation of a study. So a draft has Quorum's token as its internal name, and
+is searched for before one is created. The draft that was found is stored before it is published, and the number of
+slots is set as a total.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-UNPAID_CODES = {  # the return reasons of codes other than the completed one
+UNPAID_CODES = {  # the reasons of return for the codes other than that of completed sessions
     "screened-out": "You do not fulfil what this study asks of its participants.",
     "timed-out": "The time for this study was over before it was finished.",
     "returned": "You gave the study back.",
@@ -69,12 +69,12 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
 
 
 def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Find the study that has Quorum's token or create it as a draft, store its id, and publish it."""
+    """Find the study with Quorum's token, or create it as a draft; store its id, and publish it."""
     publication = call.publication_now()
     studies = client.find_studies(publication.token, project=feature_settings.PROLIFIC_PROJECT)
-    up = [study for study in studies if study.state in OPEN_STATES]
-    if up:
-        return {"external_id": up[0].id}
+    open_studies = [study for study in studies if study.state in OPEN_STATES]
+    if open_studies:
+        return {"external_id": open_studies[0].id}
     chosen = call.answer.get("draft") or (studies[0].id if studies else "")
     if not chosen:
         reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
@@ -86,7 +86,7 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
             _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
         refuse_other_currency(client, design)
         chosen = client.create_study(study_payload(client, publication)).id
-    store_facts(call, draft=chosen)  # of two drafts after a lost answer, only this one is ever published
+    store_facts(call, draft=chosen)  # if a lost response led to two drafts, only this one is ever published
     try:
         client.transition_study(chosen, StudyAction.PUBLISH)
     except (CrowdRefusal, OutOfFunds):
@@ -103,17 +103,18 @@ def _refuse_dearer_screen_outs(
 
 
 def study_payload(client: ProlificClient, publication: Publication) -> dict[str, object]:
-    """Return a new study as JSON for the API; its reward is per submission, without Prolific's fee."""
+    """Return a new study as JSON for the API. Its reward is per submission, without Prolific's fee."""
     study = publication.study
     design = design_of(study)
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
     minutes = max(1, math.ceil(units * design.panel.hits * design.seconds_per_unit / 60))
-    least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))  # docs.prolific.com, maximum_allowed_time
+    # Prolific's formula for maximum_allowed_time (docs.prolific.com)
+    least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
     description = design.crowd.description or plain_text(design.question) or design.name
     earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
     blocked, needed = participant_groups_of(client, design, platform=publication.platform)
     studies = list(earlier.values_list("external_id", flat=True))
-    # nobody in a blocked group or study sees it, nor anybody outside all groups of a needed qualification
+    # only people in a group of each required qualification see the study, and nobody in a blocked group or study
     filters = [
         *_id_filter("participant_group_blocklist", blocked, "participant group"),
         *_id_filter("previous_studies_blocklist", studies, "study"),
@@ -149,8 +150,8 @@ def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, obj
 def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0) -> list[dict[str, object]]:
     """Return a code for each outcome, with Prolific's action.
 
-    Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the design's
-    pay. Other codes request a return, which frees the slot and pays nothing.
+    Finished work waits for Quorum's decision. Up to ``screen_outs`` people who are screened out get the pay in the
+    design. Other codes request a return, which frees the slot and pays nothing.
     """
     actions: dict[str, dict[str, object]] = {"completed": {"action": "MANUALLY_REVIEW"}}
     for outcome, reason in UNPAID_CODES.items():
@@ -171,7 +172,7 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 
 
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
-    """Set the total number of slots, so that a repeated call adds none; resume a paused study."""
+    """Set the total number of slots, so that a repeated call adds none. Resume a paused study."""
     publication = call.publication_now()
     more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
     total = publication.places + more
@@ -208,22 +209,22 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
 def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Close the study to new people.
 
-    It is paused, so that people at work can finish. Once nobody is at work it is stopped, which refunds its open
-    slots, unless the pause is temporary: a stopped study can only be reopened with more slots.
+    The study is paused, so that people at work can finish. Once nobody is at work, it is stopped, which refunds its
+    open slots. If the pause is temporary, it is not stopped: a stopped study can be reopened only with more slots.
     """
     publication = call.publication_now()
-    there = client.get_study(publication.external_id)
-    if there.state is StudyState.ACTIVE:
+    study = client.get_study(publication.external_id)
+    if study.state is StudyState.ACTIVE:
         client.transition_study(publication.external_id, StudyAction.PAUSE)
-        there = client.get_study(publication.external_id)
-    if there.state is StudyState.PAUSED and not call.payload.get("pause"):
+        study = client.get_study(publication.external_id)
+    if study.state is StudyState.PAUSED and not call.payload.get("pause"):
         at_work = any(
             submission.state in WORKING_STATES for submission in client.submissions(publication.external_id)
         )
         if not at_work:
             client.transition_study(publication.external_id, StudyAction.STOP)
-            there = client.get_study(publication.external_id)
-    return {"status": there.state.value}
+            study = client.get_study(publication.external_id)
+    return {"status": study.state.value}
 
 
 def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> CrowdPublication:

@@ -16,7 +16,7 @@ def store_facts(call: CrowdCall, **facts: object) -> None:
 
 
 def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
-    """Return the call's submission, as read from Prolific. This verifies its id, which was sent by a browser."""
+    """Return the submission of a call, as read from Prolific. This verifies its id, which a browser sent."""
     session = call.session_now()
     panel = design_of(session.study).panel
     raw = session.raw_ids.filter(name=session_parameter(panel)).first()

@@ -10,20 +10,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # submodules load when they are first used
 from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
 from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
 from quorum.numeric.arrays import Floats
 
-SIDE = 160  # pixels of the longer side of the picture that is looked at
+SIDE = 160  # pixels of the longer side of the scaled picture from which points are taken
 STEP = 4  # pixels between two points
 DIRECTIONS = 8
 CELL = 4  # pixels of a side of a cell of a SIFT descriptor
 TEXTURE_SIZES = (1.0, 2.0)
 TEXTURE_DIRECTIONS = 6
-SIFT_LIMIT = 0.2  # Lowe: a direction has at most this share of the descriptor's length
+SIFT_LIMIT = 0.2  # Lowe: the largest share of the descriptor's length for one direction
 _TO_LAB = ImageCms.buildTransform(ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), "RGB", "LAB")
 
 
@@ -33,7 +33,7 @@ class Points:
 
     Attributes:
         places: (P, 2) row and column as fractions of the sides.
-        features: name -> (P, D) features.
+        features: (P, D) features by name, each with its own number D of dimensions.
     """
 
     places: Floats
@@ -53,7 +53,7 @@ def read_points(path: Path) -> Points:
 
 def points_of(picture: Image.Image) -> Points:
     lab = np.asarray(ImageCms.applyTransform(picture, _TO_LAB), dtype=np.float64)
-    # Pillow stores a and b as signed bytes.
+    # Pillow stores a and b as signed bytes
     lab[:, :, 1:] = np.where(lab[:, :, 1:] > 127, lab[:, :, 1:] - 256, lab[:, :, 1:])
     light = lab[:, :, 0] / 255
     height, width = light.shape
@@ -70,7 +70,7 @@ def points_of(picture: Image.Image) -> Points:
 
 
 def _texture(light: Floats) -> Floats:
-    """Return (H, W, D) strengths of response to edges and bars in several directions."""
+    """Return the strength of response to D kinds of edges and bars at each of H x W pixels: (H, W, D)."""
     responses = []
     for size in TEXTURE_SIZES:
         dy, dx, dyy, dxx, dxy = (
@@ -86,7 +86,7 @@ def _texture(light: Floats) -> Floats:
 
 
 def _sift(light: Floats) -> Floats:
-    """Return (H, W, 128) SIFT descriptors around every pixel, with one orientation and one size."""
+    """Return SIFT descriptors around each of H x W pixels: (H, W, 128). They have one orientation and one size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)
     turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS

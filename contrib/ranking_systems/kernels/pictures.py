@@ -1,8 +1,8 @@
 """Kernels between pictures (H13 section 3.3).
 
-k-means on points of training pictures finds codebooks of 128 colour, 256 texture and 256 SIFT words. The similarity of
-two pictures is the intersection of their word histograms, over the whole picture or, in a spatial pyramid (Lazebnik
-et al. 2006), by region.
+Codebooks of 128 colour, 256 texture and 256 SIFT words are found by k-means on points of training pictures. The
+similarity of two pictures is the intersection of their word histograms, over the whole picture or, in a spatial
+pyramid (Lazebnik et al. 2006), by region.
 """
 
 from __future__ import annotations
@@ -12,25 +12,31 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # submodules load when they are first used
 
 from contrib.ranking_systems.kernels.picture_points import Points
 from quorum.numeric.arrays import Floats, Ints
 
 WORDS = {"colour": 128, "texture": 256, "sift": 256}
-POINTS = 1000  # H13: points of a picture for the codebooks
-LEVELS = 3  # of the pyramid: 1, 4 and 16 regions
+POINTS = 1000  # H13: number of points of a picture for the codebooks
+LEVELS = 3  # levels of the pyramid, with 1, 4 and 16 regions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histograms:
-    """Feature -> array per pyramid level: (pictures, regions, words) fractions of the picture's points."""
+    """The histograms of pictures by feature. They are fractions of the picture's points.
+
+    Each level of the pyramid has an array (pictures, regions, words).
+    """
 
     levels: dict[str, list[Floats]]
 
 
 def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -> dict[str, Floats]:
-    """Return feature -> (words, D) centres of its words, found by k-means on a sample of points."""
+    """Return the centres of the words of each feature, by feature: (words, D) for D dimensions.
+
+    They are found by k-means on a sample of points.
+    """
     centres = {}
     for name, count in WORDS.items():
         parts = []
@@ -39,17 +45,17 @@ def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -
             few = values.shape[0] > POINTS
             parts.append(values[generator.choice(values.shape[0], POINTS, replace=False)] if few else values)
         sample = np.concatenate(parts)
-        # Equal points, as of a blank picture, can give no more words than there are different ones.
+        # if points are equal, as in a blank picture, there can be no more words than different points
         size = min(count, np.unique(sample, axis=0).shape[0])
         with warnings.catch_warnings():
-            # A word that no point is nearest to stays where it began, and does no harm.
+            # a word that is nearest to no point stays where it began, and does no harm
             warnings.filterwarnings("ignore", "One of the clusters is empty")
             centres[name] = scipy.cluster.vq.kmeans2(sample, size, minit="points", rng=generator)[0]
     return centres
 
 
 def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -> Histograms:
-    """Return histograms, reading one picture at a time."""
+    """Return the histograms of pictures. Pictures are read one at a time."""
     parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
     for points in pictures:
         for name, centres in codebooks.items():
@@ -66,23 +72,24 @@ def _region(places: Floats, side: int) -> Ints:
 
 
 def _shares(regions: Ints, codes: Ints, count: int, size: int) -> Floats:
-    """Return (regions, words) fractions of the picture's points."""
+    """Return the fraction of the picture's points for each region and word: (regions, words)."""
     table = np.bincount(regions * size + codes, minlength=count * size).reshape(count, size)
     return np.asarray(table / regions.size)
 
 
 def histogram_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return the (first, second) kernel matrix of whole pictures (K_Histo).
+    """Return the kernel matrix of whole pictures (K_Histo): the mean over features of the histogram intersections.
 
-    It is the mean over features of the histogram intersections, raised to ``power``.
+    The mean is raised to ``power``. The matrix has a row for each of ``first``, and a column for each of ``second``.
     """
     return _average_histograms(first, second, lambda levels, other: intersections(levels[0], other[0]), power)
 
 
 def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
-    """Return the (first, second) matrix of the pyramid kernel, the mean over features raised to ``power`` (K_Py).
+    """Return the matrix of the pyramid kernel (K_Py): the mean over features, raised to ``power``.
 
-    With I_l the intersections at level l, it is I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
+    The matrix has a row for each of ``first``, and a column for each of ``second``. With I_l the intersections at
+    level l, a feature's kernel is I_L + sum over l < L of (I_l - I_(l+1)) / 2^(L - l).
     """
     return _average_histograms(first, second, _pyramid, power)
 
@@ -97,7 +104,9 @@ def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
 
 
 def intersections(first: Floats, second: Floats) -> Floats:
-    """Return (first, second) histogram intersections: sums over regions and words of the smaller fraction.
+    """Return the histogram intersections: the sums over regions and words of the smaller fraction.
+
+    The matrix has a row for each of ``first``, and a column for each of ``second``.
 
     Args:
         first, second: (pictures, regions, words) fractions.

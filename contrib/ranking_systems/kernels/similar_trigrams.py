@@ -1,6 +1,6 @@
 """The trigram kernel with similar words (H13 section 3.5: Tri5Sem).
 
-Two words of the vocabulary match by their similarity; any other word only matches itself. Tri5Sem takes the larger
+Two words of the vocabulary match by their similarity. Any other word matches only itself. Tri5Sem takes the larger
 of the two similarities (3.5.6).
 """
 
@@ -29,8 +29,8 @@ from quorum.numeric.compiling import (
 class _Captions(NamedTuple):
     """Captions as numbers and weights of words.
 
-    Caption c has the words stems[starts[c]:starts[c + 1]], and document d the captions bounds[d] to bounds[d + 1] -
-    1. `earlier` is the position in the caption of the previous occurrence of the word; 0 if there is none.
+    Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
+    1] - 1. `earlier` is the position of the word's previous occurrence in the caption; 0 if there is none.
     """
 
     stems: Ints
@@ -42,9 +42,10 @@ class _Captions(NamedTuple):
 
 @dataclass(frozen=True)
 class SimilarTrigrams:
-    """The trigram kernel whose words match by `similarity` (V, V), without a penalty for gaps (H13 3.5.1).
+    """The trigram kernel in which words match by `similarity`, without a penalty for gaps (H13 3.5.1).
 
-    It equals `Trigrams` if each word is similar only to itself.
+    It equals `Trigrams` if each word is similar only to itself. `similarity` is (V, V) for V words of the
+    vocabulary.
     """
 
     vocabulary: Mapping[str, int]
@@ -59,7 +60,7 @@ class SimilarTrigrams:
         similarities: Sequence[Similarity],
         idf: Mapping[str, float] | None = None,
     ) -> SimilarTrigrams:
-        """Learn several `similarities` from training captions; words match by the largest."""
+        """Learn ``similarities`` from training captions. Two words match by the largest of them."""
         vocabulary = vocabulary_of(training)
         tables = [similarity(training, vocabulary) for similarity in similarities]
         return cls(vocabulary, np.maximum.reduce(tables), idf)
@@ -81,7 +82,7 @@ class SimilarTrigrams:
             for position, word in enumerate(caption):
                 earlier.append(last.get(word, 0))
                 last[word] = position
-        # The kernel has the root of the product of weights, and each side the root of that.
+        # the kernel has the square root of the product of weights, so each side has the fourth root
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in flat]
         return _Captions(
             np.array([numbers.setdefault(word, len(numbers)) for word in flat], dtype=np.int64),
@@ -94,7 +95,9 @@ class SimilarTrigrams:
 
 @compiled
 def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, alike: bool) -> Floats:
-    """Return (documents, documents) sums of `_match` over pairs of captions.
+    """Return the sums of `_match` over pairs of captions.
+
+    The matrix has a row for each document of ``first``, and a column for each document of ``second``.
 
     Args:
         alike: whether ``first`` and ``second`` are the same documents.
@@ -141,7 +144,8 @@ def _match(
                     like *= weight * first.weights[begin + i] * second.weights[start + j]
                     total += like * (1.0 + singles[i, j] + pairs[i, j])
                     singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + like
-                    # A middle word counts once in a stretch, which begins no earlier than where it occurred before.
+                    # a middle word counts once in a stretch, so first words before its previous occurrence are left
+                    # out
                     top, left = first.earlier[begin + i], second.earlier[start + j]
                     between = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
                     pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + like * between

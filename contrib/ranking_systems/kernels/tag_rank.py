@@ -17,8 +17,8 @@ from quorum.numeric.compiling import compiled
 class _Vectors(NamedTuple):
     """Sparse vectors of captions.
 
-    Caption c has the words words[starts[c]:starts[c + 1]], and document d the captions bounds[d] to bounds[d + 1] -
-    1.
+    Caption c has the words words[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
+    1] - 1.
     """
 
     stems: Ints
@@ -31,9 +31,10 @@ class _Vectors(NamedTuple):
 class TagRank:
     """The mean of two chi-square kernels over word positions (Hwang, Grauman 2012; H13 3.4.2).
 
-    A word at position p (from 1; the mean of several) weighs 1 / log2(1 + p) and, in the second vector, the share
-    of its training occurrences at later positions. Each kernel is exp(-distance / scale), where the scale is the
-    mean distance of training captions, since H13 do not state it.
+    Position p of a word is counted from 1; for several occurrences, it is their mean. In the first vector the word
+    has the value 1 / log2(1 + p), in the second the share of its training occurrences at later positions. Each
+    kernel is exp(-distance / scale). The scale is the mean distance of training captions, since H13 do not state
+    it.
     """
 
     places: Mapping[str, Ints]
@@ -59,7 +60,7 @@ class TagRank:
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
-        """Return vectors of absolute and of relative word positions by caption; add new words to `numbers`."""
+        """Return vectors of absolute and of relative word positions by caption. New words are added to `numbers`."""
         rows: list[list[tuple[int, float, float]]] = []
         for caption in chain.from_iterable(documents):
             by_word: dict[str, list[int]] = {}
@@ -86,18 +87,21 @@ class TagRank:
     def _relative(self, word: str, at: Sequence[int]) -> float:
         places = self.places.get(word)
         if places is None:
-            return 1.0  # none of no occurrences lies before it
+            return 1.0  # the word has no training occurrences
         return float(1 - np.searchsorted(places, np.mean(at), side="right") / places.size)
 
 
 def _mean_distance(vectors: _Vectors) -> float:
-    """Return the mean chi-square distance of training captions; 1 if all are equal."""
+    """Return the mean chi-square distance of training captions; 1 if all captions are equal."""
     mean = float(_chi_squares(vectors, vectors).mean()) if vectors.starts.size > 1 else 0.0
     return mean or 1.0
 
 
 def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> Floats:
-    """Return (first, second) means of exp(-distance / scale) over pairs of the documents' captions."""
+    """Return the means of exp(-distance / scale) over pairs of the documents' captions.
+
+    The matrix has a row for each document of ``first``, and a column for each document of ``second``.
+    """
     similar = np.exp(-_chi_squares(first, second) / scale)
     sums = np.add.reduceat(np.add.reduceat(similar, first.bounds[:-1], axis=0), second.bounds[:-1], axis=1)
     return np.asarray(sums / np.outer(np.diff(first.bounds), np.diff(second.bounds)))
@@ -105,7 +109,10 @@ def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> 
 
 @compiled
 def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
-    """Return (captions, captions) sums of (a - b)^2 / (a + b) over the words of either caption."""
+    """Return the sums of (a - b)^2 / (a + b) over the words of either caption.
+
+    The matrix has a row for each caption of ``first``, and a column for each caption of ``second``.
+    """
     sums = np.zeros((first.starts.size - 1, second.starts.size - 1))
     for row in range(sums.shape[0]):
         for column in range(sums.shape[1]):

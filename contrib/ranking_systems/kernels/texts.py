@@ -1,12 +1,13 @@
 """Kernels between texts that count words, or sequences of words (H13 sections 3.1 and 3.4).
 
 A text kernel is learned from the captions of training images, and compares documents, which are lists of captions.
-Either a document's captions are merged (bag of words), or kernel values are summed over all pairs of captions
-before normalising (trigrams), as in H13.
+A document's captions are merged (bag of words), or kernel values are summed over all pairs of captions before they
+are normalised (trigrams), as in H13.
 
 Words are those of the `h13` tokenizer without stop words, stemmed; H13 correct the spelling and lemmatise instead.
-The weight of a word is its IDF, log(N / (n_w + 1)) with N training images, of which n_w have the word in their
-captions, and at least 0. Kernels take its square root, which H13 found best.
+The weight of a word is its IDF, log(N / (n_w + 1)), but at least 0. N is the number of training images, and n_w the
+number of those that have the word in their captions. Kernels take the square root of the weight, which H13 found
+best.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # submodules load when they are first used
 
 from quorum.metrics.text.changes import STOP_FIRST, changed
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
 
-Document = Sequence[Sequence[str]]  # captions as lists of words
-MATCH, GAP = 0.5, 1.0  # H13: what a matched word and a gap multiply a match with
+Document = Sequence[Sequence[str]]  # the captions of a document, as lists of words
+MATCH, GAP = 0.5, 1.0  # H13: factors of a match for a matched word and for a gap
 
 
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
-    """Return each caption's stems, without stop words."""
+    """Return the stems of each caption, without stop words."""
     stems = changed(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
         np.array(stems.vocabulary, dtype=object)[stems.tokens]
@@ -41,19 +42,19 @@ def stems_of(captions: Sequence[str]) -> list[list[str]]:
 
 
 def idf_of(training: Sequence[Document]) -> dict[str, float]:
-    """Return word -> log(N / (n_w + 1)), at least 0, over training documents."""
+    """Return the IDF of each word, log(N / (n_w + 1)), but at least 0, over training documents."""
     seen = Counter(word for document in training for word in set(chain.from_iterable(document)))
     return {word: max(0.0, float(np.log(len(training) / (count + 1)))) for word, count in seen.items()}
 
 
 class TextKernel(Protocol):
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
-        """Return the (first, second) kernel matrix."""
+        """Return the kernel matrix, with a row for each of ``first`` and a column for each of ``second``."""
 
 
 @dataclass(frozen=True)
 class BagOfWords:
-    """The cosine of word counts; `idf` multiplies counts by the square root of the word's weight (BoW)."""
+    """The cosine of word counts (BoW). With `idf`, counts are multiplied by the square root of the word's weight."""
 
     idf: Mapping[str, float] | None = None
 
@@ -70,10 +71,10 @@ class BagOfWords:
 class Trigrams:
     """The truncated string kernel over sequences of at most three words, with gaps between them (Tri).
 
-    A sequence w matches a stretch of words that begins with the first and ends with the last word of w, and has the
-    others between them in order. The value is the sum over sequences of m(s, w) m(s', w) match^(2 l(w)), where m
-    adds gap^(length - l(w)) per matching stretch. With `idf` it is multiplied by the square root of the product of
-    the words' weights.
+    A sequence w of l(w) words matches a stretch of words that begins with the first and ends with the last word of
+    w, and has the others between them in order. The value for captions s and s' is the sum over sequences of m(s,
+    w) m(s', w) match^(2 l(w)), where m adds gap^(length - l(w)) per matching stretch. With `idf`, a term is
+    multiplied by the square root of the product of the words' weights.
     """
 
     idf: Mapping[str, float] | None = None
@@ -91,23 +92,26 @@ class Trigrams:
                 for end in range(begin + 1, len(caption)):
                     ends, length = (word, caption[end]), end - begin + 1
                     counts[ends] += self.gap ** (length - 2)
-                    for between in set(caption[begin + 1 : end]):  # a stretch matches a sequence once
+                    for between in set(caption[begin + 1 : end]):  # a stretch matches each sequence once
                         counts[(word, between, caption[end])] += self.gap ** (length - 3)
         return {feature: count * self._weight(feature) for feature, count in counts.items()}
 
     def _weight(self, feature: tuple[str, ...]) -> float:
         weight = self.match ** len(feature)
         if self.idf is not None:
-            # The kernel has the root of the product of weights, and each side the root of that.
+            # the kernel has the square root of the product of weights, so each side has the fourth root
             weight *= float(np.prod([self.idf.get(word, 0.0) for word in feature])) ** 0.25
         return weight
 
 
 def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Mapping[str, float]) -> Floats:
-    """Return (first, second) F1 of merged captions' words, each occurrence weighted by IDF (H13 3.1)."""
+    """Return the F1 of merged captions' words, with each occurrence weighted by IDF (H13 3.1).
+
+    The matrix has a row for each of ``first``, and a column for each of ``second``.
+    """
 
     def weights(document: Document) -> dict[tuple[str, int], float]:
-        # The n-th occurrence of a word is a feature of its own, so that a product of features is the smaller count.
+        # The n-th occurrence of a word is a feature of its own, so a product of features counts the smaller number.
         counts = Counter(chain.from_iterable(document))
         return {(word, n): idf.get(word, 0.0) ** 0.5 for word, count in counts.items() for n in range(count)}
 
@@ -139,7 +143,10 @@ def _features(
 
 
 def _cosines(first: Sequence[Mapping[Any, float]], second: Sequence[Mapping[Any, float]]) -> Floats:
-    """Return the (first, second) cosines of sparse vectors; 0 for empty ones."""
+    """Return the cosines of sparse vectors, with a row for each of ``first`` and a column for each of ``second``.
+
+    The cosine of an empty vector is 0.
+    """
     left, right = _features(first, second)
     lengths = [np.sqrt((table * table).sum(axis=1)) for table in (left, right)]
     return ratio((left @ right.T).toarray(), np.outer(lengths[0], lengths[1]), otherwise=0.0)

@@ -1,16 +1,16 @@
 """Similarities of words, learned from training captions (H13 section 3.5).
 
-A word is a vector of its relation to the words of a vocabulary, and two words match by the cosine of their vectors.
-Words of the vocabulary occur at least five times in the captions. Vectors are of
+A word is represented by a vector of its relations to the V words of a vocabulary. Two words match by the cosine of
+their vectors. Words of the vocabulary occur at least five times in the captions. There are two types of vectors:
 
 - distributional similarity: the pointwise mutual information of two words in one caption, at least 0 (3.5.3). H13
-also take it from the British National Corpus, which is not free, and average the two.
-- alignment: probabilities that a word of one caption translates another of the same image, by IBM's model 1 (Brown
-et al. 1993; 3.5.4). H13 align nouns and verbs separately, found by a tagger, and continue with model 2; this module
-aligns all words together.
+  also take it from the British National Corpus, which is not free, and average the two.
+- alignment: probabilities that a word of one caption translates a word of another caption of the same image, by
+  IBM's model 1 (Brown et al. 1993; 3.5.4). H13 align nouns and verbs separately, found by a tagger, and continue
+  with model 2; this module aligns all words together.
 
 Cosines below .01 (distributional) and .05 (alignment) are 0. H13's third similarity, Lin's, is based on WordNet and
-not part of Tri5Sem, as it ranked no better than plain words.
+not part of Tri5Sem, since it ranked no better than plain words.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import chain, product
 
 import numpy as np
-import scipy  # its parts load when they are first used
+import scipy  # submodules load when they are first used
 
 from contrib.ranking_systems.kernels.texts import Document
 from quorum.numeric.arrays import Floats, ratio, starts_of
@@ -29,17 +29,17 @@ Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
 LEAST_COUNT = 5
 LEAST_DISTRIBUTIONAL, LEAST_ALIGNED = 0.01, 0.05
 ITERATIONS = 5  # iterations of model 1, as in Giza++
-OTHER_CAPTIONS = 4  # captions with which a caption is aligned: all others of five
+OTHER_CAPTIONS = 4  # number of captions with which a caption is aligned: all others of five
 
 
 def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
-    """Return word -> number, of words that occur at least five times."""
+    """Return the number of each word that occurs at least five times, by word."""
     counts = Counter(chain.from_iterable(chain.from_iterable(training)))
     return {word: n for n, word in enumerate(sorted(word for word in counts if counts[word] >= LEAST_COUNT))}
 
 
 def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of pointwise mutual information within captions."""
+    """Return the cosines of words' vectors of pointwise mutual information within captions: (V, V)."""
     captions = list(chain.from_iterable(training))
     columns = [sorted({vocabulary[word] for word in caption if word in vocabulary}) for caption in captions]
     starts = starts_of([len(row) for row in columns])
@@ -53,12 +53,12 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
 
 
 def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) cosines of words' vectors of translation probabilities between captions of an image."""
+    """Return the cosines of words' vectors of translation probabilities between captions of an image: (V, V)."""
     return _cosines(translation_probabilities(training, vocabulary), LEAST_ALIGNED)
 
 
 def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return (V, V) probabilities that a word (row) translates to another (column), by IBM's model 1."""
+    """Return the probabilities that a word (row) translates to another (column), by IBM's model 1: (V, V)."""
     size = len(vocabulary)
     links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for document in training:
@@ -68,7 +68,8 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
         steps = range(1, min(OTHER_CAPTIONS, len(coded) - 1) + 1)
         for position, step in product(range(len(coded)), steps):
             target = coded[(position + step) % len(coded)]
-            source = np.append(coded[position], size)  # the empty word, to which any word can be aligned
+            # the last one is the empty word, with which any word can be aligned
+            source = np.append(coded[position], size)
             links.append((source[:, np.newaxis] * size + target).ravel())
             targets.append(np.tile(np.arange(count, count + len(target)), len(source)))
             count += len(target)
@@ -87,7 +88,10 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
 
 
 def _cosines(vectors: Floats, least: float) -> Floats:
-    """Return (V, V) cosines of rows, 0 below `least`; the similarity of a word with itself is 1 in any case."""
+    """Return the cosines of V rows: (V, V).
+
+    Cosines below `least` are 0; the cosine of a word with itself is always 1.
+    """
     lengths = np.sqrt((vectors**2).sum(axis=1))
     cosines = ratio(vectors @ vectors.T, np.outer(lengths, lengths), otherwise=0.0)
     np.fill_diagonal(cosines, 1.0)

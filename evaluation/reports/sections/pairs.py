@@ -46,7 +46,7 @@ MOST_CURVES = 8
 # Name of the human level, and the level, by pair kind ("all" for all pairs).
 Ceilings = Mapping[str, tuple[str, Estimate]]
 MOST_SHOWN = 40
-HUMAN = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
+HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
 def human_levels(inputs: ReportInputs) -> Ceilings:
@@ -272,7 +272,9 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         reason=strengths.reason,
         scope=standings.scope,
     )
-    ceiling = render_sentence("tournament-ceiling" if set(names) & set(HUMAN) else "tournament-no-ceiling")
+    ceiling = render_sentence(
+        "tournament-ceiling" if set(names) & set(HUMAN_NAMES) else "tournament-no-ceiling"
+    )
     shares = dict(zip(names, won, strict=True))
     leaders = standings.compare().leaders
     sentence = render_sentence(
@@ -326,7 +328,10 @@ def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leade
 def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
     rows = zip(names, estimates, strict=True)
     return [
-        level for name, estimate in rows if name in HUMAN for level in levels_of("human captions", estimate)
+        level
+        for name, estimate in rows
+        if name in HUMAN_NAMES
+        for level in levels_of("human captions", estimate)
     ]
 
 

@@ -50,7 +50,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
-    floor, ceiling = _shares_in_pool(judged, cuts)
+    floor, ceiling = _floor_and_ceiling(judged, cuts)
     _, strictest, *_, mean, images = rows[0]
     leaders = standings.compare().leaders
     of_leaders = [row for row in rows if row[0] in leaders]
@@ -83,7 +83,9 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     return section("grades", [sentence], [plot(sentence, drawing, with_bounds)], [data])
 
 
-def _shares_in_pool(judged: JudgedOutputs, cuts: list[float]) -> tuple[tuple[float, ...], tuple[float, ...]]:
+def _floor_and_ceiling(
+    judged: JudgedOutputs, cuts: list[float]
+) -> tuple[tuple[float, ...], tuple[float, ...]]:
     """Return two shares of images for each threshold.
 
     The first is the share of images on which a random judged caption reaches the threshold, and the second the share on

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy
 from evaluation.data.judgment_sets.data_hash import hash_with, hash_with_winners
 from evaluation.data.judgment_sets.records import NO_PAIR, Decision, JudgmentTable, PairRow, UnitRow, Units
 from judgments.kinds import Consensus, Kind
-from judgments.kinds.base import ConsensusColumns
+from judgments.kinds.consensus import ConsensusColumns
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation import pair_winners
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext, gettext_noop
 
-from judgments.design.editing.cutting import DatasetReader, DesignFitter
+from judgments.design.editing.fitter import DatasetReader, DesignFitter
 from judgments.design.reading.presets import PRESETS
 from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS

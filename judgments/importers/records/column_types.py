@@ -8,13 +8,13 @@ from typing import Annotated
 from pydantic import PlainValidator
 
 from judgments.importers.records.validators import (
-    cached_texts,
     is_textual,
     name,
     output,
     read_chance,
     read_seconds,
     text,
+    with_text_cache,
 )
 from judgments.importers.records.values import (
     SHORT_NAME_LIMIT,
@@ -34,7 +34,7 @@ OutputText = Annotated[str, output("a caption")]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
-ImageName = Annotated[str, PlainValidator(cached_texts(read_image))]
+ImageName = Annotated[str, PlainValidator(with_text_cache(read_image))]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, is_textual(info)))]
 Rank = Annotated[
@@ -44,4 +44,4 @@ WholeNumber = Annotated[int, PlainValidator(lambda value, info: read_integer(val
 Seconds = Annotated[float, PlainValidator(read_seconds)]
 Chance = Annotated[float, PlainValidator(read_chance)]
 Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, is_textual(info)))]
-Time = Annotated[datetime, PlainValidator(cached_texts(read_time))]
+Time = Annotated[datetime, PlainValidator(with_text_cache(read_time))]

@@ -25,7 +25,7 @@ MOST_CACHED = 10_000  # cached texts of a column
 MOST_SECONDS = 1_000_000_000  # thirty years
 
 
-def cached_texts(read: Callable[[Any], T]) -> Callable[[Any], T]:
+def with_text_cache(read: Callable[[Any], T]) -> Callable[[Any], T]:
     """Return `read` with a cache for texts, since many rows of a file repeat names, captions and times."""
     read_once = lru_cache(MOST_CACHED)(read)
     return lambda value: read_once(value) if type(value) is str else read(value)
@@ -53,12 +53,12 @@ def read_seconds(value: Any, info: ValidationInfo) -> float:
 
 
 def text(expected: str) -> PlainValidator:
-    return PlainValidator(cached_texts(lambda value: read_text(value, expected)))
+    return PlainValidator(with_text_cache(lambda value: read_text(value, expected)))
 
 
 def output(expected: str) -> PlainValidator:
-    return PlainValidator(cached_texts(lambda value: read_output(value, expected)))
+    return PlainValidator(with_text_cache(lambda value: read_output(value, expected)))
 
 
 def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    return PlainValidator(cached_texts(lambda value: read_name(value, expected, limit)))
+    return PlainValidator(with_text_cache(lambda value: read_name(value, expected, limit)))

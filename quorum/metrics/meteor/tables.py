@@ -378,7 +378,7 @@ class Phrases(NamedTuple):
 
 def no_phrases() -> Phrases:
     none, starts = np.zeros(0, dtype=np.int32), np.zeros(1, dtype=np.int64)
-    return Phrases(*_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
+    return Phrases(*_build_trie(none, starts[:0]), none, starts, none, starts, none, starts[:0])
 
 
 def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
@@ -403,14 +403,14 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     )
     sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
     flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
-    trie, bits, phrase_of_node = _trie(flat, sizes)
+    trie, bits, phrase_of_node = _build_trie(flat, sizes)
     seen = _occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
     left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
     flat = flat[ranges(begins[again], sizes[again])]
     sizes = sizes[again]
-    trie, bits, phrase_of_node = _trie(flat, sizes)
+    trie, bits, phrase_of_node = _build_trie(flat, sizes)
     by_target = np.argsort(right, kind="stable")
     return Phrases(
         trie,
@@ -443,7 +443,7 @@ def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
 
 
 @compiled
-def _trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
+def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
     most = tokens.size + 1
     bits = trie_bits(most)
     trie = empty_trie(most)

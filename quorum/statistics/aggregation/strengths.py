@@ -165,7 +165,7 @@ class _Model:
             slopes += features
             slopes -= (chances @ features)[:, np.newaxis, :]
             return slopes
-        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        under, pull = self._under(difference, cuts), self._bound_derivatives(len(cuts))
         density = under * (1 - under)
         slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
         slopes /= chances[:, :, np.newaxis]
@@ -178,7 +178,7 @@ class _Model:
         if self.name == "adjacent":
             weights = counts.sum(axis=1)[:, np.newaxis] * chances
             return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
-        under, pull = self._under(difference, cuts), self._pull(len(cuts))
+        under, pull = self._under(difference, cuts), self._bound_derivatives(len(cuts))
         bend = under * (1 - under) * (1 - 2 * under)
         per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
         bend *= per_chance[:, :-1] - per_chance[:, 1:]
@@ -189,7 +189,7 @@ class _Model:
     def _under(self, difference: Floats, cuts: Floats) -> Floats:
         return scipy.special.expit(self._bounds(cuts) - difference[:, np.newaxis])
 
-    def _pull(self, cuts: int) -> Floats:
+    def _bound_derivatives(self, cuts: int) -> Floats:
         bounds = len(self.levels) + 1
         pull = np.zeros((bounds, 1 + cuts))
         pull[1:-1, 0] = -1

@@ -283,7 +283,7 @@ def soft_pairwise_accuracy(
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
         both = np.concatenate([metric, human])
-        p_scores, p_people = _one_sided(both, systems, reassignments, generator)
+        p_scores, p_people = _one_sided_ps(both, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
         orders = [np.sign(_gaps(table))[upper] for table in (metric, human)]
         pairwise = float((orders[0] == orders[1]).mean())
@@ -321,7 +321,7 @@ def _slack(table: Floats) -> float:
     return ROUNDING * float(np.abs(table).max(initial=0.0)) * table.shape[1]
 
 
-def _one_sided(
+def _one_sided_ps(
     both: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
     # Count the reassignments in which a system is ahead of another by at least the observed difference.

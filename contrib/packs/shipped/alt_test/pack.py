@@ -1,4 +1,4 @@
-"""Test whether language models may replace the experts of MT-Bench, whose votes can be ties, as AltTest does."""
+"""Test, as AltTest does, whether language models may replace the experts of MT-Bench. Experts' votes can be ties."""
 
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from contrib.packs.running import Run
 from evaluation.presentation.content import Estimate
 from quorum.statistics.judges import alternative_annotator_test
 
-EPSILON = 0.2  # the test's epsilon for experts
+EPSILON = 0.2  # the epsilon of the test for experts
 TIE = "tie"
 VOTES = ("model_a", "model_b", TIE)
 PEOPLE, MODELS = "human_annotations.json", "llm_annotations.json"
@@ -52,7 +52,7 @@ def analyse(run: Run) -> None:
 
 
 def _read(path: Path) -> dict[str, dict[str, str]]:
-    """Return expert or model -> instance -> vote."""
+    """Return the votes by instance, by expert or model."""
     content: Any
     try:
         content = load_json(path.read_bytes())

@@ -22,18 +22,22 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import grouped_correlation
 
-OF_FREQUENCIES = ("cider", "cider-d")  # the metrics that count documents
+OF_FREQUENCIES = ("cider", "cider-d")  # metrics that depend on document frequencies
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
 EXPERT = "flickr8k-expert"
-RHOS = {"cider": "cider-d", "meteor": "meteor"}  # the MS COCO evaluation's CIDEr is CIDEr-D
+# the names in the MS COCO evaluation, whose CIDEr is CIDEr-D
+RHOS = {"cider": "cider-d", "meteor": "meteor"}
 COLUMNS = ("mt", "refs", "score", "imgid")
 
 
 @dataclass(frozen=True, slots=True)
 class GradedCaptions:
-    """Judged captions, and N single grades: ``grades`` (N,), and the index of the graded caption, ``of`` (N,)."""
+    """Judged captions, and N single grades.
+
+    ``grades`` (N,) are the grades, and ``of`` (N,) are the indices of the graded captions.
+    """
 
     title: str
     captions: list[CaptionTexts]
@@ -72,7 +76,7 @@ def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
 def _expert(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
 ) -> GradedCaptions:
-    """Return the expert grades; captions that equal a reference are left out unless ``keep_own``."""
+    """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
     captions, grades = [], []
     for (image, key), values in _judged(open_judgments(EXPERT, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
@@ -128,7 +132,7 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
 
 
 def _rhos(run: Run, graded: GradedCaptions) -> None:
-    """Compute Spearman's rho on all expert pairs, where references include the image's own captions (V15 §7.2)."""
+    """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable_metrics(RHOS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
@@ -139,7 +143,7 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
 
 
 def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
-    documents = [caption.references for caption in graded.captions]  # one for each row
+    documents = [caption.references for caption in graded.captions]  # one document for each row
     metrics = computable_metrics(METRICS)
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
     images = [caption.key for caption in graded.captions]
@@ -200,7 +204,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
 def _clustered(
     scores: Floats, graded: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
-    """Correlate scores with grades; the interval resamples images with all their judgments."""
+    """Correlate scores with grades. The interval resamples images with all their judgments."""
     result = grouped_correlation(
         scores,
         graded.grades,

@@ -45,7 +45,7 @@ from quorum.statistics.ranking import (
 from quorum.statistics.significance import mcnemar_test, randomization_test, stars
 
 GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
-GOOD, FINE = GRADES[2], GRADES[3]  # two experts of three say 3, all do
+GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
 RELEVANT = 0.66
 SCORES = tuple(step / 10 for step in range(1, 11))
 CUTS = (1, 5, 10)
@@ -57,11 +57,11 @@ TABLE_10 = {
     (5, "recall"): "recall-3.66",
 }
 REASSIGNMENTS = 10_000
-# The captions that are references; which other caption H13 took is not said, so all four are.
+# The captions that are references. H13 do not say which other caption they took, so all four are used.
 SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,)),
 }  # fmt: skip
-# The thresholds of metric and experts that 4.2.2 prints; for one other caption it prints none.
+# The thresholds of metric and experts that 4.2.2 prints. It prints none for one other caption.
 PRINTED = {
     ("bleu", "five"): ((1.0, GRADES[6]), (0.8, GRADES[5])),
     ("rouge", "five"): ((0.4, GRADES[6]), (0.4, GRADES[5]), (0.3, FINE)),
@@ -70,7 +70,7 @@ PRINTED = {
     ("bleu", "four"): ((0.7, GRADES[4]),),
     ("rouge", "four"): ((0.2, GOOD),),
 }
-# What is done to words before Bleu-pre; stems first, then stop words, is the filter's.
+# How words are changed before Bleu-pre. The filter's order is stems first, then stop words.
 ORDERS = {
     STEM_FIRST: "stems first", STOP_FIRST: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
@@ -217,7 +217,7 @@ def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
 
 
 def _shares(data: Flickr8kSet) -> Floats:
-    """Return (images, captions) shares of yes; nan for pairs that were not judged."""
+    """Return the shares of yes by image and caption, as a matrix; nan for pairs that were not judged."""
     shares = np.full((len(data.images), len(data.images)), np.nan)
     shares[data.crowd.image, data.crowd.caption] = data.crowd.means
     return shares
@@ -344,7 +344,7 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
 
 
 def _control_rule(run: Run) -> None:
-    """Apply the rule of 70 % right control items to a simulated crowd, since the published data name no workers."""
+    """Apply the rule of 70 % right control items to a simulated crowd, since the published data do not name workers."""
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
     truth = (rng.random(pairs + controls) < 0.1).astype(np.int64)
@@ -383,7 +383,7 @@ def _control_rule(run: Run) -> None:
 
 
 def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
-    """Judge the rankings of systems that know an image only by its captions: R@k, S@k, R-precision and others (4.3)."""
+    """Evaluate the rankings of systems that know an image only by its captions: R@k, S@k and others (4.3)."""
     systems = of_features("text_systems")
     if not systems:
         return
@@ -424,7 +424,7 @@ def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
 def _affinities(
     data: Flickr8kSet, systems: Sequence[Callable[..., dict[str, Floats]]], seed: int
 ) -> dict[str, Floats]:
-    """Return system -> (images, captions) affinities."""
+    """Return the affinities of images (rows) and captions (columns) by system."""
     images = [
         [text for position, text in enumerate(captions) if position != POOL] for captions in data.captions
     ]

@@ -54,7 +54,8 @@ MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
     "oot": keyword_oot,
     "oot-mode": keyword_oot_mode,
 }
-# Of the rehearsal: captions of an image that are its text, the share of them that a keyword occurs in, annotators.
+# For the rehearsal: number of captions that form the text of an image, share of them that must have a keyword,
+# number of annotators, number of images.
 SENTENCES, SHARE, PEOPLE, IMAGES = 40, 0.25, 5, 300
 
 Terms = list[str]
@@ -171,7 +172,7 @@ def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: boo
 
 
 def _substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
-    """Compute the substitution measures, in which a keyword counts as often as people gave it (Table 5)."""
+    """Compute the substitution measures. In them, a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
         cells = []
@@ -205,7 +206,7 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
 
 
 def _read(file: Path, *, stem: str) -> ImageTexts:
-    """Return the images in a file; its columns are described in pack.toml."""
+    """Return the images in a file. pack.toml describes its columns."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])
     for record in read_json_lines(

@@ -12,7 +12,7 @@ from evaluation.presentation.content import Estimate
 from judgments.importers import open_judgments
 
 RATINGS = "mqm_ted_zhen.tsv"
-NAMES = {"ref": "ref-A", "refB": "ref-B"}  # in the tables
+NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the tables
 NOTHING = "the file has no judgment of it"
 TWICE = "rounded to three digits first, as that of SMU is printed"
 WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}

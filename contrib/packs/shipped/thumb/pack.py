@@ -1,4 +1,4 @@
-"""Correlate metrics with THumB's scores of MS COCO captions, on the authors' own download."""
+"""Correlate metrics with THumB's scores of MS COCO captions, on the files that the authors published."""
 
 import re
 from collections.abc import Iterator
@@ -22,8 +22,8 @@ from quorum.statistics.correlation import correlation
 HUMAN = "Human"
 SCORES = {"precision": "P", "recall": "R", "total": "human_score"}
 PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORES.values())
-# SacreBLEU's words are those of mteval-v13a: marks stand alone, but for apostrophes, and for points, commas and hyphens
-# between digits.
+# SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
+# points, commas and hyphens between digits.
 _MARK = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
 
 

@@ -41,7 +41,7 @@ METRICS = (
     "bleu-1|stem:porter", "bleu-2|stem:porter", "bleu-3|stem:porter", BLEU, "bleu-4", "bleu-4|stem:porter|length:mean",
     ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
 )  # fmt: skip
-# METEOR is slow: it is computed at fewer points, as in the paper.
+# METEOR is slow, so it is computed at fewer points, as in the paper.
 DRAWN = {
     "BLEU-1": "bleu-1|stem:porter",
     "BLEU-4": BLEU,
@@ -166,12 +166,12 @@ def _authors_scores(run: Run, data: FiftySentenceData) -> None:
     texts = [pair.first for pair in data.pairs]
     listed = [references[image] for image in data.images]
     scored = score_texts(texts, listed, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER)
-    apart = np.abs(scored.scores["cider"].images - theirs)
-    differ = np.flatnonzero(apart > EQUAL)
+    differences = np.abs(scored.scores["cider"].images - theirs)
+    differ = np.flatnonzero(differences > EQUAL)
     sentence = f"Of {len(theirs):,} scores of the authors' program {len(theirs) - differ.size:,} are ours to {EQUAL:g}"
     if differ.size:
         images = ", ".join(sorted({data.images[pair] for pair in differ.tolist()}))
-        sentence += f"; those of {images} differ by {apart.max():.1e} at most"
+        sentence += f"; those of {images} differ by {differences.max():.1e} at most"
     run.section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
 
 

@@ -69,7 +69,10 @@ def analyse(run: Run) -> None:
 
 
 def _pairwise(run: Run, data: FiftySentenceData) -> None:
-    """Compare metrics (five references) with the better candidate, and CIDEr (48) with the consensus (App. I)."""
+    """Compare metrics (five references) with the better candidate, and CIDEr (48 references) with the consensus (App.
+
+    I).
+    """
     metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
     names = dict(AT_FIVE)
@@ -105,9 +108,12 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
 
 
 def _parting(run: Run, data: FiftySentenceData) -> None:
-    """Compare the better candidate of each pair with the more human-like one, and show differences (App. I and III)."""
+    """Compare the better candidate of each pair with the more human-like candidate, and show differences (App.
+
+    I and III).
+    """
     known = (data.winners != 0) & (data.better != 0)
-    apart = known & (data.winners != data.better)
+    different = known & (data.winners != data.better)
     more = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
@@ -115,9 +121,9 @@ def _parting(run: Run, data: FiftySentenceData) -> None:
         rows.append(
             (
                 kind,
-                share_by_image(~apart, data.clusters, of_kind),
-                int((of_kind & apart).sum()),
-                share_by_image(more > 0, data.clusters, of_kind & apart & (more != 0)),
+                share_by_image(~different, data.clusters, of_kind),
+                int((of_kind & different).sum()),
+                share_by_image(more > 0, data.clusters, of_kind & different & (more != 0)),
             )
         )
     columns = (
@@ -129,7 +135,7 @@ def _parting(run: Run, data: FiftySentenceData) -> None:
     )
     liked = rows[-1][3]
     rng = np.random.default_rng(run.seed)
-    positions = rng.permutation(np.flatnonzero(apart))[:EXAMPLES].tolist()
+    positions = rng.permutation(np.flatnonzero(different))[:EXAMPLES].tolist()
     examples = Table(
         "parting-examples",
         "Pairs on which they part, drawn at random",
@@ -156,7 +162,7 @@ def _parting(run: Run, data: FiftySentenceData) -> None:
 
 
 def _words_more_in_liked(data: FiftySentenceData) -> Ints:
-    """Return (P,) number of words of the better candidate minus that of the more human-like one."""
+    """Return, for each of P pairs, the words of the better candidate minus those of the more human-like one: (P,)."""
     liked, human_like = (
         [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
         for winners in (data.better, data.winners)
@@ -170,7 +176,7 @@ def _candidate(data: FiftySentenceData, position: int, winner: int) -> str:
 
 
 def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
-    """Rank each image's references, each scored against all others (App. II and IV)."""
+    """Rank each image's references. Each reference is scored against all others (App. II and IV)."""
     images, lists = list(data.references), list(data.references.values())
     texts = [text for captions in lists for text in captions]
     others = [

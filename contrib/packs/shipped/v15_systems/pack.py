@@ -25,7 +25,7 @@ from quorum.statistics.crossed import CONFIDENCE
 from quorum.statistics.meta import halves_of_votes, metric_winners
 from quorum.statistics.resampling import percentile_interval
 
-# The authors number their systems; §6 and Figure 10 tell which is which.
+# The authors number their systems; §6 and Figure 10 tell which number is which system.
 SYSTEMS = {
     "machine-1": "Midge", "machine-2": "Babytalk", "machine-3": "Story", "machine-4": "Video", "machine-5": "Video+",
 }  # fmt: skip
@@ -38,7 +38,7 @@ SPLITS, RESAMPLES = 20, 1000
 
 
 def analyse(run: Run) -> None:
-    """Run the tournament on PASCAL-50S, and the halves on ABSTRACT-50S."""
+    """Run the tournament on PASCAL-50S, and the comparison of halves on ABSTRACT-50S."""
     pascal = read_fifty(PASCAL, run.data[PASCAL])
     run.judged(
         f"PASCAL-50S: {int(pascal.of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
@@ -114,9 +114,13 @@ def _tournament(run: Run, data: FiftySentenceData) -> None:
 
 
 def _of_opponents(table: Floats) -> Floats:
-    """Return (..., K) mean share of comparisons won over opponents, from (..., K, K) shares with nan diagonal."""
-    met = ~np.isnan(table)
-    return ratio(np.where(met, table, 0.0).sum(axis=-1), met.sum(axis=-1))
+    """Return each system's mean share of comparisons won over its opponents: (..., K) for K systems.
+
+    Args:
+        table: (..., K, K) shares of comparisons that the row's system won, with a diagonal of nan.
+    """
+    compared = ~np.isnan(table)
+    return ratio(np.where(compared, table, 0.0).sum(axis=-1), compared.sum(axis=-1))
 
 
 def _estimate(value: Floats, draws: Floats, position: int, result: TournamentResult) -> Estimate:
@@ -125,7 +129,7 @@ def _estimate(value: Floats, draws: Floats, position: int, result: TournamentRes
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
-    """Return (B, K) mean shares of comparisons won over opponents, for B resamples of the images."""
+    """Return the mean shares of comparisons won over opponents by K systems in B resamples of the images: (B, K)."""
     systems = sorted({*first, *second})
     firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
@@ -134,7 +138,7 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
     for side, (system, other) in enumerate(((firsts, seconds), (seconds, firsts)), start=1):
         np.add.at(met, (image, system, other), 1)
         np.add.at(won, (image, system, other), winners == side)
-    # Equal seeds draw equal images, so that people and metrics are resampled together.
+    # Equal seeds draw equal images, so people and metrics are resampled together.
     weights = np.random.default_rng(seed).multinomial(
         shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
     )
@@ -142,13 +146,17 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
 
 
 def _correlations(people: Floats, metric: Floats) -> Floats:
-    """Return (B,) Pearson's r between corresponding rows of two (B, K) tables."""
+    """Return Pearson's r between corresponding rows of two tables: (B,).
+
+    Args:
+        people, metric: (B, K) tables of K systems in B resamples.
+    """
     x, y = (draws - draws.mean(axis=1, keepdims=True) for draws in (people, metric))
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
 def _on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
-    """Return CIDEr's agreement with people on all ten system pairs of images that all five systems described."""
+    """Return CIDEr's agreement with people on all ten system pairs of the images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
         for name, text in zip(names, (pair.first, pair.second), strict=True):
@@ -246,14 +254,22 @@ def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str])
 
 
 def _majority(votes: Ints) -> Ints:
-    """Return (P,) winners of the majority of (P, N) votes; 0 for a tie."""
+    """Return the winners by majority: (P,), 1, 2, or 0 for a tie.
+
+    Args:
+        votes: (P, N) votes, N for each of P pairs.
+    """
     first, second = (votes == 1).sum(axis=1), (votes == 2).sum(axis=1)
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
 def _over_splits(right: Floats) -> tuple[Floats, Floats]:
-    """Return (P,) means over those of S splits whose predicted half has a winner (not nan), and (P,) their numbers."""
-    known = ~np.isnan(right)
-    return ratio(np.where(known, right, 0.0).sum(axis=0), known.sum(axis=0)), known.sum(axis=0).astype(
+    """Return, for each of P pairs, the mean over the splits and the number of splits: (P,) each.
+
+    Args:
+        right: (S, P) results of S splits; nan if the half to predict has no winner. Such splits are left out.
+    """
+    decided = ~np.isnan(right)
+    return ratio(np.where(decided, right, 0.0).sum(axis=0), decided.sum(axis=0)), decided.sum(axis=0).astype(
         np.float64
     )

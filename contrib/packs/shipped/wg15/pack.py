@@ -35,11 +35,11 @@ from quorum.metrics.content_baselines import (
 from quorum.statistics.significance import bootstrap_interval
 
 DATA = "imageclef-2015"
-DRAWS = 20  # of random boxes
-MOST = 15  # boxes that a baseline chooses
+DRAWS = 20  # number of draws of random boxes
+MOST = 15  # number of boxes that a baseline chooses
 SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
 COMBINED = ("unigram", "bigram")
-LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal
+LABELS, IMAGES, PEOPLE = 40, 400, 7  # for the rehearsal
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +166,7 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
 
 
 def _read(file: Path) -> tuple[Images, Images]:
-    """Return the training and the test images in a file; its columns are described in pack.toml."""
+    """Return the training and the test images in a file. pack.toml describes its columns."""
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):
@@ -195,7 +195,7 @@ def _read(file: Path) -> tuple[Images, Images]:
 
 
 def _rehearsed(seed: int) -> tuple[Images, Images]:
-    """Return invented images whose large, central and commonly named boxes are named more often."""
+    """Return invented images, in which large, central and commonly named boxes are named more often."""
     rng = np.random.default_rng(seed)
     common = 1 / np.arange(1, LABELS + 1)
     parts = []

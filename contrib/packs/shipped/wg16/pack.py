@@ -26,12 +26,12 @@ from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
 BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
 SCENES = "abstract-scenes"
-# Other texts stand in the place of so many captions of each image, drawn at random.
+# Other texts replace this many captions of each image, drawn at random.
 REPLACED = 5
 CIDER, BLEU = "cider-nostem", "bleu-{}|smoothing:nist"
 PRECISION = "bleu-h13"  # BLEU-1 without the brevity penalty
 OTHER_FAMILIES = ("rouge", "meteor", "cider")
-# Section 4.2: the ranges over the eight datasets, by image.
+# Section 4.2: the ranges of coefficients over the eight datasets, by image.
 RANGES = (
     (BLEU.format(2), BLEU.format(3), 0.83, 0.88),
     (BLEU.format(3), BLEU.format(4), 0.89, 0.93),
@@ -44,7 +44,7 @@ RANGES = (
     ("meteor", CIDER, 0.55, 0.68),
 )
 FIELDS = ("micro", "macro", "deviation", "median", "least", "most")
-# ROUGE options that were tried where ours differs.
+# ROUGE options that were tried where our value differs from the published one.
 ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
 
@@ -74,7 +74,7 @@ def analyse(run: Run) -> None:
 
 
 def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
-    """Yield (name, captions of each image) of each available dataset."""
+    """Yield the name and the captions of each image of each available dataset."""
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
@@ -90,7 +90,7 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def _scenes(run: Run) -> dict[str, list[str]]:
-    """Return scene -> sentences; a line has the scene's number, the sentence's number, and the sentence."""
+    """Return the sentences of each scene. A line has the scene's number, the sentence's number, and the sentence."""
     captions: dict[str, list[str]] = {}
     for file in run.pack.contents.data[SCENES].files:
         path = run.data[SCENES] / file
@@ -162,13 +162,13 @@ def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
 
 
 def _estimate(bound: Bound) -> Estimate:
-    # Other texts are drawn for each image; a second drawing differs by the errors of both.
+    # Other texts are drawn for each image. A second draw would differ from the first by the errors of both.
     half = 1.96 * bound.within * math.sqrt(2 / bound.n)
     return Estimate(bound.micro, bound.micro - half, bound.micro + half, bound.n)
 
 
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
-    """Return (option of the ROUGE script, upper bound by people, lower bound by other images)."""
+    """Return each tried option of the ROUGE script, with its upper bound by people and lower bound by other images."""
     generator = np.random.default_rng(seed)
     held_out = hold_out(captions, most=REPLACED, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
@@ -225,9 +225,11 @@ def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
             names = list(by_set[name].upper)
-            known = first in names and second in names
+            both_named = first in names and second in names
             tau = (
-                float(by_set[name].image_taus[names.index(first), names.index(second)]) if known else math.nan
+                float(by_set[name].image_taus[names.index(first), names.index(second)])
+                if both_named
+                else math.nan
             )
             cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
         taus.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))

@@ -30,7 +30,7 @@ def analyse(run: Run) -> None:
     layout = read_layouts()["appraise"]
     read = layout.model_copy(update={"columns": {**layout.columns, **OWN}}).reader(read_table, alone=True)
     by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for wave in range(WAVES):  # the same segment in two waves is judged twice
+    for wave in range(WAVES):  # a segment that is in two waves is judged twice
         path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"
         for record in read(path, Columns(()), ImportNotes(), None):
             codes = (CODES[record.values[side]] for side in ("from", "to"))
@@ -53,6 +53,6 @@ def analyse(run: Run) -> None:
 
 
 def _judged(row: Mapping[str, Any]) -> Judged:
-    """Read a row. Names of documents contain their domain, as in test-en-news_bbc.1."""
+    """Read a judgment from a row. The names of documents contain their domain, as in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
     return Judged(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)
