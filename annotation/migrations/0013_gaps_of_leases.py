@@ -54,11 +54,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="assignment",
             name="gaps",
-            field=models.JSONField(
-                blank=True,
-                default=list,
-                help_text="[from, to] of each time between the end of its lease and its being taken up again.",
-            ),
+            field=models.JSONField(blank=True, default=list, help_text='[from, to] of each interruption: from the end of the time limit until the participant continued.', verbose_name='interruptions'),
         ),
         migrations.RunPython(note_gaps, migrations.RunPython.noop),
     ]

@@ -49,11 +49,11 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('currency', models.CharField(help_text='ISO 4217, such as USD.', max_length=3)),
-                ('day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='a day')),
-                ('total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='in all')),
-                ('account_day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='each account, a day')),
-                ('account_total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='each account, in all')),
-                ('confirm_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='a second person confirms above')),
+                ('day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per day')),
+                ('total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='in total')),
+                ('account_day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per account and day')),
+                ('account_total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per account in total')),
+                ('confirm_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='amount above which a second person confirms')),
                 ('account', models.ForeignKey(blank=True, help_text='Empty: the whole installation.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
@@ -73,8 +73,8 @@ class Migration(migrations.Migration):
                 ('cents', models.PositiveBigIntegerField(help_text='What it would commit, fees included.')),
                 ('currency', models.CharField(max_length=3)),
                 ('situation', models.CharField(help_text='A digest of what it was asked about.', max_length=64)),
-                ('state', models.CharField(choices=[('waiting', 'waiting'), ('done', 'confirmed and done'), ('refused', 'refused'), ('void', 'void: the situation had changed')], default='waiting', max_length=7)),
-                ('door', models.CharField(blank=True, help_text='page, api, job or command', max_length=7)),
+                ('state', models.CharField(choices=[('waiting', 'waiting'), ('done', 'confirmed and done'), ('refused', 'refused'), ('void', 'void (the study changed after the request)')], default='waiting', max_length=7)),
+                ('door', models.CharField(blank=True, help_text='page, api, job or command', max_length=7, verbose_name='source of the request')),
                 ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('decided_at', models.DateTimeField(blank=True, null=True)),
                 ('words', models.CharField(blank=True, help_text='What became of it.', max_length=1000)),
@@ -108,17 +108,17 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='ledgerentry',
             name='by',
-            field=models.ForeignKey(blank=True, help_text='Who asked for it. Empty where the platform, the crowd or a command did.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(blank=True, help_text='The account that caused this entry. Empty if the platform, the crowd or a command caused it.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
             model_name='ledgerentry',
             name='door',
-            field=models.CharField(blank=True, help_text='page, api, job or command', max_length=7),
+            field=models.CharField(blank=True, help_text='page, api, job or command', max_length=7, verbose_name='source of the request'),
         ),
         migrations.AddField(
             model_name='ledgerentry',
             name='request',
-            field=models.CharField(blank=True, help_text='The address, the kind and number of the job, or the command.', max_length=200),
+            field=models.CharField(blank=True, help_text='Address of the request, kind and number of the job, or name of the command.', max_length=200),
         ),
         migrations.AddIndex(
             model_name='ledgerentry',

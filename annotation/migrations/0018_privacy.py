@@ -56,14 +56,14 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='worker',
             name='erased',
-            field=models.BooleanField(default=False, help_text='Stands for a person who was erased; the name is random.'),
+            field=models.BooleanField(default=False, help_text='Replaces a participant who was erased. The name is random.'),
         ),
         migrations.CreateModel(
             name='Erasure',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('mark', models.CharField(max_length=64)),
-                ('way', models.CharField(choices=[('identity', 'who they are; answers stay, without texts'), ('all', 'who they are, and their answers')], max_length=8)),
+                ('way', models.CharField(choices=[('identity', 'identity and texts; other answers are kept'), ('all', 'identity and all answers')], max_length=8)),
                 ('content', models.JSONField(default=dict)),
                 ('previous', models.CharField(blank=True, max_length=64, unique=True)),
                 ('digest', models.CharField(max_length=64)),
@@ -98,10 +98,10 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('state', models.CharField(choices=[('waiting', 'waiting'), ('declined', 'declined')], default='waiting', max_length=8)),
                 ('asked_at', models.DateTimeField(default=django.utils.timezone.now)),
-                ('answer', models.CharField(blank=True, help_text='Why it was declined; the person reads it.', max_length=500)),
+                ('answer', models.CharField(blank=True, help_text='Why it was declined; the participant reads it.', max_length=500)),
                 ('decided_at', models.DateTimeField(blank=True, null=True)),
                 ('study', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='erasure_requests', to='judgments.study')),
-                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='erasure_requests', to='annotation.worker')),
+                ('worker', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='erasure_requests', to='annotation.worker', verbose_name='participant')),
             ],
             options={
                 'ordering': ['asked_at', 'id'],

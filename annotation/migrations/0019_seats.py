@@ -14,11 +14,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="assignment",
             name="answered_at",
-            field=models.DateTimeField(
-                blank=True,
-                help_text="When an item was last answered that had no answer, or a text changed.",
-                null=True,
-            ),
+            field=models.DateTimeField(blank=True, help_text='Time of the last new answer or the last change of a text.', null=True),
         ),
         migrations.CreateModel(
             name="Seat",

@@ -1,3 +1,6 @@
+import judgments.models.datasets
+
+
 """Room for answers such as 2.5."""
 
 from django.db import migrations
@@ -26,7 +29,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             "adjudication",
             "value",
-            NumberField(blank=True, help_text="The final answer, in the unit's order.", null=True),
+            judgments.models.datasets.NumberField(blank=True, help_text="The final answer, in the item's order.", null=True),
         ),
         migrations.RunPython(migrations.RunPython.noop, refuse_what_no_smallint_holds),
     ]

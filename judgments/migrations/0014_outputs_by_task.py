@@ -32,21 +32,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="output",
             name="task",
-            field=models.CharField(
-                choices=[
-                    ("annotation", "image annotation: an image asks, captions are ranked"),
-                    ("search", "image search: a caption asks, images are ranked"),
-                ],
-                default="annotation",
-                max_length=10,
-            ),
+            field=models.CharField(choices=[('annotation', 'image annotation: captions are ranked for an image'), ('search', 'image search: images are ranked for a caption')], default='annotation', max_length=10),
         ),
         migrations.AddField(
             model_name="system",
             name="search_fingerprint",
-            field=models.CharField(
-                blank=True, help_text="SHA-256 of the rankings of images that were imported.", max_length=64
-            ),
+            field=models.CharField(blank=True, help_text='SHA-256 of the imported rankings of images.', max_length=64, verbose_name='fingerprint of the rankings'),
         ),
         migrations.AddConstraint(
             model_name="output",
@@ -67,10 +58,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="unit",
             name="filtered",
-            field=models.BooleanField(
-                default=False,
-                help_text="Shown to fill the last ten up: filtered out, or given for another image (H13 §4.3.2).",
-            ),
+            field=models.BooleanField(default=False, help_text='Shown only to fill the last group of ten. The filter left it out, or it is a text of another image (H13 §4.3.2).'),
         ),
         migrations.RunPython(_say_that_pairs_were_crossed, migrations.RunPython.noop, elidable=True),
     ]

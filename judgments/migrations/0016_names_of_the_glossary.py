@@ -29,13 +29,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="outcomebounds",
             name="unit",
-            field=models.OneToOneField(
-                on_delete=django.db.models.deletion.CASCADE,
-                primary_key=True,
-                related_name="bounds",
-                serialize=False,
-                to="judgments.unit",
-            ),
+            field=models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='bounds', serialize=False, to='judgments.unit', verbose_name='item'),
         ),
         migrations.AddConstraint(
             model_name="outcomebounds",

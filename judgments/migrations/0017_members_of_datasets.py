@@ -47,12 +47,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="dataset",
             name="sharing",
-            field=models.CharField(
-                choices=SHARING,
-                default="members",
-                help_text="Who may read it beside its members.",
-                max_length=12,
-            ),
+            field=models.CharField(choices=[('members', 'only its members'), ('installation', 'all researchers of this installation'), ('published', 'everybody, even without an account')], default='members', help_text='Who can read the dataset in addition to its members.', max_length=12),
         ),
         migrations.AddConstraint(
             model_name="dataset",
@@ -64,21 +59,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name="system",
             name="owner",
-            field=models.ForeignKey(
-                blank=True,
-                help_text="Who added it; empty for a command, and for what came with the dataset.",
-                null=True,
-                on_delete=django.db.models.deletion.PROTECT,
-                related_name="systems",
-                to=settings.AUTH_USER_MODEL,
-            ),
+            field=models.ForeignKey(blank=True, help_text='The account that added the system. Empty if a command added it, or if it came with the dataset.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='systems', to=settings.AUTH_USER_MODEL),
         ),
         migrations.AddField(
             model_name="system",
             name="private",
-            field=models.BooleanField(
-                default=False, help_text="Not published: its outputs are its owner's alone."
-            ),
+            field=models.BooleanField(default=False, help_text='The system is not published. Only its owner sees its outputs.'),
         ),
         migrations.AddConstraint(
             model_name="system",

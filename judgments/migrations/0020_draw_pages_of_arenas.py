@@ -15,12 +15,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='hitunit',
             name='chance',
-            field=models.FloatField(blank=True, help_text='In an arena, the chance of its pair of systems when it was drawn.', null=True),
+            field=models.FloatField(blank=True, help_text='In an arena, the chance of its pair of systems when it was sampled.', null=True),
         ),
         migrations.AlterField(
             model_name='hit',
             name='version',
-            field=models.PositiveIntegerField(default=0, help_text='How often its units changed: control items were withdrawn, or an arena drew them.'),
+            field=models.PositiveIntegerField(default=0, help_text='Number of changes to its items. Items change if check questions are withdrawn, or if an arena samples new items.'),
         ),
         migrations.CreateModel(
             name='DrawState',
@@ -40,15 +40,15 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='hit',
             name='drawn_from',
-            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena, the answers that its units were drawn by; empty until somebody takes it.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate'),
+            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena: the answers from which the items were sampled. Empty until a participant takes the page.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate', verbose_name='sampled by'),
         ),
         migrations.CreateModel(
             name='SystemPair',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('position', models.PositiveIntegerField()),
-                ('start', models.PositiveIntegerField(help_text='Position of the first of its units, which follow one another.')),
-                ('units', models.PositiveIntegerField()),
+                ('start', models.PositiveIntegerField(help_text='Position of the first of its items, which follow one another.')),
+                ('units', models.PositiveIntegerField(verbose_name='items')),
                 ('wins', models.PositiveIntegerField(default=0, help_text='Answers for the first system.')),
                 ('ties', models.PositiveIntegerField(default=0)),
                 ('losses', models.PositiveIntegerField(default=0)),

@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='job',
             name='sent_at',
-            field=models.DateTimeField(blank=True, help_text='When its message is due at the broker; empty: none was sent.', null=True),
+            field=models.DateTimeField(blank=True, help_text="Time at which the broker delivers the job's message. Empty: no message was sent.", null=True),
         ),
         migrations.AlterField(
             model_name='job',

@@ -13,14 +13,7 @@ class Migration(migrations.Migration):
                 migrations.AlterField(
                     "study",
                     "platform",
-                    models.CharField(
-                        blank=True,
-                        db_column="place",
-                        help_text="The crowd that it was first opened to, its sandbox or the live one; it never moves "
-                        "to another.",
-                        max_length=20,
-                        verbose_name="place",
-                    ),
+                    models.CharField(blank=True, db_column='place', help_text='The crowd at which the study was first opened, live or sandbox. It cannot be changed.', max_length=20, verbose_name='crowd'),
                 ),
             ]
         )

@@ -10,10 +10,6 @@ class Migration(migrations.Migration):
         migrations.AddField(
             "item",
             "scaled",
-            models.JSONField(
-                blank=True,
-                default=dict,
-                help_text="The sizes in which its picture is served.",
-            ),
+            models.JSONField(blank=True, default=dict, help_text='The sizes in which the picture is available.', verbose_name='picture sizes'),
         ),
     ]

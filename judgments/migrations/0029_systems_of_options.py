@@ -10,11 +10,6 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             "unit",
             "systems",
-            models.JSONField(
-                blank=True,
-                default=list,
-                help_text="Row ids of the systems that an imported file credits with its text, or a list of them for "
-                "each of its options; 0 for nobody; empty: all that gave it.",
-            ),
+            models.JSONField(blank=True, default=list, help_text='Row ids of the systems that wrote the text, from an imported file. If there are options, one list of ids for each option. 0: no system. Empty: all systems with this text.'),
         ),
     ]

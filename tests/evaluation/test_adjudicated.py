@@ -123,8 +123,8 @@ def test_the_page_lists_what_is_disputed_and_sends_it(designer: Client) -> None:
     assert "1 for “1”, 1 for “2”" in words(shown)
     assert "2 for “1”" not in words(shown)
     assert "2 for “1”" in words(designer.get(page(study, "disputes"), {"show": "all"}))
-    shown = words(designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"}))
-    assert "There are no items of this kind" in shown
+    empty = words(designer.get(page(study, "disputes"), {"show": "ties", "unit": "zz"}))
+    assert "There are no items of this kind" in empty
     sent = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)
     assert "1 item sent to rita" in words(sent)
     again = designer.post(do(study, "adjudicate"), {"units": [tied.key], "adjudicator": "rita"}, follow=True)

@@ -29,6 +29,11 @@ class Migration(migrations.Migration):
         ),
         migrations.AlterField(
             model_name='judgeanswer',
+            name='state',
+            field=models.CharField(choices=[('waiting', 'not asked yet'), ('asked', 'asked, no reply yet'), ('answered', 'answered'), ('failed', 'without a usable answer')], default='waiting', max_length=8),
+        ),
+        migrations.AlterField(
+            model_name='judgeanswer',
             name='unit',
             field=models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='judgments.unit', verbose_name='item'),
         ),
