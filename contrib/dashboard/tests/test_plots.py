@@ -1,6 +1,6 @@
 """Results for the dashboard as a page and a screen reader meet them."""
 
-from contrib.dashboard.plots import earlier_figure, metrics_figure
+from contrib.dashboard.plots import earlier_figure, growth_figure, metrics_figure
 from evaluation.presentation.plots.figures import OKABE_ITO
 from tests.evaluation.test_figures import cell, words
 
@@ -21,3 +21,13 @@ def test_a_metric_that_agrees_by_chance_alone_is_drawn_before_one_without_a_valu
     metrics = {"meteor": cell(None), "bleu-1": cell(0.0), "rouge-l": cell(-0.5)}
     drawn = metrics_figure("HC", {"metrics": metrics, "verdict": {"leaders": ["bleu-1"]}}, correlated=True)
     assert "bleu-1 .00; rouge-l -.50." in drawn
+
+
+def test_the_axis_of_agreement_is_that_of_the_later_intervals_and_not_of_the_first_wide_one() -> None:
+    rows = [
+        {"judgments": 10 * at, "n": at, "value": 0.5, "low": low, "high": high}
+        for at, (low, high) in enumerate([(-0.8, 1.0)] + [(0.42, 0.58)] * 7, start=1)
+    ]
+    ticks = [float(word) for word in words(growth_figure(rows)) if "." in word]
+    assert 0.3 < min(ticks) <= 0.45
+    assert 0.54 <= max(ticks) < 0.7
