@@ -1,8 +1,12 @@
 """Results for the dashboard as a page and a screen reader meet them."""
 
+from itertools import pairwise
+
+from defusedxml.ElementTree import fromstring
+
 from contrib.dashboard.plots import earlier_figure, growth_figure, metrics_figure
 from evaluation.presentation.plots.figures import OKABE_ITO
-from tests.evaluation.test_figures import cell, words
+from tests.evaluation.test_figures import SVG, cell, words
 
 
 def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -> None:
@@ -15,6 +19,22 @@ def test_a_metric_s_curve_has_a_colour_and_a_sign_of_its_own_beside_its_name() -
     )
     assert set(names) <= set(words(svg))
     assert len({colour for colour in OKABE_ITO if svg.count(colour.lower()) > 1}) == len(names)
+
+
+def test_names_beside_curves_that_end_at_the_top_lie_one_below_the_other_within_the_plot() -> None:
+    names = ["bleu-1", "bleu-4", "cider", "cider-d", "rouge-l"]
+    rows = [{"judgments": at, "value": 0.98, "low": None, "high": None} for at in (10, 20)]
+    svg = earlier_figure(
+        "all",
+        {"earlier": dict.fromkeys(names, rows), "verdict": {"leaders": names}},
+        correlated=False,
+    )
+    heights = sorted(
+        float(text.get("y", "")) for text in fromstring(svg).iter(f"{SVG}text") if text.text in names
+    )
+    assert len(heights) == len(names)
+    assert heights[0] > 0
+    assert all(below - above > 9 for above, below in pairwise(heights))  # pixels, of letters of 7.5
 
 
 def test_a_metric_that_agrees_by_chance_alone_is_drawn_before_one_without_a_value() -> None:
