@@ -14,6 +14,7 @@ from pytest_django import Settings
 from annotation.models import Assignment, Worker
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
+from common.amounts import percent
 from common.errors import WrongState
 from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
 from contrib.planning.rehearsals.operations import delete_rehearsal
@@ -77,6 +78,8 @@ def test_a_careful_crowd_brings_the_truth_back_and_the_page_says_what_it_costs(d
     assert not study.simulated
     assert not Assignment.objects.filter(study=study).exists()
     assert StudyEvent.objects.filter(study=study, what="rehearsed").exists()
+    done = StudyEvent.objects.get(study=copy, what="rehearsal-done")
+    assert done.words == f"Rehearsed; {percent(told['recovered']['value'])} of the drawn truth came back."
 
 
 @pytest.mark.long
