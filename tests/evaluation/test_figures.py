@@ -17,6 +17,7 @@ from evaluation.presentation.content import (
     Level,
     Plot,
     Table,
+    plain_table,
 )
 from evaluation.presentation.plots.canvas import ACCENT
 from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
@@ -264,3 +265,8 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))
     assert {"71", "chance 50\N{NO-BREAK SPACE}%"} <= set(said["share"])
     assert {".71", "chance .50"} <= set(said["coefficient"])
+
+
+def test_a_table_in_a_terminal_has_names_at_the_left_and_numbers_at_the_right() -> None:
+    table = plain_table("", [("metric", "text"), ("n", "count")], [("cider", 9), ("bleu-4-long", 1200)])
+    assert table.lines() == ["metric           n", "cider            9", "bleu-4-long  1,200"]
