@@ -437,3 +437,9 @@ def test_verify_of_a_study_tells_stored_results_that_the_rows_do_not_give(
     with pytest.raises(CommandError, match="does not hold"):
         call_command("verify", slug)
     assert "agreement.alpha.judgments" in capsys.readouterr().out
+    told = analysis.judgments.replace("|seed:11|", "|seed:12|")
+    assert told != analysis.judgments
+    Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result, judgments=told)
+    with pytest.raises(CommandError, match="does not hold"):
+        call_command("verify", slug)
+    assert "seed" in capsys.readouterr().out
