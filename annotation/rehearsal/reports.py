@@ -40,7 +40,7 @@ class CarelessTypeReport:
     kept: int
 
 
-def reports_by_sort(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
+def reports_by_type(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
     """Return a report for each type of simulated worker, careful workers first; () if no detector is enabled."""
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
@@ -161,5 +161,5 @@ def report_of_rehearsal(
         controls_spammers=right[True] / seen[True] if seen[True] else None,
         seed=seed,
         invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
-        by_sort=reports_by_sort(study, {person.worker.pk: person.sort for person in people}),
+        by_sort=reports_by_type(study, {person.worker.pk: person.sort for person in people}),
     )

@@ -423,8 +423,8 @@ class ExtendRequest(Reason):
         min_value=1,
         max_value=LONGEST_HOURS,
         required=False,
-        help_text="Number of hours, from now, for which the crowd offers the work. No participants "
-        "are added.",
+        help_text="The crowd offers the work for this number of hours from now. The number of "
+        "participants does not change.",
     )
     hits = KeysField(
         required=False,

@@ -69,7 +69,11 @@ Codes = Callable[[Any, Any], dict[str, float]]
 def question_figures(
     questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
 ) -> list[dict[str, Any]]:
-    """Return the votes, numbers (with the sample standard deviation) or texts, and alpha, of each question."""
+    """Return the figures of each question that is not fixed.
+
+    They are the votes of choices; mean, median, sample standard deviation and range of numbers; or texts. Choices and
+    numbers also have alpha.
+    """
     return [
         _figure(question, codes, judged, seed=seed) for question in questions if question.shape != "fixed"
     ]

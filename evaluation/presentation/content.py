@@ -184,7 +184,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class CurvePanel:
-    """A panel of curves. ``bounds`` are floors and ceilings that are curves."""
+    """A panel of curves. ``levels`` are constant reference lines; ``bounds`` are floors and ceilings that vary."""
 
     title: str
     curves: tuple[Curve, ...]

@@ -253,7 +253,7 @@ class Outputs:
     ) -> Spread:
         """Return the spread with the variance of raters added.
 
-        here: (R,) flags of the contrast's outputs. weight, influence: their weights and influences in the contrast.
+        here: (R,) flags of the contrast's outputs. weight: (R,) their weights. influence: (I,) influences of items.
         """
         assert self.deletions is not None
         deletions = self.deletions.subset(here)

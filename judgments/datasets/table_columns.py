@@ -131,7 +131,7 @@ class UploadTable:
         return all(name in names or names & set(instead.get(name, ())) for name in TABLE_USES[use].required)
 
     def has_our_names(self) -> bool:
-        """Return whether a dataset's table has a column `image`; other columns may then have any name."""
+        """Return whether the table uses Quorum's names, which a column `image` shows; others may have any name."""
         return "image" in map(str.lower, self.names)
 
     def as_mapping(self) -> dict[str, Any]:

@@ -107,7 +107,10 @@ def _outputs(design: StudyDesign, material: Material, division: Division) -> Dra
 
 
 def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
-    """Yield, for each image, the union of the first k captions of every ranked list about it (H13 §4.3.2)."""
+    """Yield, for each image, the captions that any ranked list pairs with it among the first k (H13 §4.3.2).
+
+    A list has captions for an image or, if the task is search, images for a caption.
+    """
     k, task = design.sampling.k, design.sampling.task
     for image in division.judged:
         texts: list[Text] = []

@@ -37,8 +37,8 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remainin
 def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
     """Draw the numbers, from 0, of the HITs that always get all judgments.
 
-    Since HITs have random units, the units of these HITs are a random sample. Other HITs can then end as a whole, which
-    saves their pay.
+    Whole HITs are drawn, not single units, so that each of the others can end early as a whole, which saves its pay.
+    Since HITs have random units, the units are still a random sample.
     """
     share = design.stopping.full_depth
     count = min(hits, max(1, round(share * hits))) if share else 0

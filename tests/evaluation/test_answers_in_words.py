@@ -74,7 +74,7 @@ def test_captions_stand_as_they_were_written(designer: Client) -> None:
     assert "“A red shape is seen on a plain ground.”" in shown
     assert "“A shape & nothing else is on a plain ground.”" in shown
     assert "shape &amp; nothing" in response.content.decode()
-    assert "Chosen together with" not in shown
+    assert "Text shown with the item" not in shown
 
 
 def test_best_and_worst_stand_with_their_captions() -> None:

@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 
 from quorum.statistics.aggregation import dawid_skene, glad, item_response, mace
-from quorum.statistics.aggregation.worker_models.answers import ONE_EACH, ONE_WORKER, SEVERAL
+from quorum.statistics.aggregation.worker_models.answers import ONE_EACH, ONE_WORKER, SEVERAL_SOLUTIONS
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from tests.refusals import refuses
 from tests.statistics.golden import golden
@@ -477,7 +477,7 @@ def test_of_two_who_never_agree_neither_is_right(model: Any, workers: list[str])
     assert set(result.winner) == {-1}
     if model is glad:
         assert result.accuracy[0] == pytest.approx(result.accuracy[1], abs=1e-6)
-        assert result.note == SEVERAL
+        assert result.note == SEVERAL_SOLUTIONS
 
 
 # Never agreeing, and among answers whose mirror image, where the two exchange answers and labels, is there too.

@@ -32,7 +32,7 @@ def add_launch_jobs(jobs_of: Callable[[Study], Iterable[Job]]) -> None:
 def checklist(launch: Launch) -> list[ChecklistItem]:
     """Return the points of the checklist.
 
-    Points that block the opening come first, also those that a person can override.
+    Points that prevent the opening come first, then those that a person can override, then all others.
     """
     points = [
         point for _order, check in sorted(CHECKS, key=lambda entry: entry[0]) for point in check(launch)

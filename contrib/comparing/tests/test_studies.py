@@ -92,7 +92,7 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         study.answer(hit, f"{slug}-w", [2 if turned else 1])
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
-    assert "in 1 of them the sides are swapped" in shown
+    assert "in 1 of the shared items the two studies swap the sides" in shown
     assert "On 1 of them, the consensus is the same" in shown
 
 

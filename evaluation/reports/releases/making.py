@@ -94,7 +94,7 @@ NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
 SCRUBBED_TEXT = "[…]"
 
 # The field that stores a column of units.jsonl and pairs.jsonl, by column.
-STORED_UNIT = {
+FIELDS_OF_UNITS = {
     "unit": "key",
     "kind": "kind",
     "pair": "pair__key",
@@ -110,7 +110,7 @@ STORED_UNIT = {
     "systems": "systems",
     "document": "item__fields",
 }
-STORED_PAIR = {
+FIELDS_OF_PAIRS = {
     "pair": "key",
     "kind": "kind",
     "image": "item__name",
@@ -203,9 +203,9 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     first_ids: dict[str, str] = {}  # id of the first caption with each text
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
-    rows = units.order_by("position", "pk").values_list("pk", *STORED_UNIT.values())
+    rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
     for pk, *values in rows.iterator(ROWS_AT_ONCE):
-        row = dict(zip(STORED_UNIT, values, strict=True))
+        row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
         first, expected, content = row["first"], row["expected"], row["repeats"]
         credits = _names_of_systems(row.pop("systems"), names)
         document = document_in(row.pop("document"))
@@ -239,10 +239,10 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
     rows = (
         CandidatePair.objects.filter(study=study)
         .order_by("position", "pk")
-        .values_list(*STORED_PAIR.values())
+        .values_list(*FIELDS_OF_PAIRS.values())
     )
     for values in rows.iterator(ROWS_AT_ONCE):
-        row = dict(zip(STORED_PAIR, values, strict=True))
+        row = dict(zip(FIELDS_OF_PAIRS, values, strict=True))
         document = document_in(row.pop("document"))
         yield row | {"kind": row["kind"] or None} | ({"document": document} if document else {})
 

@@ -28,7 +28,7 @@ class ControlSlot:
     """The place of a control item, and the images from which it is drawn.
 
     Attributes:
-        position: a number that distinguishes the keys of equal items in different HITs.
+        position: a text that distinguishes the keys of equal items in different HITs.
         images: the images of the control split.
     """
 

@@ -11,8 +11,8 @@ from django.template.response import TemplateResponse
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.views.editor import (
+    add_numbers,
     answer_script,
-    count_now,
     form_context,
     open_editor,
     wants_json,
@@ -59,7 +59,7 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         if changed is not None:
             admin.log_change(request, study, "design")
             return next_page(request, study)
-    count_now(editor, request)
+    add_numbers(editor, request)
     if "problem" in editor.numbers:
         context["step_waits"] = generate.name
     return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))

@@ -163,7 +163,7 @@ def wants_json(request: HttpRequest) -> bool:
     return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
 
 
-def count_now(editor: EditorPage, request: HttpRequest) -> None:
+def add_numbers(editor: EditorPage, request: HttpRequest) -> None:
     """Add the design's numbers to the page, for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.is_preview:

@@ -17,8 +17,8 @@ from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.design.editing.holdings import holdings_of
 from judgments.design.editing.views.editor import (
+    add_numbers,
     answer_script,
-    count_now,
     form_context,
     open_editor,
     wants_json,
@@ -69,7 +69,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         if study is not None:
             admin.log_addition(request, study, "designed")
             return next_page(request, study)
-    count_now(editor, request)
+    add_numbers(editor, request)
     context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 

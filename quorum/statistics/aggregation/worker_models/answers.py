@@ -18,7 +18,7 @@ from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_s
 ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
 ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
 
-SEVERAL = "several solutions fit the answers equally well; figures are their means"
+SEVERAL_SOLUTIONS = "several solutions fit the answers equally well; figures are their means"
 
 # Two probabilities that differ by more belong to different solutions.
 _ANOTHER = 1e-3
@@ -70,9 +70,9 @@ class WorkerAnswers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
-    def fitted(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
+    def result_fields(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
         """Return the fields of a `ClimbedModel`, with a note if there are `several` equally good solutions."""
-        notes = [self.note, SEVERAL if several else ""]
+        notes = [self.note, SEVERAL_SOLUTIONS if several else ""]
         return {
             "units": self.units,
             "workers": self.workers,

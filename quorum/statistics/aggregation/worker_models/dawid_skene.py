@@ -18,7 +18,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.worker_models.answers import (
-    SEVERAL,
+    SEVERAL_SOLUTIONS,
     average_equal_solutions,
     note_of,
     winners,
@@ -187,7 +187,7 @@ def dawid_skene(
         accuracy=accuracy,
         judgments=judgments,
         change=change,
-        note="; ".join(filter(None, [note, SEVERAL if several else ""])),
+        note="; ".join(filter(None, [note, SEVERAL_SOLUTIONS if several else ""])),
     )
 
 

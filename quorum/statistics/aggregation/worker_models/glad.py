@@ -104,5 +104,5 @@ def glad(
         ability=ability,
         difficulty=difficulty,
         accuracy=accuracy,
-        **answers.fitted(posterior, optimum, several=several),
+        **answers.result_fields(posterior, optimum, several=several),
     )

@@ -92,7 +92,7 @@ def mace(
         competence=competence,
         guesses=guesses,
         training=training,
-        **answers.fitted(posterior, optimum, several=several),
+        **answers.result_fields(posterior, optimum, several=several),
     )
 
 
