@@ -25,6 +25,6 @@ urlpatterns = [
     path("", include("annotation.urls")),
 ]
 
-handler400 = "config.error_views.bad_request"
-handler404 = "config.error_views.not_found"
-handler500 = "config.error_views.server_error"
+handler400 = "config.observing.error_views.bad_request"
+handler404 = "config.observing.error_views.not_found"
+handler500 = "config.observing.error_views.server_error"

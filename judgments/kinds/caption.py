@@ -35,8 +35,8 @@ from judgments.kinds.caption_rules import (
     first_refusal,
     tidy_text,
 )
+from judgments.kinds.caption_rules.spelling import misspellings
 from judgments.kinds.consensus import Consensus
-from judgments.kinds.spelling import misspellings
 from judgments.kinds.upper_bound import leave_one_out_scores
 
 if TYPE_CHECKING:

@@ -123,7 +123,7 @@ def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Stud
     assert "Not applicable" in words(designer.get(page(study, "rules")))
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
     assert "Not applicable to this kind of answers." in shown
-    assert "rule is 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
+    assert "there is no detector 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
 
 
 @pytest.fixture

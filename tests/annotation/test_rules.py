@@ -283,7 +283,7 @@ def test_open_answers_without_values_or_times_accuse_nobody(name: str, answers: 
 @pytest.mark.parametrize(
     ("name", "settings", "said"),
     [
-        ("too-slow", {}, "rule is 'too-slow'; expected one of too-fast, straight-lining"),
+        ("too-slow", {}, "there is no detector 'too-slow'; expected one of too-fast, straight-lining"),
         (
             "side-bias",
             {"alfa": 0.1},

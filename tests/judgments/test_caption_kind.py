@@ -13,7 +13,7 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Material
 from judgments.kinds import KINDS
 from judgments.kinds.caption import CARELESS_CAPTIONS, CaptionWriting, fold_text
-from judgments.kinds.spelling import misspellings
+from judgments.kinds.caption_rules.spelling import misspellings
 from tests.judgments.material import made_up
 from tests.refusals import refuses
 

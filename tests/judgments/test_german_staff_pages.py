@@ -14,7 +14,7 @@ from django.utils import timezone
 from pytest_django import DjangoAssertNumQueries, Settings
 
 from config import urls
-from config.error_views import server_error
+from config.observing.error_views import server_error
 from judgments.importers.textio import QUIRK_NOTES, ImportNotes
 from judgments.models import Dataset, Job, Study
 from tests.annotation.foreign_pages import english_on
@@ -73,7 +73,7 @@ def test_what_was_done_is_said_in_german_and_stored_in_english(german: Client) -
     assert "wurde mit demselben Design angelegt" in seen(german, copy, name="Kopie", slug="kopie")
     dataset = Dataset.objects.get()
     share = reverse("admin:judgments_dataset_do", args=[dataset.pk, "share"])
-    assert "ist offen für: nur die Beteiligten" in seen(german, share, sharing="members")
+    assert "ist offen für: nur seine Mitglieder" in seen(german, share, sharing="members")
     kept = LogEntry.objects.values_list("change_message", flat=True)[0]
     assert kept == "Dataset animals can now be read by only its members."
     assert german.get(address("study-file", study)).content.decode().startswith('name = "A triplet study"')

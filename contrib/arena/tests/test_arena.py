@@ -156,7 +156,7 @@ def test_a_page_that_somebody_else_drew_leaves_out_what_one_has_met() -> None:
         ({"stopping": {"rule": "settled"}}, r"stopping\.rule.*settled"),
         ({"controls": {"per_hit": 1, "kinds": ["repeated"]}}, "controls.kinds has 'repeated'"),
         ({"arena": {"pages": 3, "even": 0}}, "arena.even is 0"),
-        ({"sampling": {"only": ["one"]}, "chosen": CHOSEN}, "usefulness"),
+        ({"sampling": {"only": ["one"]}, "chosen": CHOSEN}, "cannot be combined"),
     ],
 )
 def test_what_cannot_be_drawn_live_is_refused_with_a_sentence(values: dict[str, Any], said: str) -> None:

@@ -319,7 +319,7 @@ def test_a_workspace_with_another_currency_buys_nothing(prolific: ProlificEmulat
     named = ("GBP", "USD", "crowd.currency")
     if away:  # then the message to publish finds it
         prolific.faults.plan("get balance", Fault.ERROR_BEFORE)
-        with pytest.raises(WrongState, match="refused"):
+        with pytest.raises(WrongState, match="accepted none"):
             open_study(study=study)
         assert_names(CrowdCall.objects.get(kind=Ability.PUBLISH).problem, *named)
     else:

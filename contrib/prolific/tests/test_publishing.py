@@ -89,7 +89,7 @@ def test_what_people_read_there_is_text_and_never_markup(prolific: ProlificEmula
 def test_more_than_was_reserved_is_never_bought(prolific: ProlificEmulator, settings: Settings) -> None:
     settings.PROLIFIC_FEE_PERCENT = Decimal("20")
     study = panel_study()
-    with pytest.raises(WrongState, match="refused"):
+    with pytest.raises(WrongState, match="accepted none"):
         open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert call.state == "parked"
@@ -387,7 +387,7 @@ def test_what_prolific_does_not_know_is_refused_before_anything_is_made(
 def test_prolific_is_asked_again_where_it_was_away(prolific: ProlificEmulator) -> None:
     study = panel_study(workers={"countries": ["FR"]})
     prolific.faults.plan("list filters", Fault.ERROR_BEFORE)
-    with pytest.raises(WrongState, match="refused"):
+    with pytest.raises(WrongState, match="accepted none"):
         open_study(study=study)
     call = CrowdCall.objects.get(study=study)
     assert (call.state, "'France'" in call.problem) == ("parked", True)

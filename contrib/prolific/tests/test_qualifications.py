@@ -41,7 +41,7 @@ def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
 
 def test_an_allow_list_of_ids_is_a_group_at_prolific(prolific: ProlificEmulator) -> None:
     study = panel_study(workers={"requires": ["pilot", "careful"]})
-    with pytest.raises(WrongState, match="refused"):
+    with pytest.raises(WrongState, match="accepted none"):
         open_study(study=study)
     [call] = study.crowd_calls.all()
     assert_names(call.problem, "workers.requires", "pilot")
@@ -98,7 +98,7 @@ def test_ids_of_people_who_never_came_are_forgotten_too(prolific: ProlificEmulat
 def test_the_problem_of_publishing_names_no_raw_id(prolific: ProlificEmulator) -> None:
     study = panel_study(workers=MAIN)
     give(study, "aa~1")
-    with pytest.raises(WrongState, match="refused"):
+    with pytest.raises(WrongState, match="accepted none"):
         open_study(study=study)
     [call] = study.crowd_calls.all()
     assert "is no id of a participant" in call.problem

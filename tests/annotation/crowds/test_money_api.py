@@ -311,7 +311,9 @@ def test_of_what_nobody_can_tell_it_is_said_whether_it_was_done(
     study: Study, owner: dict[str, str], ada: str
 ) -> None:
     call = parked(study, unsure=True, kept=60)
-    refused(look(f"crowd-calls/{call.pk}/retry/", owner), 409, "resolved as was-done or was-not-done")
+    refused(
+        look(f"crowd-calls/{call.pk}/retry/", owner), 409, "resolve this request is was-done or was-not-done"
+    )
     path = f"crowd-calls/{call.pk}/was-done/"
     shown = look(path, owner).json()
     assert shown["total_cents"] == 0
