@@ -163,7 +163,7 @@ def test_a_study_whose_crowd_is_left_out_is_exported_and_not_opened(
     assert done.returncode == 1
     assert_names(done.stderr, "laboratory", "quorum_laboratory", "CONTRIB_APPS")
     done = installation.run_new("manage.py", "create_study", str(study))
-    assert "crowd.backend needs the crowd 'laboratory', which is off" in done.stderr
+    assert "crowd.backend needs the crowd 'laboratory', but this crowd is off" in done.stderr
 
 
 @pytest.mark.long

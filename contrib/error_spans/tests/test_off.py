@@ -22,7 +22,7 @@ settings.ALLOWED_HOSTS = ["testserver"]
 _, headers = make_worker(study, "ann")
 submit(accept(study, headers).json()["id"], [{"position": 1, "answer": {"spans": [], "score": 70}}], headers)
 """
-SENTENCE = "turn on error_spans"
+SENTENCE = "Add the feature error_spans to the setting CONTRIB_APPS"
 
 
 @pytest.mark.long

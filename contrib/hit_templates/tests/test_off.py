@@ -22,7 +22,7 @@ settings.ALLOWED_HOSTS = ["testserver"]
 _, headers = make_worker(study, "ann")
 submit(accept(study, headers).json()["id"], [{"position": 1, "answer": {"tone": "pos", "why": "a reason"}}], headers)
 """
-SENTENCE = "turn on hit_templates"
+SENTENCE = "Add the feature hit_templates to the setting CONTRIB_APPS"
 
 
 @pytest.mark.long

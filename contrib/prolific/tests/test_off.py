@@ -94,7 +94,7 @@ answer["there"] = Study.objects.filter(slug="draft").exists()
 answer["said"] = said.getvalue()
 print(json.dumps(answer, default=str))
 """
-SENTENCE = "turn on prolific"
+SENTENCE = "add prolific to the setting CONTRIB_APPS"
 
 
 @pytest.fixture
