@@ -134,7 +134,7 @@ def test_studies_are_listed_exported_erased_and_deleted_and_say_that_their_crowd
     assert [name for name, (status, _) in answer["pages"].items() if status not in (200, 302, 404, 409)] == []
     assert (answer["entry"][0], answer["hook"]) == (200, 404)
     assert answer["design"][0] == "panel.api"
-    assert "the crowd 'prolific', which is off" in answer["design"][1]
+    assert "the crowd 'prolific', but this crowd is off" in answer["design"][1]
     assert re.search(f"open_study: .*{SENTENCE}", str(answer["said"]))
     assert answer["due"] == []
     assert any(kind == "expire" and SENTENCE in why for kind, why in answer["waiting"])
