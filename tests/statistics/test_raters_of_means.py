@@ -245,3 +245,42 @@ def test_intervals_hold_the_truth_where_few_raters_have_strong_tastes() -> None:
         result = correlation(metric, people(grades), "kendall-tau-b", clusters=by)
         hits += bool(result.low <= truth <= result.high)
     assert hits >= 0.92 * 300
+
+
+def test_of_more_than_twenty_raters_none_is_left_out_first() -> None:
+    metric, means, caption, rater, grade = study(np.random.default_rng(6), raters=21, taste=0.5)
+    left = means_without_raters(caption, rater, grade, 60)
+    raters = effective_number(left.rater.tolist())
+    value = correlation(metric, means, "pearson", resamples=0).value
+    lost = [
+        value - correlation(metric, np.where(np.arange(60) == row, other, means), resamples=0).value
+        for row, other in zip(left.row.tolist(), left.value.tolist(), strict=True)
+    ]
+    changes = (np.array(lost) - np.mean(lost)) * (1 - 1 / raters)
+    by_item = correlation(metric, means, "pearson", clusters={"item": np.arange(60)})
+    both = correlation(metric, means, "pearson", clusters={"item": np.arange(60), "rater": left})
+
+    def variance(p: float, df: float) -> float:
+        return float((value / scipy.stats.t.isf(p / 2, df)) ** 2)
+
+    of_items = Spread(variance(by_item.p, 59), 59)
+    total, df, *_ = with_raters(of_items, changes.tolist(), left.row.tolist(), left.rater.tolist())
+    assert variance(both.p, df) == pytest.approx(total, rel=0.03)
+
+
+@pytest.mark.parametrize("grades", [(1, 2, 2, 3, 4, 5), (3, 3, 3, 3, 3, 3)])
+def test_means_that_are_equal_without_a_rater_are_passed_over(grades: tuple[int, ...]) -> None:
+    """One of two raters gives all items the same grade; in the second case both do, but for a single item."""
+    metric = [0.1, 0.3, 0.2, 0.5, 0.4, 0.9]
+    first = np.array(grades, dtype=float)
+    second = np.full(6, 3.0)
+    if len(set(grades)) == 1:
+        first, second = np.append(first[:5], math.nan), np.append(second[:5], 5.0)
+    rows = np.tile(np.arange(6), 2)
+    names, ratings = np.repeat(["ada", "ben"], 6), np.concatenate([first, second])
+    given = ~np.isnan(ratings)
+    left = means_without_raters(rows[given], names[given], ratings[given], 6)
+    means = np.bincount(rows[given], ratings[given]) / np.bincount(rows[given])
+    result = correlation(metric, means, "kendall-tau-b", clusters={"item": np.arange(6), "rater": left})
+    assert result.clusters == {"item": 6, "rater": 2}
+    assert result.low < result.value < result.high
