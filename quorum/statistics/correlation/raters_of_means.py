@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quorum.numeric.arrays import Flags, Floats, Ints, ratio
+from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.correlation.coefficients import group_coefficients
 from quorum.statistics.correlation.influences import correlation_influences
 from quorum.statistics.crossed import RaterDeletions, answers_by_cell, positions_and_raters
@@ -39,41 +39,22 @@ def changes_without_raters(
 ) -> Iterator[Floats]:
     """Yield the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
 
-    Yield them for the means without each rater in turn. Where the tastes of few raters cancel out by chance, the
-    coefficient is near its maximum: there it hardly changes if a single rater is left out, although other raters would
-    give a lower one. The means without a rater lie beside the maximum. With more than FEW_RATERS, one rater hardly
-    moves the means, so the changes are yielded once, for the means of all raters.
+    The decreases are yielded for people's means without each rater in turn. Where the tastes of few raters cancel out
+    by chance, the coefficient of all raters' means is near its maximum: it hardly changes if one rater is left out,
+    although other raters would give a lower one. With more than FEW_RATERS, or if the means without each rater are all
+    equal, the decreases are yielded once, for the means of all raters.
     """
-    ends, lost = np.array([0, len(x)]), np.isnan(left.value)
-    of_row = y[left.row]
-    decrease = of_row - np.where(lost, of_row, left.value)  # of the row's mean
-    is_undefined = True
+    lost = np.isnan(left.value)  # the row has no other rater and is lost as a whole
+    decrease = np.where(lost, 0.0, y[left.row] - left.value)
+    without = []
     for rater in range(left.raters if left.raters <= FEW_RATERS else 0):
         means, answers = y.copy(), (left.rater == rater) & ~lost
         means[left.row[answers]] = left.value[answers]
-        value = float(group_coefficients(x, means, ends, coefficient, weights)[0])
-        if not np.isnan(value):
-            is_undefined = False
-            yield _changes(x, means, decrease, coefficient, value, left.row, lost, weights)
-    if is_undefined:
-        value = float(group_coefficients(x, y, ends, coefficient, weights)[0])
-        yield _changes(x, y, decrease, coefficient, value, left.row, lost, weights)
-
-
-def _changes(
-    x: Floats,
-    y: Floats,
-    decrease: Floats,
-    coefficient: str,
-    value: float,
-    row: Ints,
-    lost: Flags,
-    weights: Floats,
-) -> Floats:
-    """Return the (V,) decreases of the coefficient `value` of x and y if y of `row` decreases by `decrease`.
-
-    row: (V,) positions. lost: (V,) whether the row is lost as a whole.
-    """
-    influences = correlation_influences(x, y, coefficient, value, (x[row], y[row] - decrease), weights)
-    changes = influences[row] - np.where(lost, 0.0, influences[len(x) :])
-    return np.asarray(weights[row] * changes, dtype=np.float64)
+        if means.min() < means.max():
+            without.append(means)
+    for means in without or [y]:
+        value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
+        others = x[left.row], means[left.row] - decrease
+        influences = correlation_influences(x, means, coefficient, value, others, weights)
+        changes = influences[left.row] - np.where(lost, 0.0, influences[len(x) :])
+        yield np.asarray(weights[left.row] * changes, dtype=np.float64)

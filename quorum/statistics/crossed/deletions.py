@@ -126,12 +126,7 @@ class RaterDeletions:
         decreases of estimates close to the estimate; their variances are averaged.
         """
         estimates = [changes] if isinstance(changes, np.ndarray) else changes
-        squares = [self._squares(decreases) for decreases in estimates]
-        means = {
-            name: sum(getattr(each, name) for each in squares) / len(squares)
-            for name in ("by_item", "by_rater", "by_answer")
-        }
-        return crossed(items, replace(squares[0], **means))
+        return crossed(items, Squares.mean([self._squares(decreases) for decreases in estimates]))
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance with the raters' covariance added, and its (K,) degrees of freedom.

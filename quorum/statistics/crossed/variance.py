@@ -8,7 +8,8 @@ clusters minus one (Cameron, Miller 2015).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,17 @@ class Squares:
     by_answer: Any
     items: int
     sizes: Floats | Ints
+
+    @classmethod
+    def mean(cls, squares: Sequence[Squares]) -> Squares:
+        """Return the mean sums of squares of estimates from the same answers."""
+        number = len(squares)
+        return replace(
+            squares[0],
+            by_item=sum(each.by_item for each in squares) / number,
+            by_rater=sum(each.by_rater for each in squares) / number,
+            by_answer=sum(each.by_answer for each in squares) / number,
+        )
 
     @property
     def raters(self) -> float:
