@@ -131,7 +131,7 @@ def _data() -> Iterator[tuple[str, str]]:
                 wording.contradiction,
             )
             yield from ((file, str(text)) for text in texts if text)
-    yield from (("judgments/kinds/caption_rules/caption_rules.toml", str(rule.message)) for rule in RULES)
+    yield from (("judgments/kinds/caption_rules/rules.toml", str(rule.message)) for rule in RULES)
     mqm = "contrib/error_spans/kind/mqm.toml"
     categories = tomllib.loads((ROOT / mqm).read_text(encoding="utf-8"))["category"]
     yield from ((mqm, category["label"]) for category in categories)

@@ -215,6 +215,7 @@ OWN_TESTS = {
     "docs/evaluation.md",
     "docs/content-and-keywords.md",
     "docs/crowds/batch-files.md",
+    "contrib/comparing/README.md",
     "contrib/judgment_imports/README.md",
 }
 
@@ -327,7 +328,7 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 @pytest.mark.usefixtures("shell", "shared")
-@pytest.mark.parametrize("page", ["docs/statistics.md", "docs/evaluation.md"])
+@pytest.mark.parametrize("page", ["contrib/comparing/README.md", "docs/statistics.md", "docs/evaluation.md"])
 def test_pages_about_published_data(page: str, clone: Clone) -> None:
     judged = [(unit, worker) for unit in range(12) for worker in range(3)]
     write_lines(

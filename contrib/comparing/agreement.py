@@ -33,7 +33,7 @@ judgments file, a released file or folder (--first-format, --second-format), or 
 needs the database. --map and its like are of each source that is a judgments file, so both have the same
 columns. The second source is the standard; --missing says whether units that only it has are left out ({MISSING[0]},
 the default) or count as a no of the first ({MISSING[1]}). Thresholds that are not given are all those that the source's
-protocol is reported at. docs/statistics.md has the rules.
+protocol is reported at. contrib/comparing/README.md has the rules.
 """
 
 

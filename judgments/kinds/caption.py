@@ -73,8 +73,8 @@ class AllCaptions(OpenAggregation):
 
     rule = "none"
     no_alpha = (
-        "two good captions may have no word in common, so alpha is not computed; each caption is compared with "
-        "the others of its item (WG16 §4)"
+        "two good captions may have no word in common; each caption is compared with the others of its item "
+        "instead (WG16 §4)"
     )
 
     def combine(self, answers: list[str]) -> Consensus:

@@ -468,7 +468,7 @@ def test_aggregating_keeps_the_captions_in_order_and_holds_them_against_each_oth
     assert figures["metrics"]["cider-d"]["signature"].startswith("cider-d|")
     alpha = result["agreement"]["alpha"]
     assert alpha["value"] is None
-    assert "sentences have no parts" in alpha["reason"]
+    assert "two good captions may have no word in common" in alpha["reason"]
     assert Analysis.objects.get(study=study).result["counts"]["units_with_consensus"] == 4
 
 
@@ -480,7 +480,7 @@ def test_the_command_prints_what_people_reach(
     said = capsys.readouterr().out
     assert "Each caption against the others of its item" in said
     assert "cider-d" in said
-    assert "Alpha is undefined: sentences have no parts" in said
+    assert "Alpha is undefined: two good captions may have no word in common" in said
     written = json.loads((tmp_path / "out.json").read_text())
     assert set(written["figures"]["leave_one_out"]["metrics"]) == set(METRICS)
 
@@ -503,4 +503,4 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
     assert "Each of 12 captions is scored against the other captions of its item (items: 4)" in shown
-    assert "Agreement is not available: sentences have no parts" in shown
+    assert "Agreement is not available: two good captions may have no word in common" in shown

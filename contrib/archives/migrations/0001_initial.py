@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                         ('host', models.CharField(help_text='Such as zenodo.org or sandbox.zenodo.org.', max_length=200)),
                         ('repository', models.CharField(blank=True, help_text='At Hugging Face: whose, and its name.', max_length=200)),
                         ('mark', models.UUIDField(default=uuid.uuid4, editable=False, help_text='Stands in the record, by which it is found again.')),
-                        ('state', models.CharField(choices=[('started', 'not there yet'), ('creating', 'being created'), ('filling', 'files are being sent'), ('draft', 'a draft that only its owners see'), ('public', 'public'), ('gone', 'the draft was removed there')], default='started', max_length=8)),
+                        ('state', models.CharField(choices=[('started', 'not created yet'), ('creating', 'being created'), ('filling', 'files are being sent'), ('draft', 'a draft that only its owners see'), ('public', 'public'), ('gone', 'the draft was deleted at the archive')], default='started', max_length=8)),
                         ('remote', models.CharField(blank=True, help_text="The record's id, or the commit's.", max_length=100)),
                         ('doi', models.CharField(blank=True, max_length=200)),
                         ('address', models.URLField(blank=True, max_length=500)),

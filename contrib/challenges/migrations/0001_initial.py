@@ -33,17 +33,12 @@ class Migration(migrations.Migration):
                         ),
                         (
                             "slug",
-                            models.SlugField(
-                                help_text="Part of its address.",
-                                max_length=80,
-                                unique=True,
-                                verbose_name="short name",
-                            ),
+                            models.SlugField(help_text="Part of the challenge's address.", max_length=80, unique=True, verbose_name='short name'),
                         ),
                         ("title", models.CharField(max_length=200)),
                         (
                             "description",
-                            models.TextField(blank=True, help_text="Markdown, shown on its public page."),
+                            models.TextField(blank=True, help_text="Text in Markdown, shown on the challenge's public page."),
                         ),
                         (
                             "dataset",
@@ -61,44 +56,30 @@ class Migration(migrations.Migration):
                         ),
                         (
                             "metrics",
-                            models.JSONField(help_text="Names; the leaderboard is ordered by the first."),
+                            models.JSONField(help_text='Names of metrics. The leaderboard is sorted by the first one.'),
                         ),
                         ("tokenizer", models.CharField(default="ptb", max_length=20)),
                         (
                             "images",
-                            models.PositiveIntegerField(help_text="How many there are to be captioned."),
+                            models.PositiveIntegerField(help_text='Number of images that need a caption.'),
                         ),
-                        ("references_sha256", models.CharField(max_length=64)),
+                        ("references_sha256", models.CharField(max_length=64, verbose_name='SHA-256 of the references')),
                         ("opens_at", models.DateTimeField(default=django.utils.timezone.now)),
                         (
                             "closes_at",
-                            models.DateTimeField(
-                                blank=True, help_text="Empty: open until it is closed.", null=True
-                            ),
+                            models.DateTimeField(blank=True, help_text='Empty: the challenge is open until somebody closes it.', null=True),
                         ),
                         (
                             "per_day",
-                            models.PositiveSmallIntegerField(
-                                default=5,
-                                help_text="Submissions of an account in a day of UTC.",
-                                validators=[django.core.validators.MinValueValidator(1)],
-                            ),
+                            models.PositiveSmallIntegerField(default=5, help_text='Maximum number of submissions of one account per day (UTC).', validators=[django.core.validators.MinValueValidator(1)], verbose_name='submissions per day'),
                         ),
                         (
                             "per_total",
-                            models.PositiveSmallIntegerField(
-                                default=50,
-                                help_text="Submissions of an account at all.",
-                                validators=[django.core.validators.MinValueValidator(1)],
-                            ),
+                            models.PositiveSmallIntegerField(default=50, help_text='Maximum number of submissions of one account.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='submissions in total'),
                         ),
                         (
                             "shown_before_end",
-                            models.BooleanField(
-                                default=True,
-                                help_text="Otherwise nobody sees a score before the challenge is closed.",
-                                verbose_name="scores are shown before the end",
-                            ),
+                            models.BooleanField(default=True, help_text='Otherwise, all scores are hidden until the challenge is closed.', verbose_name='show scores before the end'),
                         ),
                         (
                             "made_by",
@@ -169,15 +150,11 @@ class Migration(migrations.Migration):
                         ),
                         (
                             "public",
-                            models.BooleanField(
-                                default=True, help_text="Whether its author shows it on the leaderboard."
-                            ),
+                            models.BooleanField(default=True, help_text='Whether the author shows the submission on the leaderboard.'),
                         ),
                         (
                             "sha256",
-                            models.CharField(
-                                help_text="Of the captions in the order of the images.", max_length=64
-                            ),
+                            models.CharField(help_text='SHA-256 of the captions, in the order of the images.', max_length=64),
                         ),
                         ("captions", models.PositiveIntegerField()),
                         (
@@ -195,16 +172,14 @@ class Migration(migrations.Migration):
                         ("reason", models.CharField(blank=True, max_length=500)),
                         (
                             "scores",
-                            models.JSONField(
-                                default=dict, help_text="Metric -> corpus, and low and high of its interval."
-                            ),
+                            models.JSONField(default=dict, help_text='For each metric: the score of the corpus, and the ends of its interval.'),
                         ),
                         ("signatures", models.JSONField(default=dict)),
-                        ("day", models.DateField(help_text="Of UTC.")),
-                        ("nth_of_day", models.PositiveSmallIntegerField()),
-                        ("nth", models.PositiveSmallIntegerField()),
+                        ("day", models.DateField(help_text='The day in UTC.')),
+                        ("nth_of_day", models.PositiveSmallIntegerField(verbose_name='number of the submission on this day')),
+                        ("nth", models.PositiveSmallIntegerField(verbose_name='number of the submission')),
                         ("removed_at", models.DateTimeField(blank=True, null=True)),
-                        ("removed_why", models.CharField(blank=True, max_length=500)),
+                        ("removed_why", models.CharField(blank=True, max_length=500, verbose_name='reason for the removal')),
                         ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
                         ("scored_at", models.DateTimeField(blank=True, null=True)),
                     ],

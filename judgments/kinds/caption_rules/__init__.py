@@ -98,7 +98,7 @@ def count_words(text: str) -> int:
 
 
 def _read() -> tuple[CaptionRule, ...]:
-    rules = tomllib.loads(Path(__file__).with_name("caption_rules.toml").read_text(encoding="utf-8"))["rules"]
+    rules = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))["rules"]
     return tuple(_rule(**values) for values in rules)
 
 
