@@ -41,24 +41,15 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     if high - low < 4 * len(known):  # values are close together, as row ids are
         position = np.full(high - low + 2, -1, dtype=np.int64)  # the last entry is for values outside
         position[known - low] = np.arange(len(known))
-        # As unsigned numbers, negative ones are very large.
-        return position[np.minimum((wanted - low).view(np.uint64), np.uint64(high - low + 1)).view(np.int64)]
+        places = np.empty(len(wanted), dtype=np.int64)
+        for part in parts_of(len(wanted)):
+            # As unsigned numbers, negative ones are very large.
+            offset = np.minimum((wanted[part] - low).view(np.uint64), np.uint64(high - low + 1))
+            np.take(position, offset.view(np.int64), out=places[part])
+        return places
     order = np.argsort(known)
     nearest = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     return np.where(known[nearest] == wanted, nearest, -1)
-
-
-def order_of(codes: Ints) -> Ints:
-    """Return the positions that sort ``codes``, whole numbers from 0 on. Equal codes keep their order."""
-    bits = len(codes).bit_length()
-    if int(codes.max(initial=0)).bit_length() + bits > 63:
-        return np.argsort(codes, kind="stable")
-    # Sorting numbers is five times as fast as sorting their positions, so put each position into the lowest bits.
-    both = codes << bits
-    both |= np.arange(len(codes))
-    both.sort()
-    both &= (1 << bits) - 1
-    return both
 
 
 def parts_of(rows: int) -> Iterator[slice]:

@@ -1,7 +1,8 @@
 """Compare the judgments of two sources, without a database.
 
 The second source is the standard: precision is the share of the first's yes answers to which the second says yes,
-recall the share of the second's yes answers to which the first says yes. contrib/comparing/README.md defines all figures.
+recall the share of the second's yes answers to which the first says yes. contrib/comparing/README.md defines all
+figures.
 """
 
 from __future__ import annotations

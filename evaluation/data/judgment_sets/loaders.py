@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, starmap
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -28,7 +28,7 @@ from annotation.quality.controls import (
     tallies_of_snapshot,
 )
 from annotation.snapshots import Snapshot
-from common.rows import plain_rows
+from common.rows import columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.data.judgment_sets.data_hash import DataHash
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow, Units, WorkerRow
@@ -40,9 +40,10 @@ from judgments.drawing.documents import document_in, first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment
 from judgments.models import CandidatePair, Caption, Item, OutcomeBounds, Study, Unit
 from judgments.studies.designs import design_of, kind_of, stops_early
-from quorum.numeric.arrays import Flags, Floats, Ints, order_of, places_in
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import encode
+from quorum.statistics.sorting import order_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -377,10 +378,8 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")
     items = Unit.objects.filter(study=study, control=False).values_list("pk", "item_id")
-    rows = (pairs if by_pair else items).order_by().iterator(ROWS_AT_ONCE)
-    wanted = units.pair if by_pair else units.pk
-    table = np.fromiter((cell for row in rows for cell in row), dtype=np.int64).reshape(-1, 2)
-    return clusters_of_items(study, table[places_in(table[:, 0], wanted), 1])
+    pk, item = columns_of((pairs if by_pair else items).order_by(), 2).astype(np.int64)
+    return clusters_of_items(study, item[places_in(pk, units.pair if by_pair else units.pk)])
 
 
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
@@ -422,7 +421,7 @@ def decisions_of(study: Study) -> dict[int, Decision]:
 def pair_rows(study: Study) -> list[PairRow]:
     rows = CandidatePair.objects.filter(study=study).order_by("position", "pk")
     names = ("pk", "key", "kind", "first__key", "second__key", "published_winner")
-    return [PairRow(*row) for row in rows.values_list(*names).iterator(ROWS_AT_ONCE)]
+    return list(starmap(PairRow, plain_rows(rows.values_list(*names))))
 
 
 def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
@@ -430,7 +429,7 @@ def systems_of_pairs(study: Study) -> dict[str, tuple[str, str]]:
     rows = CandidatePair.objects.filter(study=study).values_list(
         "key", "first_system__name", "second_system__name"
     )
-    return {key: (first or "people", second or "people") for key, first, second in rows}
+    return {key: (first or "people", second or "people") for key, first, second in plain_rows(rows)}
 
 
 @dataclass(frozen=True, slots=True)

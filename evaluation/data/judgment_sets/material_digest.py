@@ -16,7 +16,7 @@ from operator import or_
 from typing import Any
 
 import numpy as np
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from common.rows import batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import unit_columns
@@ -96,14 +96,19 @@ def _lines_of_columns(
     has_content = columns["has_content"].to_numpy()[order]
     del columns, expected
     pa.default_memory_pool().release_unused()
-    of_references = references.order_by().values_list("pk", "item_id", "item__position", "position")
-    own, of_item, *positions = columns_of(of_references, 4).astype(np.int64)
+    of_items = [(item, units.values("item"))]
     items, names, texts = _texts_of(
-        _rows_in(Item, [(item, units.values("item"))]), name=(_as_text, "null"), text=(_as_text, "null")
+        _rows_in(Item.objects.all(), "pk", of_items), name=(_as_text, "null"), text=(_as_text, "null")
     )
+    of_references = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", of_items)
+    rows = columns_of(of_references.values_list("pk", "item_id", "item__position", "position"), 4).astype(
+        np.int64
+    )
+    own, of_item, *positions = rows[:, places_in(np.unique(item), rows[1]) >= 0]
     named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
     captions, sentences = _texts_of(
-        _rows_in(Caption, [*named, (own, references.values("pk"))]), text=(_as_text, "null")
+        _rows_in(Caption.objects.all(), "pk", [*named, (own, references.values("pk"))]),
+        text=(_as_text, "null"),
     )
     controls = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
@@ -113,7 +118,7 @@ def _lines_of_columns(
         between = units.none()
         if has_content[some].any():
             between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
-        filled, content = _texts_of(between.exclude(content={}), content=(_as_json, "{}"))
+        filled, content = _texts_of(between.order_by().exclude(content={}), content=(_as_json, "{}"))
         at = places_in(filled, pk[some]) + 1
         yield joined_lines(
             (keys, order[some]), (controls, control[some]), (names, item[some]), ", ", (texts, item[some]), ", ",
@@ -130,16 +135,16 @@ def _parts(rows: int) -> Iterator[slice]:
     return (slice(start, start + UNITS_AT_ONCE) for start in range(0, rows, UNITS_AT_ONCE))
 
 
-def _rows_in(model: type[Model], named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
-    """Return a queryset that has at least the named rows.
+def _rows_in(rows: QuerySet[Any], field: str, named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
+    """Return a queryset, in no order, that has at least the ``rows`` whose ``field`` is a named row id.
 
-    Each set of rows is named twice: by an array of row ids (0 for none), and by a queryset.
+    Each set of row ids is named twice: by an array (0 for none), and by a queryset.
     """
     columns, queries = zip(*named, strict=True)
     ids = np.concatenate([column[column > 0] for column in columns])
     if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading the whole range is faster than many look-ups
-        return model._default_manager.filter(pk__range=(int(ids.min()), int(ids.max())))
-    return model._default_manager.filter(reduce(or_, (Q(pk__in=query.order_by()) for query in queries)))
+        return rows.order_by().filter(**{f"{field}__gte": int(ids.min()), f"{field}__lte": int(ids.max())})
+    return rows.order_by().filter(reduce(or_, (Q(**{f"{field}__in": query.order_by()}) for query in queries)))
 
 
 def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
@@ -150,7 +155,7 @@ def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -
     import pyarrow as pa
 
     ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
-    for some in batched(plain_rows(rows.order_by().values_list("pk", *fields)), UNITS_AT_ONCE):
+    for some in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_AT_ONCE):
         pk, *cells = zip(*some, strict=True)
         ids.extend(pk)
         for column, (encode_one, _), texts in zip(columns, fields.values(), cells, strict=True):

@@ -16,7 +16,7 @@ from common.amounts import percent, thousands
 from evaluation.data.judgment_sets.records import JudgmentTable, WorkerRow
 from evaluation.results.consensus.study import StudyConsensus, columns_and_others
 from judgments.models import Study
-from quorum.numeric.arrays import order_of
+from quorum.statistics.sorting import order_of
 
 if TYPE_CHECKING:
     from annotation.quality.controls import ControlRecord
@@ -139,8 +139,10 @@ def worker_figures(
     """
     rows = []
     order = order_of(table.worker)
-    starts = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="left")
-    ends = np.searchsorted(table.worker[order], [worker.pk for worker in workers], side="right")
+    sorted_workers = table.worker[order]
+    starts, ends = (
+        np.searchsorted(sorted_workers, [worker.pk for worker in workers], side) for side in ("left", "right")
+    )
     on_side, on_left = table.sided, table.left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:

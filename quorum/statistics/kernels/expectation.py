@@ -63,6 +63,47 @@ def share_votes(
 
 
 @compiled
+def _expect_of_two(
+    starts: Ints,
+    answers: Ints,
+    log_prior: Floats,
+    log_errors: Floats,
+    posterior: Floats,
+    prior: Floats,
+    counts: Floats,
+) -> tuple[float, float]:
+    """Perform the E step for two labels, in two thirds of the time: without arrays and loops over labels."""
+    change = 0.0
+    log_likelihood = 0.0
+    evidence = 1.0
+    for unit in range(len(posterior)):
+        first, second = log_prior[0], log_prior[1]
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            first += log_errors[answer, 0]
+            second += log_errors[answer, 1]
+        log_likelihood += max(first, second)
+        # The label that is less probable, divided by the more probable one.
+        less = math.exp(-abs(first - second))
+        total = 1.0 + less
+        evidence *= total
+        if evidence > _LARGE:
+            log_likelihood += math.log(evidence)
+            evidence = 1.0
+        first, second = (1.0 / total, less / total) if first >= second else (less / total, 1.0 / total)
+        change = max(change, abs(first - posterior[unit, 0]), abs(second - posterior[unit, 1]))
+        posterior[unit, 0] = first
+        posterior[unit, 1] = second
+        prior[0] += first
+        prior[1] += second
+        for row in range(starts[unit], starts[unit + 1]):
+            answer = answers[row]
+            counts[answer, 0] += first
+            counts[answer, 1] += second
+    return change, log_likelihood + math.log(evidence)
+
+
+@compiled
 def expect(
     starts: Ints,
     answers: Ints,
@@ -80,6 +121,8 @@ def expect(
     `share_votes`.
     """
     labels = len(log_prior)
+    if labels == 2:
+        return _expect_of_two(starts, answers, log_prior, log_errors, posterior, prior, counts)
     joint = np.empty(labels)
     change = 0.0
     log_likelihood = 0.0

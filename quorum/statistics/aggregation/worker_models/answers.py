@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.worker_models.climbing import Optimum
 from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_scale, same_length
@@ -127,13 +127,19 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     such figures differ in `best`, there are several equally good solutions, which are permutations of these
     figures, and the mean of the figures is the mean over the solutions.
     """
-    means = [_mean_of_equals(*both) for both in zip(best, early, strict=True)]
-    tied = winners(early[0]) < 0
     # Near 0 and 1, figures may be equal for another reason.
     inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
-    moved = (means[0] - best[0])[tied], (means[1] - best[1])[inner]
-    several = max(np.abs(part).max(initial=0.0) for part in moved) > _ANOTHER
-    return ([mean.round(_DIGITS) for mean in means] if several else best), several
+    several = _differ(best[0], early[0], winners(early[0]) < 0) or _differ(best[1], early[1], inner)
+    if not several:
+        return best, False
+    return [_mean_of_equals(*both).round(_DIGITS) for both in zip(best, early, strict=True)], True
+
+
+def _differ(values: Floats, early: Floats, marked: Flags) -> bool:
+    """Return whether marked `values` differ from others that have an equal number in `early`."""
+    if not marked.any():
+        return False
+    return bool((np.abs(_mean_of_equals(values, early) - values)[marked] > _ANOTHER).any())
 
 
 def _mean_of_equals(values: Floats, early: Floats) -> Floats:
