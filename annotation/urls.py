@@ -6,14 +6,11 @@ from annotation.crowds import views as crowd_views
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
 from annotation.privacy import views as privacy_views
-from annotation.quality import adjudication_page
 from annotation.views import answers, joining, leases, own_page, preview, public, work
 
 app_name = "annotation"
 urlpatterns = [
     path("", public.home, name="home"),
-    path("adjudicate/", adjudication_page.list_waiting, name="adjudicate"),
-    path("adjudicate/<int:pk>/", adjudication_page.decide, name="adjudication"),
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume_participation, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),

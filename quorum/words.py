@@ -50,7 +50,7 @@ SECTIONS: Commands = {
         "study resume": ("resume_study", "offer work again", "annotation.work.operations.resume"),
         "study extend": ("extend_study", "more participants, or more time", "annotation.work.operations.extend"),
         "study reopen": ("reopen_units", "more votes for some units",
-            "evaluation.results.disputes.reopening.reopen"),
+            "evaluation.results.reopening.reopen"),
         "study close": ("close_study", "offer no more work", "annotation.crowds.operations.close"),
         "study detect": ("replay_rules", "whom detectors would have flagged",
             "annotation.management.ReplayRules"),

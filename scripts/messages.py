@@ -38,7 +38,8 @@ WORKERS_CODE = (
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/assignments.py",
     "annotation/privacy/views.py", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
-    "annotation/quality/adjudication_page.py", "annotation/quality/cases", "annotation/quality/reviews.py",
+    "annotation/quality/cases", "annotation/quality/reviews.py", "contrib/adjudication/decisions.py",
+    "contrib/adjudication/views.py",
     "annotation/templatetags", "annotation/views", "annotation/work/answers", "annotation/work/leases.py",
     "annotation/work/joining.py", "annotation/work/submissions.py", "annotation/work/summaries.py",
     "annotation/work/quiz.py", "annotation/work/sheet", "annotation/work/slots",
@@ -50,8 +51,8 @@ WORKERS_CODE = (
     "judgments/kinds",
 )  # fmt: skip
 WORKERS_TEMPLATES = (
-    "templates/annotation", "contrib/challenges/templates", "contrib/error_spans/templates/annotation",
-    "contrib/ethics/templates/annotation",
+    "templates/annotation", "contrib/adjudication/templates/annotation", "contrib/challenges/templates",
+    "contrib/error_spans/templates/annotation", "contrib/ethics/templates/annotation",
     "contrib/hit_templates/templates/annotation", "contrib/quiz/templates/quiz", "templates/base.html",
     "templates/home.html",
     "templates/403.html", "templates/403_csrf.html", "templates/404.html", "templates/429.html",

@@ -24,6 +24,7 @@ from tempfile import mkdtemp
 from django.contrib.auth.models import User
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
+from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator
 from contrib.archives.models import Deposit
 from contrib.challenges.tests.challenging import a_challenge, participant, submit, work_off
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
@@ -66,7 +67,11 @@ rehearse(study=make_template_study(Path(mkdtemp())), crowd=RehearsalCrowd(worker
 rehearse(study=side_by_side(), crowd=RehearsalCrowd(workers=3))
 submit(a_challenge(), participant("grace"), good=7)
 work_off()
-release = Release.objects.create(study=make_study("triplet", name="Released"), version="1.0", size=1)
+released = make_study("triplet", name="Released")
+unit, grace = released.units.filter(control=False)[0], User.objects.get(username="grace")
+[sent] = send_to_adjudicator(study=released, units=[unit.pk], adjudicator=grace)
+decide_adjudication(adjudication=sent, answer=1)
+release = Release.objects.create(study=released, version="1.0", size=1)
 Deposit.objects.create(release=release, archive="zenodo", host="zenodo.org")
 study = quizzed()
 take(study, joined(study))

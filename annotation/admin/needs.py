@@ -7,7 +7,6 @@ from datetime import timedelta
 from django.utils import timezone
 
 from annotation.models import (
-    Adjudication,
     Assignment,
     Case,
     CrowdCall,
@@ -69,14 +68,6 @@ add_needs(
             state=Assignment.State.SUBMITTED, study__design__crowd__reward_cents__gt=0
         ),
         button="Approve work",
-        right=Right.REVIEW,
-    ),
-    Need(
-        name="disputes",
-        page="disputes",
-        labels=("one dispute is waiting for its adjudicator", "disputes are waiting for their adjudicators"),
-        rows=lambda: Adjudication.objects.filter(state=Adjudication.State.WAITING),
-        button="See disputes",
         right=Right.REVIEW,
     ),
     Need(

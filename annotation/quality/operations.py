@@ -1,4 +1,4 @@
-"""Operations of reviewers: decide on work and on flags, exclude, adjudicate, set detectors, withdraw control items."""
+"""Operations of reviewers: decide on work and on flags, exclude, set detectors, withdraw control items."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import backend_of
 from annotation.crowds.sync import SYNC_LATER
-from annotation.models import Adjudication, Assignment, Case, Exclusion, QualityRule
+from annotation.models import Assignment, Case, Exclusion, QualityRule
 from annotation.money.orders import confirmable
 from annotation.quality import flags, reviews, rule_replays
 from annotation.quality import rules as rule_services
@@ -25,16 +25,15 @@ from annotation.quality.flags import exclude_worker
 from annotation.work.joining import find_worker
 from annotation.work.stopping import settle_study
 from common.amounts import thousands
-from common.errors import ObjectNotFound, WrongState
-from common.parameters import KeysField, Parameters, PlainNumberField, Reason
+from common.errors import ObjectNotFound
+from common.parameters import KeysField, Parameters, Reason
 from judgments.access.rights import Right
-from judgments.models import Study, Unit
+from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control
 
 LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
 MOST_ASSIGNMENTS = 1000  # assignments that one call can decide on
-MOST_SENT = 1000  # units that one call can send to an adjudicator
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers are kept but not used, and their places are open again."
 )
@@ -291,72 +290,6 @@ def answer_appeal(*, study: Study, by: User, assignments: Collection[UUID], note
     assignment = row_of(rows, str(next(iter(assignments))))
     reviews.store_appeal_note(assignment=assignment, text=note, by=by)
     return Outcome(_("The note is shown with the work of %(worker)s.") % {"worker": assignment.worker})
-
-
-class SendRequest(Parameters):
-    """The units to adjudicate, and the account that decides on them."""
-
-    units = serializers.ListField(
-        child=serializers.CharField(),
-        min_length=1,
-        max_length=MOST_SENT,
-        error_messages=dict.fromkeys(
-            ("required", "min_length"),
-            "Choose one or more units of this study; control items have an answer.",
-        ),
-    )
-    adjudicator = serializers.CharField(
-        help_text="The name of an account that may review the study.",
-        error_messages=dict.fromkeys(("required", "blank"), "Choose who is to decide."),
-    )
-
-
-@operation(
-    "adjudicate",
-    "Send units to an adjudicator",
-    parameters=SendRequest,
-    right=Right.REVIEW,
-    scope="workers",
-)
-def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
-    """Send units to an adjudicator, all or none. Units that were sent before are skipped."""
-    pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
-    lacking = [key for key in units if key not in pks]
-    if lacking:
-        raise ObjectNotFound(
-            _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
-            % {"slug": study.slug, "lacking": lacking[0][:80]}
-        )
-    person = reviews.adjudicators(study).filter(username=adjudicator).first()
-    if person is None:
-        raise WrongState(
-            _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
-            % {"adjudicator": adjudicator[:80]}
-        )
-    sent = reviews.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
-    sent_before = len(pks) - len(sent)
-    sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
-    sentence %= {"n": len(sent), "name": person.get_username()}
-    before = _("Items that were already sent: %(n)s.") % {"n": sent_before}
-    return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
-
-
-@operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
-def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
-    """Withdraw a unit from adjudication, decided or not, so that its votes count again. Repeating changes nothing."""
-    row = row_of(Adjudication.objects.filter(study=study), adjudication)
-    sentence = _(
-        "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
-        "item."
-    )
-    return Outcome(sentence, reviews.withdraw_adjudication(study=study, pk=row.pk, by=by))
-
-
-class DecideRequest(Parameters):
-    """An adjudicator's answer, in the order that they see, and the reason."""
-
-    value = PlainNumberField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=reviews.LONGEST_REASON)
 
 
 class StrikeRequest(Parameters):

@@ -1,32 +1,24 @@
-"""Approve and reject finished work, answer appeals, and adjudicate disputed units.
-
-Judgments are not changed. In the consensus, an adjudicator's decision replaces the votes until it is withdrawn.
-"""
+"""Approve and reject finished work, and answer appeals."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection
-from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
-from django.db.models import Q, QuerySet
-from django.utils import timezone, translation
+from django.db import transaction
+from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotation.errors import AnswerProblem
 from annotation.models import (
-    Adjudication,
     AppealNote,
     Assignment,
     Case,
     CrowdCall,
     CrowdSession,
     Exclusion,
-    Judgment,
     Worker,
 )
 from annotation.models.assignments import AssignmentQuerySet
@@ -34,13 +26,9 @@ from annotation.money.limits import commit_as_one_order
 from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
-from annotation.work.sheet.units import PageUnit
 from common.errors import ObjectNotFound, WrongState
-from judgments.access.rights import RIGHTS, Right
 from judgments.access.study_log import note_event
-from judgments.drawing.draws import rng_for
-from judgments.kinds import KINDS
-from judgments.models import Study, StudyRole, Unit
+from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 
 LONGEST_REASON = 500
@@ -53,8 +41,6 @@ ABANDONED_STATUSES = (
 )
 LONGEST_NOTE = 2000
 MOST_NOTES_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
-PERMISSION = "annotation.change_adjudication"
-State = Adjudication.State
 
 
 def reasons_against(
@@ -273,165 +259,3 @@ def _checked_note(text: str) -> str:
     if not checked or "\x00" in checked:
         raise WrongState(_("Nothing was sent: please write a sentence."))
     return checked[:LONGEST_NOTE]
-
-
-def adjudicators(study: Study) -> QuerySet[User]:
-    backend = "django.contrib.auth.backends.ModelBackend"
-    all_reviewers = User.objects.with_perm(PERMISSION, backend=backend).values("pk")
-    reviewing = [role for role, rights in RIGHTS.items() if Right.REVIEW in rights]
-    study_reviewers = StudyRole.objects.filter(study=study, role__in=reviewing).values("user")
-    chosen = User.objects.filter(
-        Q(pk__in=all_reviewers) | Q(pk__in=study_reviewers), is_staff=True, is_active=True
-    )
-    return chosen.order_by("username")
-
-
-def may_adjudicate(user: User) -> bool:
-    return user.has_perm(PERMISSION) or Adjudication.objects.filter(adjudicator=user).exists()
-
-
-def can_be_adjudicated(study: Study) -> bool:
-    return not KINDS[study.protocol].is_open
-
-
-@transaction.atomic
-def send_to_adjudicator(
-    *, study: Study, units: Collection[int], adjudicator: User, by: User | None = None
-) -> list[Adjudication]:
-    """Send units (row ids) to ``adjudicator``. Units that already wait or are decided are skipped."""
-    rows = list(Unit.objects.filter(study=study, pk__in=units, control=False).order_by("position"))
-    if not rows or len(rows) != len(set(units)):
-        raise WrongState(
-            pgettext(
-                "staff",
-                "Nothing was sent: choose one or more items of this study that are not check questions.",
-            )
-        )
-    if not can_be_adjudicated(study):
-        raise WrongState(
-            pgettext(
-                "staff", "Nothing was sent: one person cannot decide answers of the protocol %(protocol)s."
-            )
-            % {"protocol": study.protocol}
-        )
-    already_sent = set(
-        Adjudication.objects.filter(unit__in=rows)
-        .exclude(state=State.WITHDRAWN)
-        .values_list("unit_id", flat=True)
-    )
-    votes, kind, seed = _count_votes(study, rows), KINDS[study.protocol], design_of(study).seed
-    new = []
-    for unit in rows:
-        if unit.pk in already_sent:
-            continue
-        rng = rng_for(seed, f"adjudication {unit.key} {adjudicator.get_username()}")
-        sides = kind.sides.draw([unit], rng)
-        new.append(
-            Adjudication(
-                study=study,
-                unit=unit,
-                adjudicator=adjudicator,
-                side=sides[0] if sides else None,
-                votes=votes.get(unit.pk, {}),
-                sent_by=by,
-            )
-        )
-    try:
-        with transaction.atomic():
-            sent = Adjudication.objects.bulk_create(new)
-    except IntegrityError:
-        raise WrongState(
-            pgettext("staff", "Nothing was sent: somebody sent one of these items at the same moment.")
-        ) from None
-    if sent:
-        note_event(
-            study=study,
-            what="adjudication-sent",
-            sentence=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
-            by=by,
-            units=[adjudication.unit.key for adjudication in sent],
-        )
-    return sent
-
-
-def _count_votes(study: Study, units: Collection[Unit]) -> dict[int, dict[str, int]]:
-    rows = Judgment.objects.current().filter(assignment__study=study, unit__in=units)
-    votes: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    for unit, value in rows.values_list("unit_id", "value"):
-        votes[unit][str(value)] += 1
-    return {unit: dict(sorted(count.items())) for unit, count in votes.items()}
-
-
-def waiting_adjudications(user: User) -> QuerySet[Adjudication]:
-    return Adjudication.objects.filter(adjudicator=user, state=State.WAITING)
-
-
-def own_adjudication(*, user: User, pk: int) -> Adjudication:
-    rows = Adjudication.objects.exclude(state=State.WITHDRAWN).select_related(
-        "study__dataset", "unit__item", "unit__reference", "unit__first", "unit__second"
-    )
-    adjudication = rows.filter(pk=pk, adjudicator=user).first()
-    if adjudication is None:
-        raise ObjectNotFound(pgettext("staff", "There is no such item for you to decide."))
-    return adjudication
-
-
-def page_unit_of(adjudication: Adjudication) -> PageUnit:
-    return PageUnit(position=1, unit=adjudication.unit, side=adjudication.side)
-
-
-@transaction.atomic
-def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str = "") -> Adjudication:
-    """Store the adjudicator's answer, which is in the order shown to them. A repeated call changes nothing."""
-    design = design_of(adjudication.study)
-    kind = KINDS[adjudication.study.protocol].for_design(design)
-    try:
-        checked = kind.clean_answer(answer, unit=adjudication.unit, design=design)
-    except ValueError as error:
-        raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
-    value = kind.outcome_of(kind.sides.to_canonical(checked, side=adjudication.side))
-    stored_reason = reason.strip()[:LONGEST_REASON]
-    moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
-        state=State.DECIDED, value=value, reason=stored_reason, decided_at=timezone.now()
-    )
-    adjudication.refresh_from_db(fields=["state", "value", "reason", "decided_at"])
-    if not moved and adjudication.state == State.WITHDRAWN:
-        raise WrongState(_("Your decision was not stored: the item was withdrawn."))
-    if not moved and adjudication.value != value:
-        raise WrongState(
-            _(
-                "Your new decision was not stored, because this item was already decided. The earlier "
-                "decision stays."
-            )
-        )
-    if moved:
-        note_event(
-            study=adjudication.study,
-            what="adjudicated",
-            sentence=f"Unit {adjudication.unit.key} was decided: {value}.",
-            why=stored_reason,
-            by=adjudication.adjudicator,
-            unit=adjudication.unit.key,
-            value=value,
-        )
-    return adjudication
-
-
-@transaction.atomic
-def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
-    """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
-    adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
-    if adjudication is None:
-        raise ObjectNotFound(pgettext("staff", "There is no such adjudication in this study."))
-    moved = (
-        Adjudication.objects.filter(pk=pk)
-        .exclude(state=State.WITHDRAWN)
-        .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
-    )
-    if moved:
-        sentence = f"Unit {adjudication.unit.key} was withdrawn from adjudication."
-        note_event(
-            study=study, what="adjudication-withdrawn", sentence=sentence, by=by, unit=adjudication.unit.key
-        )
-    adjudication.refresh_from_db()
-    return adjudication

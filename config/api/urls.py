@@ -18,7 +18,7 @@ from annotation.money.views.spending import SpendingRequestResource, SpendingVie
 from annotation.privacy import operations as privacy
 from annotation.privacy import views as privacy_api
 from annotation.quality import operations as quality
-from annotation.quality.api import adjudications, cases, controls, rules
+from annotation.quality.api import cases, controls, rules
 from annotation.work.operations import expire, extend, pause, resume
 from config.api.framework import unknown_address
 from config.api.schema import DocsView, SchemaView
@@ -28,8 +28,8 @@ from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
 from evaluation.results import views as results_api
-from evaluation.results.disputes.reopening import reopen
 from evaluation.results.operations import start_aggregation, start_evaluation
+from evaluation.results.reopening import reopen
 from judgments.access import views as access_api
 from judgments.api import resources as judgments
 from judgments.api.resources import operation_path
@@ -70,7 +70,6 @@ router.register("publications", annotation.PublicationResource, "publications")
 router.register("sessions", annotation.SessionResource, "sessions")
 router.register("rules", rules.RuleResource, "rules")
 router.register("participations", annotation.ParticipationResource, "participations")
-router.register("adjudications", adjudications.AdjudicationResource, "adjudications")
 router.register("erasures", privacy_api.ErasureResource, "erasures")
 router.register("erasure-requests", privacy_api.ErasureRequestResource, "erasure-requests")
 router.register("consent-versions", privacy_api.ConsentVersionResource, "consent-versions")

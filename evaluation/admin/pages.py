@@ -16,7 +16,6 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from evaluation.reports import views as report_page
 from evaluation.reports.releases import views as releases_page
 from evaluation.results import views as results_page
-from evaluation.results.disputes import page as disputes_page
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import (
     KnownValuesFilter,
@@ -143,7 +142,6 @@ class MetricScoreAdmin(ReadOnlyAdmin):
 
 
 __all__ = [
-    "disputes_page",
     "export_page",
     "releases_page",
     "report_page",

@@ -50,6 +50,7 @@ from evaluation.results.metric_figures import (
 )
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
+from evaluation.results.reopening import reopen
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_sentence, verdict_sentence
 from evaluation.results.worker_models import WORKER_MODELS
@@ -484,6 +485,9 @@ add_operation(
     needed=("method",),
 )
 add_operation(adopt, label="Adopt captions", fields=(), has_button=_can_be_adopted)
+add_operation(
+    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
+)
 
 
 class ConsensusSerializer(RowSerializer[Consensus]):

@@ -23,7 +23,7 @@ from judgments.studies.study_page import PAGES, first_page, study_page_address
 ON_A_PAGE = 20
 FINISHED = ("submitted", "approved", "rejected")
 
-NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it
+NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it (add_needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,13 @@ class NextAction:
     urgent: bool = False
 
 
-def add_needs(*needs: Need) -> None:
-    NEEDS.update({need.name: need for need in needs})
+def add_needs(*needs: Need, before: str = "") -> None:
+    """Add needs to the list, at its end or before the one that is named ``before``."""
+    less_urgent = {}
+    if before:
+        names = list(NEEDS)
+        less_urgent = {name: NEEDS.pop(name) for name in names[names.index(before) :]}
+    NEEDS.update({need.name: need for need in needs} | less_urgent)
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotation.crowds.mturk.pages import html_page
 from annotation.crowds.mturk.questions import QuestionProblem
-from annotation.models import Adjudication, Assignment
+from annotation.models import Assignment
 from annotation.templatetags.annotation_tags import language_direction
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import units_of_hit
@@ -219,16 +219,6 @@ def test_a_page_of_mturk_still_refuses_captions_whose_pictures_have_no_address()
         html_page(
             design=design_of(study), hit=hit, units=units_of_hit(hit.pk), hosts=["https://www.mturk.com"]
         )
-
-
-def test_an_adjudicator_reads_it(designer: Client) -> None:
-    study = sourced("graded")
-    unit = Unit.objects.filter(study=study, control=False)[0]
-    own = Adjudication.objects.create(
-        study=study, unit=unit, adjudicator=User.objects.get(username="designer"), votes={}
-    )
-    html = designer.get(f"/adjudicate/{own.pk}/").content.decode()
-    assert len(blocks(html)) == 1
 
 
 @pytest.mark.parametrize("protocol", SOURCED)

@@ -7,10 +7,10 @@ from django.contrib.auth.models import User
 
 from annotation.models import Assignment, Case, Judgment, QuizAttempt
 from annotation.quality.flags import confirm_flag
-from annotation.quality.reviews import decide_adjudication, send_to_adjudicator
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
+from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator
 from contrib.quiz.tests.quizzing import QUESTIONS, take
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, HITUnit, Study, Unit

@@ -1,4 +1,4 @@
-"""The pages "Adjudication", on which a person decides disputed units one by one."""
+"""The pages of an adjudicator, on which a person decides disputed units one by one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication
-from annotation.quality import reviews as services
 from annotation.views.common import see_other
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
 from annotation.work.sheet.pictures import preview_picture_url
@@ -23,6 +22,7 @@ from annotation.work.worksheet import steps_of
 from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.markup import render_markdown
+from contrib.adjudication import decisions
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -30,7 +30,7 @@ from judgments.studies.designs import design_of, kind_of
 
 
 def _require_adjudicator(request: HttpRequest) -> None:
-    if not services.may_adjudicate(signed_in(request)):
+    if not decisions.may_adjudicate(signed_in(request)):
         raise PermissionDenied
 
 
@@ -40,9 +40,9 @@ def _require_adjudicator(request: HttpRequest) -> None:
 def list_waiting(request: HttpRequest) -> HttpResponse:
     _require_adjudicator(request)
     user = signed_in(request)
-    waiting_in = services.waiting_adjudications(user).order_by().values_list("study").annotate(n=Count("pk"))
+    waiting_in = decisions.waiting_adjudications(user).order_by().values_list("study").annotate(n=Count("pk"))
     counts = dict(waiting_in.values_list("study", "n"))
-    first = services.waiting_adjudications(user).values_list("pk", flat=True).first()
+    first = decisions.waiting_adjudications(user).values_list("pk", flat=True).first()
     decided = Adjudication.objects.filter(adjudicator=user, state=Adjudication.State.DECIDED).count()
     context = {
         "studies": [
@@ -61,7 +61,7 @@ def list_waiting(request: HttpRequest) -> HttpResponse:
 def decide(request: HttpRequest, pk: int) -> HttpResponse:
     _require_adjudicator(request)
     try:
-        adjudication = services.own_adjudication(user=signed_in(request), pk=pk)
+        adjudication = decisions.own_adjudication(user=signed_in(request), pk=pk)
     except ObjectNotFound as error:
         raise Http404(str(error)) from None
     if request.method == "POST":
@@ -71,44 +71,44 @@ def decide(request: HttpRequest, pk: int) -> HttpResponse:
             return _adjudication_page(request, adjudication, problem=str(error))
         except QuorumError as error:
             messages.error(request, str(error))
-            return see_other("annotation:adjudicate")
+            return see_other("adjudication:waiting")
     if adjudication.state != Adjudication.State.WAITING:
         messages.info(
             request,
             _("This item is already decided. To change the decision, ask the person who sent you the item."),
         )
-        return redirect("annotation:adjudicate")
+        return redirect("adjudication:waiting")
     return _adjudication_page(request, adjudication)
 
 
 def _store_decision(request: HttpRequest, adjudication: Adjudication) -> HttpResponse:
-    kind, page_units = kind_of(adjudication.study), [services.page_unit_of(adjudication)]
+    kind, page_units = kind_of(adjudication.study), [decisions.page_unit_of(adjudication)]
     if not can_be_stored(dict(request.POST.lists())):
         raise AnswerProblem(_("Nothing was saved: a text contains characters that cannot be stored."))
     answers = answers_of_form(request.POST, page_units, kind=kind, final=True, saved={})
     if not answers or undecided_positions(request.POST, page_units, kind):
         raise AnswerProblem(_("Nothing was decided: choose an answer."))
-    services.decide_adjudication(
+    decisions.decide_adjudication(
         adjudication=adjudication, answer=answers[0]["value"], reason=request.POST.get("reason", "")
     )
-    waiting = services.waiting_adjudications(signed_in(request))
+    waiting = decisions.waiting_adjudications(signed_in(request))
     following = waiting.filter(study=adjudication.study, pk__gt=adjudication.pk).first() or waiting.first()
     if following is None:
         messages.success(request, _("Your decision is stored. There are no more items for you to decide."))
-        return see_other("annotation:adjudicate")
-    return see_other("annotation:adjudication", following.pk)
+        return see_other("adjudication:waiting")
+    return see_other("adjudication:decide", following.pk)
 
 
 def _adjudication_page(request: HttpRequest, adjudication: Adjudication, problem: str = "") -> HttpResponse:
     study, unit = adjudication.study, adjudication.unit
     design = design_of(study)
     (step,) = steps_of(
-        [services.page_unit_of(adjudication)],
+        [decisions.page_unit_of(adjudication)],
         design=design,
         picture_url=lambda page_unit: preview_picture_url(unit.item),
         answers={},
     )
-    waiting = services.waiting_adjudications(signed_in(request))
+    waiting = decisions.waiting_adjudications(signed_in(request))
     later = waiting.filter(pk__gt=adjudication.pk).first() or waiting.exclude(pk=adjudication.pk).first()
     context = {
         "adjudication": adjudication,

@@ -11,7 +11,7 @@ from tests.installations import Installation, Installations
 
 CAST = """
 from django.contrib.auth.models import Permission, User
-from annotation.quality.reviews import send_to_adjudicator
+from contrib.adjudication.decisions import send_to_adjudicator
 from judgments.models import Unit
 from tests.annotation.casting import make_dataset, make_study
 

@@ -11,10 +11,9 @@ from rest_framework.response import Response
 
 from annotation.api import work
 from annotation.models import Adjudication
-from annotation.quality import operations
-from annotation.quality import reviews as services
 from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.worksheet import shown_unit
+from contrib.adjudication import decisions, operations
 from judgments.access.permissions import staff_of, token_of
 from judgments.api.resources import (
     Related,
@@ -96,7 +95,7 @@ class AdjudicationResource(Resource):
         """Return the unit as the adjudicator sees it."""
         adjudication = self._own(request)
         shown = shown_unit(
-            services.page_unit_of(adjudication),
+            decisions.page_unit_of(adjudication),
             design=design_of(adjudication.study),
             picture_url=lambda page_unit: preview_picture_url(adjudication.unit.item),
         )
@@ -110,10 +109,10 @@ class AdjudicationResource(Resource):
     @action(detail=True, methods=["post"])
     def decide(self, request: Request, pk: str) -> Response:
         adjudication, answer = self._own(request), operations.DecideRequest.read(request.data)
-        decided = services.decide_adjudication(
+        decided = decisions.decide_adjudication(
             adjudication=adjudication, answer=answer["value"], reason=answer.get("reason", "")
         )
         return Response(self.get_serializer(decided).data)
 
     def _own(self, request: Request) -> Adjudication:
-        return services.own_adjudication(user=staff_of(request), pk=self.get_object().pk)
+        return decisions.own_adjudication(user=staff_of(request), pk=self.get_object().pk)

@@ -7,7 +7,7 @@ from django.contrib.auth.models import Permission, User
 from django.test import Client
 
 from annotation.models import Adjudication, Judgment
-from annotation.quality.reviews import decide_adjudication, send_to_adjudicator, withdraw_adjudication
+from contrib.adjudication.decisions import decide_adjudication, send_to_adjudicator, withdraw_adjudication
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.models import Consensus

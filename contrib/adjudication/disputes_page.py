@@ -1,4 +1,4 @@
-"""The page "Disputes" of a study, on which units are sent to adjudicators or get more votes."""
+"""The page "Disputes" of a study, on which units are sent to adjudicators."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rest_framework.reverse import reverse
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import Adjudication
-from annotation.quality.operations import send_units, withdraw_adjudication
-from annotation.quality.reviews import adjudicators, can_be_adjudicated
+from contrib.adjudication.decisions import adjudicators, can_be_adjudicated
+from contrib.adjudication.operations import send_units, withdraw_adjudication
 from evaluation.models import Consensus
 from evaluation.results.consensus.study import SIDE_LABELS
-from evaluation.results.disputes.reopening import MARGIN, reopen
+from evaluation.results.reopening import MARGIN
 from judgments.admin.base import BoundedPaginator
 from judgments.models import Study
 from judgments.studies.designs import kind_of
@@ -56,7 +56,6 @@ class DisputeForm(forms.Form):
     order=55,
     has_tab=can_be_adjudicated,
     group=StudyPlace.FINDINGS,
-    help="adjudication.md",
 )
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
@@ -75,7 +74,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "people": list(adjudicators(study)),
         "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:ON_A_PAGE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
-        "adjudicate_link": reverse("annotation:adjudicate"),
+        "adjudicate_link": reverse("adjudication:waiting"),
     }
     return TemplateResponse(request, "evaluation/study_disputes.html", context)
 
@@ -141,6 +140,3 @@ def _describe_decision(adjudication: Adjudication) -> str:
 
 add_operation(send_units, label="Send to an adjudicator", fields=(), leads_to=lambda study: "disputes")
 add_operation(withdraw_adjudication, label="Withdraw", fields=(), leads_to=lambda study: "disputes")
-add_operation(
-    reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
-)

@@ -1,0 +1,1 @@
+"""Adjudication: chosen people decide disputed units without seeing the votes."""

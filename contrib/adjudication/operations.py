@@ -1,0 +1,86 @@
+"""Operations of adjudication: send units to an adjudicator, and withdraw them. Also the adjudicator's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from django.contrib.auth.models import User
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from rest_framework import serializers
+
+from annotation.models import Adjudication
+from common.errors import ObjectNotFound, WrongState
+from common.parameters import Parameters, PlainNumberField
+from contrib.adjudication import decisions
+from judgments.access.rights import Right
+from judgments.models import Study, Unit
+from judgments.operations import Outcome, operation, row_of
+
+MOST_SENT = 1000  # units that one call can send to an adjudicator
+
+
+class SendRequest(Parameters):
+    """The units to adjudicate, and the account that decides on them."""
+
+    units = serializers.ListField(
+        child=serializers.CharField(),
+        min_length=1,
+        max_length=MOST_SENT,
+        error_messages=dict.fromkeys(
+            ("required", "min_length"),
+            "Choose one or more units of this study; control items have an answer.",
+        ),
+    )
+    adjudicator = serializers.CharField(
+        help_text="The name of an account that may review the study.",
+        error_messages=dict.fromkeys(("required", "blank"), "Choose who is to decide."),
+    )
+
+
+@operation(
+    "adjudicate",
+    "Send units to an adjudicator",
+    parameters=SendRequest,
+    right=Right.REVIEW,
+    scope="workers",
+)
+def send_units(*, study: Study, by: User | None, units: Collection[str], adjudicator: str) -> Outcome:
+    """Send units to an adjudicator, all or none. Units that were sent before are skipped."""
+    pks = dict(Unit.objects.filter(study=study, key__in=units).values_list("key", "pk"))
+    lacking = [key for key in units if key not in pks]
+    if lacking:
+        raise ObjectNotFound(
+            _("Nothing was sent: study %(slug)r has no item %(lacking)r.")
+            % {"slug": study.slug, "lacking": lacking[0][:80]}
+        )
+    person = decisions.adjudicators(study).filter(username=adjudicator).first()
+    if person is None:
+        raise WrongState(
+            _("Nothing was sent: %(adjudicator)r is not allowed to adjudicate in this study.")
+            % {"adjudicator": adjudicator[:80]}
+        )
+    sent = decisions.send_to_adjudicator(study=study, units=list(pks.values()), adjudicator=person, by=by)
+    sent_before = len(pks) - len(sent)
+    sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
+    sentence %= {"n": len(sent), "name": person.get_username()}
+    before = _("Items that were already sent: %(n)s.") % {"n": sent_before}
+    return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
+
+
+@operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
+def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
+    """Withdraw a unit from adjudication, decided or not, so that its votes count again. Repeating changes nothing."""
+    row = row_of(Adjudication.objects.filter(study=study), adjudication)
+    sentence = _(
+        "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
+        "item."
+    )
+    return Outcome(sentence, decisions.withdraw_adjudication(study=study, pk=row.pk, by=by))
+
+
+class DecideRequest(Parameters):
+    """An adjudicator's answer, in the order that they see, and the reason."""
+
+    value = PlainNumberField()
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=decisions.LONGEST_REASON)
