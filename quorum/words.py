@@ -56,8 +56,6 @@ SECTIONS: Commands = {
             "annotation.management.ReplayRules"),
         "study consent": ("change_consent", "another consent text; people are asked again",
             "annotation.management.ChangeConsent"),
-        "study adopt": ("adopt_captions", "captions that people wrote become references or a system's",
-            "evaluation.data.adoption.adopt"),
     },
     RESULTS: {
         "aggregate": ("aggregate", "consensus, agreement, participants",

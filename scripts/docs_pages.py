@@ -52,7 +52,7 @@ PAGES_OF_COMMANDS = {
         "running.md#pause-resume-extend-expire-re-open",
     ),
     "study detect": "quality.md#trying-a-detector-first",
-    "study adopt": "study-files.md#caption-writing-protocol--caption",
+    "study adopt": "contrib/adoption.md",
     "prove": "privacy.md#what-was-published-stays-provable",
     "crowd sync": "crowds/mturk.md#comparing-both-sides",
     "crowd panel": "crowds/panels.md#whom-to-pay",

@@ -29,7 +29,6 @@ from annotation.snapshots import has_many_assignments
 from common.amounts import percent, thousands
 from common.errors import ObjectNotFound, WrongState
 from common.texts import readable
-from evaluation.data.adoption import adopt
 from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.progress import study_progress
@@ -441,11 +440,6 @@ def _start_job(request: HttpRequest, study: Study) -> None:
             start_evaluation.start(study, values, by=signed_in(request), page=True)
 
 
-def _can_be_adopted(study: Study) -> bool:
-    written = KINDS[study.protocol].writes_captions and not study.simulated
-    return written and study.state == Study.State.CLOSED
-
-
 PROGRESS = add_figures(
     Figures(
         "progress",
@@ -484,7 +478,6 @@ add_operation(
     fields=("method",),
     needed=("method",),
 )
-add_operation(adopt, label="Adopt captions", fields=(), has_button=_can_be_adopted)
 add_operation(
     reopen, name="reopen-units", label="Re-open items", fields=("units", "votes", "why"), needed=("units",)
 )

@@ -17,8 +17,8 @@ from annotation.models import (
     QualityRule,
 )
 from annotation.quality.flags import exclude_worker
+from contrib.adoption.adopting import adopt_captions
 from contrib.quiz.tests.quizzing import quizzed, take
-from evaluation.data.adoption import adopt_captions
 from judgments.access.roles import give_role
 from judgments.models import Study, Unit
 from tests.annotation.watched import make_watched, with_a_pause

@@ -1,4 +1,4 @@
-"""Adopt captions: add the captions that workers wrote to the dataset. Also the operation that does so."""
+"""Adopt captions: add the captions that workers wrote to the dataset."""
 
 from __future__ import annotations
 
@@ -11,13 +11,9 @@ from django.db import transaction
 from django.db.models import Max
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
-from rest_framework import serializers
 
 from annotation.models import WrittenCaption
-from common.amounts import thousands
 from common.errors import DataConflict, WrongState
-from common.parameters import Parameters
 from common.rows import refresh_statistics
 from evaluation.data.export.formats.written_captions import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.parts import take_snapshot
@@ -26,7 +22,6 @@ from judgments.access.study_log import note_event
 from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-from judgments.operations import CommandHelp, Outcome, operation
 
 ROWS_AT_ONCE = 2_000
 
@@ -199,40 +194,3 @@ def _note_addition(dataset: Dataset, what: dict[str, Any]) -> None:
     ]
     dataset.notes = {**dataset.notes, "adopted": adopted}
     dataset.save(update_fields=["notes"])
-
-
-class AdoptRequest(Parameters):
-    """The purpose for which captions are added: as references, or as a system's outputs."""
-
-    system = serializers.CharField(default="", help_text="make them this system's outputs, no references")
-
-
-@operation(
-    "adopt",
-    "Make written captions part of the dataset",
-    parameters=AdoptRequest,
-    command=CommandHelp(
-        "Make the used captions of a closed study of caption writing references of its dataset, or with --system the "
-        "outputs of a system, which later studies judge. Nobody is asked to judge a caption of their own. Doing it "
-        "again changes nothing.",
-        "street-captions",
-    ),
-)
-def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
-    """Add the written captions to the dataset, of which you must be an editor. Repeating this changes nothing."""
-    adoption = adopt_captions(study=study, system=system, by=by)
-    writers = ngettext("%(n)s writer", "%(n)s writers", adoption.writers) % {"n": thousands(adoption.writers)}
-    what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
-    return Outcome(
-        _(
-            "%(added)s captions by %(writers)s were added to dataset %(dataset)r as %(what)s. Captions that had "
-            "been added before: %(there)s."
-        )
-        % {
-            "added": thousands(adoption.added),
-            "writers": writers,
-            "what": what,
-            "dataset": adoption.dataset,
-            "there": thousands(adoption.existing),
-        }
-    )
