@@ -8,6 +8,22 @@ from django.apps import AppConfig
 class AnnotationConfig(AppConfig):
     name = "annotation"
     verbose_name = "Annotation"
+    pages = (
+        "annotation.admin.needs",
+        "annotation.admin.tables",
+        "annotation.crowds.views",
+        "annotation.crowds.panel.page",
+        "annotation.launch.views.checks",
+        "annotation.launch.views.page",
+        "annotation.money.views.cost",
+        "annotation.money.views.limits",
+        "annotation.privacy.views",
+        "annotation.quality.controls_page",
+        "annotation.quality.rules_page",
+        "annotation.quality.work_page",
+        "annotation.quality.cases.page",
+        "annotation.work.page",
+    )
 
     def ready(self) -> None:
         from django.conf import settings

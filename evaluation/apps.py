@@ -8,6 +8,13 @@ from common.features import loaded_when_called
 class EvaluationConfig(AppConfig):
     name = "evaluation"
     verbose_name = "Evaluation"
+    pages = (
+        "evaluation.data.export.views",
+        "evaluation.reports.views",
+        "evaluation.reports.releases.views",
+        "evaluation.results.views",
+        "evaluation.admin.tables",
+    )
 
     def ready(self) -> None:
         from annotation.models.privacy import erasure_committed, ids_forgotten, person_erased

@@ -6,6 +6,18 @@ from django.apps import AppConfig
 class JudgmentsConfig(AppConfig):
     name = "judgments"
     verbose_name = "Judgments"
+    pages = (
+        "judgments.access.views",
+        "judgments.admin.jobs",
+        "judgments.admin.rows",
+        "judgments.datasets.page",
+        "judgments.design.editing.views.design",
+        "judgments.design.editing.views.presets",
+        "judgments.design.editing.views.reuse",
+        "judgments.studies.hits_page",
+        "judgments.studies.plan_page",
+        "judgments.studies.page",
+    )
 
     def ready(self) -> None:
         from django.conf import settings

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
+from typing import Any
 
 from django.apps import apps
 from django.conf import settings
 from django.contrib import admin
-from django.utils.module_loading import module_has_submodule
 
 from config.admin.names import OWN_APPS, translate_names
 
@@ -21,13 +21,10 @@ def _load_pages() -> None:
     The admin pages of two-factor devices would show secrets to other administrators, and the REST framework's tokens
     are unused.
     """
-    for label in ("auth", *OWN_APPS):
-        app = apps.get_app_config(label)
-        lists = import_module(f"{app.name}.admin")
-        if module_has_submodule(lists, "pages"):
-            import_module(f"{app.name}.admin.pages")
-    for feature in settings.FEATURES.values():
-        for page in feature.pages:
+    import_module("django.contrib.auth.admin")
+    own: list[Any] = [apps.get_app_config(label) for label in OWN_APPS]
+    for app in (*own, *settings.FEATURES.values()):
+        for page in app.pages:
             import_module(page)
 
 

@@ -1,1 +1,1 @@
-"""Results in the admin. `pages` defines their lists, and imports the pages of a study that show results."""
+"""The read-only lists of results in the admin."""

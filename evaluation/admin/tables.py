@@ -1,21 +1,16 @@
-"""Results in the admin: pages of studies, and read-only lists of consensus, analyses and scores."""
+"""Read-only lists of consensus, analyses and scores in the admin."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.text import Truncator
 from unfold.decorators import display
 
-from evaluation.data.export import views as export_page
 from evaluation.models import Analysis, Consensus, MetricScore
-from evaluation.reports import views as report_page
-from evaluation.reports.releases import views as releases_page
-from evaluation.results import views as results_page
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import (
     KnownValuesFilter,
@@ -36,7 +31,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     empty_words = "To fill this list, press “Compute now” on the page “Results” of a study."
     list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
     list_filter = ("tie", "source", "study")
-    list_select_related = ("study", "unit", "pair")
+    list_select_related = ("study", "unit__first", "pair")
     search_fields = ("=unit__key", "=pair__key")
     fields = (
         "study",
@@ -51,9 +46,6 @@ class ConsensusAdmin(ReadOnlyAdmin):
         "source",
     )
     readonly_fields = ("value_words", "share_short", "margin_short", "votes_short")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Consensus]:
-        return super().get_queryset(request).select_related("study", "unit__first", "pair")
 
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
@@ -139,11 +131,3 @@ class MetricScoreAdmin(ReadOnlyAdmin):
         if score.pair:
             return f"pair {score.pair.key}"
         return score.unit.key if score.unit else "–"
-
-
-__all__ = [
-    "export_page",
-    "releases_page",
-    "report_page",
-    "results_page",
-]
