@@ -8,8 +8,10 @@ from functools import cache
 
 from common.features import of_apps, of_features
 
-RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST = "countries", "approval-rate", "approved", "hits-at-most"
-LANGUAGES, DEVICES, QUALIFIED, QUOTAS = "languages", "devices", "qualifications", "quotas"
+# Keys of the table ``workers``, each of which states a requirement.
+RESIDENCE, APPROVAL_RATE, APPROVED = "countries", "approval_above", "approved_at_least"
+HITS_AT_MOST, LANGUAGES, DEVICES = "hits_at_most", "languages", "devices"
+QUALIFIED, QUOTAS = "requires", "quotas"
 COMMON_REQUIREMENTS = frozenset({RESIDENCE, APPROVAL_RATE, APPROVED, HITS_AT_MOST, QUALIFIED})
 
 

@@ -245,6 +245,7 @@ class Workers(Part):
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
+    """Return a sentence about each requirement, by the key of ``workers`` that states it."""
     sentences: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)

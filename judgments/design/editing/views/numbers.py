@@ -11,16 +11,6 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError, QuorumError
 from judgments.access.visible_rows import visible_rows
-from judgments.design.crowds import (
-    APPROVAL_RATE,
-    APPROVED,
-    DEVICES,
-    HITS_AT_MOST,
-    LANGUAGES,
-    QUALIFIED,
-    QUOTAS,
-    RESIDENCE,
-)
 from judgments.design.editing.form.design_form import field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.previews import find_preview
@@ -30,18 +20,6 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Study
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.study_page import PLAN_PARTS, parts_of_plan
-
-# the design's key that states a requirement of workers, by requirement
-REQUIREMENT_FIELDS = {
-    RESIDENCE: "workers.countries",
-    APPROVAL_RATE: "workers.approval_above",
-    APPROVED: "workers.approved_at_least",
-    HITS_AT_MOST: "workers.hits_at_most",
-    LANGUAGES: "workers.languages",
-    DEVICES: "workers.devices",
-    QUALIFIED: "workers.requires",
-    QUOTAS: "workers.quotas",
-}
 
 
 def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
@@ -103,7 +81,7 @@ def _not_checkable(design: StudyDesign) -> list[DesignError]:
                 "opened. Remove the requirement or choose another crowd."
             )
             % {"backend": design.crowd.backend, "words": sentence},
-            field=REQUIREMENT_FIELDS[name],
+            field=f"workers.{name}",
         )
         for name, sentence in requirements_of(design.workers).items()
         if sentence in refused
