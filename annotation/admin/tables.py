@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models.functions import Coalesce
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from unfold.decorators import display
 
 from annotation.models import Assignment, Invitation, Judgment, Participation, ProblemReport, Worker
+from judgments.access.rights import Person
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import (
+    CountColumn,
     KnownValuesFilter,
     ReadOnlyAdmin,
-    count_column,
     count_of,
     count_subquery,
     format_short,
@@ -29,6 +29,10 @@ class ValueFilter(KnownValuesFilter):
     title, parameter_name, known_values = "value", "value", ("0", "1", "2", "3", "4")
 
 
+def count_visible_assignments(person: Person) -> Coalesce:
+    return count_of(visible_rows(Assignment.objects.all(), person), "worker")
+
+
 @admin.register(Worker)
 class WorkerAdmin(ReadOnlyAdmin):
     help = "workers.md"
@@ -37,18 +41,13 @@ class WorkerAdmin(ReadOnlyAdmin):
         "name",
         "source_label",
         study_column,
-        count_column("pages of work taken", "n"),
+        CountColumn("pages of work taken", "n", count_visible_assignments),
         "created_at",
     )
     list_filter = ("source", "anonymous", "study")
     list_select_related = ("study",)
     search_fields = ("name",)
     fields = ("name", "source", "study", "anonymous", "created_at")  # not the hashes of the worker's secrets
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Worker]:
-        rows = super().get_queryset(request).select_related("study")
-        seen = visible_rows(Assignment.objects.all(), request.user)
-        return rows.annotate(n=count_of(seen, "worker"))
 
     @display(
         description="source",
@@ -70,7 +69,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "state_label",
         "accepted_at",
         "submitted_at",
-        count_column("judgments", "n", ordered=False),
+        CountColumn("judgments", "n", lambda person: count_subquery(Assignment, "judgments"), ordered=False),
     )
     list_filter = ("state", "simulated", "study")
     list_select_related = ("study", "worker", "hit")
@@ -89,10 +88,6 @@ class AssignmentAdmin(ReadOnlyAdmin):
         "instructions_version",
         "external_id",
     )
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Assignment]:
-        related = super().get_queryset(request).select_related("study", "worker", "hit")
-        return related.annotate(n=count_subquery(Assignment, "judgments"))
 
     @display(
         description="state",
@@ -126,9 +121,6 @@ class JudgmentAdmin(ReadOnlyAdmin):
     fields = ("unit", "worker", "answer_words", "presented", "seconds_short", "set_aside", "assignment")
     readonly_fields = ("worker", "answer_words", "seconds_short")
 
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Judgment]:
-        return super().get_queryset(request).select_related("unit__study", "assignment__worker")
-
     @display(description="study")
     def study(self, judgment: Judgment) -> SafeString | str:
         return study_words(judgment.unit.study)
@@ -159,13 +151,10 @@ class ProblemReportAdmin(ReadOnlyAdmin):
     empty_words = "Participants can report a problem beside every item."
     list_display = ("created_at", "what", "comment", "picture", "study", "worker")
     list_filter = ("what", "assignment__study")
+    list_select_related = ("unit__item__dataset", "assignment__worker", "assignment__study")
     search_fields = ("comment", "=unit__key", "assignment__worker__name")
     fields = ("what", "comment", "picture", "unit", "worker", "created_at")
     readonly_fields = ("picture", "worker")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ProblemReport]:
-        related = ("unit__item__dataset", "assignment__worker", "assignment__study")
-        return super().get_queryset(request).select_related(*related)
 
     @display(description="picture")
     def picture(self, report: ProblemReport) -> SafeString | str:

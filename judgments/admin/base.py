@@ -38,6 +38,7 @@ from django.utils.translation import gettext
 from unfold.admin import ModelAdmin
 
 from common.amounts import thousands
+from judgments.access.rights import Person
 from judgments.access.visible_rows import may_view, visible_rows
 from judgments.datasets.scaling import small_address
 from judgments.models import Dataset, Item, Study
@@ -115,12 +116,18 @@ def words_column(model: type[Model], name: str) -> Callable[[Any], str]:
     return column
 
 
-def count_column(description: str, field: str, *, ordered: bool = True) -> Callable[[Any], str]:
-    @display(description=description, ordering=field if ordered else None)
-    def column(row: Any) -> str:
-        return thousands(getattr(row, field))
+class CountColumn:
+    """A column of an admin's list with a number of rows; ``count_for`` returns how a person's list counts them."""
 
-    return column
+    def __init__(
+        self, description: str, name: str, count_for: Callable[[Person], Coalesce], *, ordered: bool = True
+    ) -> None:
+        self.short_description, self.name, self.count_for = description, name, count_for
+        self.admin_order_field = name if ordered else None
+        self.__name__ = name
+
+    def __call__(self, row: Any) -> str:
+        return thousands(getattr(row, self.name))
 
 
 def row_or_404(rows: QuerySet[Row], key: int | str) -> Row:
@@ -249,7 +256,9 @@ class QuorumAdmin(ModelAdmin):
     list_before_template = "judgments/parts/bounded.html"
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        return visible_rows(self.all_rows(request), request.user)
+        counts = (column for column in self.list_display if isinstance(column, CountColumn))
+        rows = visible_rows(self.all_rows(request), request.user)
+        return rows.annotate(**{column.name: column.count_for(request.user) for column in counts})
 
     def all_rows(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.utils.safestring import SafeString
@@ -13,9 +12,9 @@ from unfold.decorators import display
 
 from common.texts import readable
 from judgments.admin.base import (
+    CountColumn,
     KnownValuesFilter,
     ReadOnlyAdmin,
-    count_column,
     count_of,
     count_subquery,
     item_thumbnail,
@@ -71,23 +70,15 @@ class SystemAdmin(ReadOnlyAdmin):
         "name",
         "dataset",
         "human",
-        count_column("captions", "n"),
-        count_column("images found", "search_results"),
+        CountColumn("captions", "n", lambda person: count_of(Output.objects.annotations(), "system")),
+        CountColumn(
+            "images found", "search_results", lambda person: count_of(Output.objects.searches(), "system")
+        ),
     )
     list_filter = ("human", "dataset")
     list_select_related = ("dataset",)
     search_fields = ("name",)
     exclude = ("fingerprint", "search_fingerprint")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[System]:
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                n=count_of(Output.objects.annotations(), "system"),
-                search_results=count_of(Output.objects.searches(), "system"),
-            )
-        )
 
 
 class KindFilter(KnownValuesFilter):
@@ -106,8 +97,9 @@ class UnitAdmin(ReadOnlyAdmin):
         "first_text",
         "second_text",
         "role",
-        count_column("judgments", "n", ordered=False),
+        CountColumn("judgments", "n", lambda person: count_subquery(Unit, "judgments"), ordered=False),
     )
+    list_select_related = ("study", "item__dataset", "reference", "first", "second", "pair")
     list_filter = ("control", "withdrawn", "filtered", KindFilter, "study")
     search_fields = ("=key", "first__text", "second__text", "item__name")
     fields = (
@@ -126,15 +118,6 @@ class UnitAdmin(ReadOnlyAdmin):
     )
     readonly_fields = ("picture", "right_answer")
     picture = staticmethod(item_thumbnail)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Unit]:
-        related = ("study", "item__dataset", "reference", "first", "second", "pair")
-        return (
-            super()
-            .get_queryset(request)
-            .select_related(*related)
-            .annotate(n=count_subquery(Unit, "judgments"))
-        )
 
     @display(description="first")
     def first_text(self, unit: Unit) -> str:
@@ -162,13 +145,17 @@ class UnitAdmin(ReadOnlyAdmin):
 class HITAdmin(ReadOnlyAdmin):
     help = "designing.md#hits-by-hand"
     empty_words = "To create pages of work, press “Generate pages of work” on the page of a study."
-    list_display = ("key", study_column, "number", "size", "required", "open_slots")
+    list_display = (
+        "key",
+        study_column,
+        "number",
+        CountColumn("items", "size", lambda person: count_subquery(HIT, "places"), ordered=False),
+        "required",
+        "open_slots",
+    )
     list_filter = ("study",)
+    list_select_related = ("study",)
     search_fields = ("=key", "=external_id")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[HIT]:
-        rows = super().get_queryset(request).select_related("study")
-        return rows.annotate(n=count_subquery(HIT, "places"))
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         hit = row_or_404(self.get_queryset(request), object_id)
@@ -177,10 +164,6 @@ class HITAdmin(ReadOnlyAdmin):
     @display(description="number", ordering="position")
     def number(self, hit: HIT) -> int:
         return hit.position + 1
-
-    @display(description="items")
-    def size(self, hit: HIT) -> int:
-        return hit.n  # type: ignore[attr-defined]
 
 
 @admin.register(StudyEvent)

@@ -14,7 +14,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.core.files.uploadedfile import UploadedFile
 from django.core.validators import RegexValidator
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -39,7 +39,7 @@ from judgments.access.dataset_roles import DATASET_ROLES, has_role
 from judgments.access.rights import Person
 from judgments.access.views import offered_accounts
 from judgments.access.visible_rows import visible_rows
-from judgments.admin.base import QuorumAdmin, count_column, count_of, picture_address, row_or_404, signed_in
+from judgments.admin.base import CountColumn, QuorumAdmin, count_of, picture_address, row_or_404, signed_in
 from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
@@ -92,6 +92,8 @@ FORMAT_TITLES = {
     "search": gettext_noop("Items ranked for a text: qid is the id of the text, docid is an item"),
     "inputs": gettext_noop("CSV with a header line: rows of inputs for a HIT template"),
 }
+N_IMAGES = count_of(Item.objects.all(), "dataset")
+N_CAPTIONS = count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
 LOOK = "understand_upload"
 # Fields, or beginnings of fields, whose values stay when an upload is inspected again.
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")
@@ -423,10 +425,14 @@ class DatasetAdmin(QuorumAdmin):
     list_display = (
         "dataset",
         "source_format",
-        count_column("images", "n_images"),
-        count_column("captions", "n_captions"),
-        count_column("systems", "n_systems"),
-        count_column("studies", "n_studies"),
+        CountColumn("images", "n_images", lambda person: N_IMAGES),
+        CountColumn("captions", "n_captions", lambda person: N_CAPTIONS),
+        CountColumn(
+            "systems", "n_systems", lambda person: count_of(System.objects.visible_to(person), "dataset")
+        ),
+        CountColumn(
+            "studies", "n_studies", lambda person: count_of(Study.objects.visible_to(person), "dataset")
+        ),
         "sharing",
         "created_at",
     )
@@ -437,18 +443,6 @@ class DatasetAdmin(QuorumAdmin):
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return False
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Dataset]:
-        return (
-            super()
-            .get_queryset(request)
-            .annotate(
-                n_images=count_of(Item.objects.all(), "dataset"),
-                n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
-                n_systems=count_of(System.objects.visible_to(request.user), "dataset"),
-                n_studies=count_of(Study.objects.visible_to(request.user), "dataset"),
-            )
-        )
 
     @display(description="dataset", ordering="name")
     def dataset(self, dataset: Dataset) -> SafeString:
@@ -495,12 +489,10 @@ class DatasetAdmin(QuorumAdmin):
     def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
         if not self.has_add_permission(request):
             raise PermissionDenied
-        if request.method == "POST" and "upload" in request.POST:
-            return self._import_understood(request)
-        if "job" in request.GET:
+        if "job" in request.GET and "upload" not in request.POST:
             return self._show_job(request, request.GET["job"])
-        if "upload" in request.GET:
-            return self._show_upload(request, request.GET["upload"])
+        if upload := request.POST.get("upload") or request.GET.get("upload"):
+            return self._show_or_import(request, upload)
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
             upload = form.keep()
@@ -549,12 +541,16 @@ class DatasetAdmin(QuorumAdmin):
             request, job.args["upload"], choices, load_inspected_upload((job.result or {})["understood"])
         )
 
-    def _show_upload(self, request: HttpRequest, upload: str) -> HttpResponse:
-        """Show the stored result of inspecting an upload again, or ask for the files if it is no longer stored."""
+    def _show_or_import(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Show what was detected in an upload, or import it; ask for the files if they are no longer stored."""
         choices = request.session.get(SESSION_KEY, {}).get(upload)
         if choices is None or "understood" not in choices:
             return self._ask_for_files_again(request, "add")
-        form = InspectedUploadForm(understood=load_inspected_upload(choices["understood"]))
+        form = InspectedUploadForm(
+            request.POST or None, understood=load_inspected_upload(choices["understood"])
+        )
+        if form.is_bound:
+            return self._import_understood(request, upload, choices, form)
         return self._understood_page(request, form, upload)
 
     def _show_understood(
@@ -577,13 +573,10 @@ class DatasetAdmin(QuorumAdmin):
         }
         return self._understood_page(request, form, upload)
 
-    def _import_understood(self, request: HttpRequest) -> HttpResponse:
-        upload = request.POST["upload"]
-        choices = request.session.get(SESSION_KEY, {}).get(upload)
-        if choices is None or "understood" not in choices:
-            return self._ask_for_files_again(request, "add")
-        understood = load_inspected_upload(choices["understood"])
-        form = InspectedUploadForm(request.POST, understood=understood)
+    def _import_understood(
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], form: InspectedUploadForm
+    ) -> HttpResponse:
+        understood = form.understood
         tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
         try:
             maps = pending_imports.posted_maps(tables, request.POST.dict())
@@ -594,18 +587,13 @@ class DatasetAdmin(QuorumAdmin):
             return self._look_again(request, upload, choices, maps)
         if not form.is_valid():
             return self._understood_page(request, form, upload)
-        cleaned = form.cleaned_data
-        if cleaned["encoding"] != understood.encoding:  # nobody has seen the rows in this encoding yet
-            messages.info(
-                request,
-                gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding."),
-            )
-            return self._look_again(request, upload, choices, maps)
-        if maps != {name: table.as_mapping() for name, table in tables.items()}:
-            messages.info(
-                request,
-                gettext("Nothing is imported yet. This preview shows the rows with the chosen columns."),
-            )
+        cleaned, unseen = form.cleaned_data, ""
+        if cleaned["encoding"] != understood.encoding:
+            unseen = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
+        elif maps != {name: table.as_mapping() for name, table in tables.items()}:
+            unseen = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
+        if unseen:
+            messages.info(request, unseen)
             return self._look_again(request, upload, choices, maps)
         with_pictures = understood.pictures and not cleaned.get("without_pictures")
         args = {
@@ -817,8 +805,8 @@ def _contents(dataset: Dataset, person: Person) -> dict[str, Any]:
     return {
         "splits": list(items.order_by().values("split").annotate(n=Count("pk")).order_by("split")),
         "counts": Dataset.objects.filter(pk=dataset.pk).values(
-            n_images=count_of(Item.objects.all(), "dataset"),
-            n_captions=count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset"),
+            n_images=N_IMAGES,
+            n_captions=N_CAPTIONS,
             n_pairs=count_of(PublishedPair.objects.all(), "dataset"),
             n_unscaled=count_of(Item.objects.filter(scaled={}).exclude(picture=""), "dataset"),
         )[0],
