@@ -1,8 +1,8 @@
-"""Make the demo's dataset and its two systems from `captions.jsonl`; the files always have the same bytes.
+"""Make the demo's two systems from the captions of its dataset; the files always have the same bytes.
 
     python -m demo.make_systems [FOLDER]
 
-writes `dataset.jsonl`, `systems/nearest.jsonl` and `systems/random.jsonl` below FOLDER (default: `demo/`).
+writes `nearest.jsonl` and `random.jsonl` into FOLDER (default: `demo/systems`).
 
 `nearest` is the nearest-neighbour baseline of H13 §3: a photograph is represented by the bag of words of its five
 captions, bags are compared by F1 with words weighted by inverse document frequency, and the output is the first caption
@@ -25,8 +25,6 @@ from judgments.importers import open_dataset
 
 HERE = Path(__file__).parent
 SEED = 2015
-# Six photographs that are unlike all others, so that a wrong caption for them is obviously wrong.
-DEVELOPMENT = ("bakery.jpg", "burrito.jpg", "coral.jpg", "jockey.jpg", "pagoda.jpg", "shorebirds.jpg")
 
 Captions = Mapping[str, list[str]]
 Bag = Counter[str]
@@ -94,33 +92,14 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
     return chosen
 
 
-def _write_lines(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def make_demo(folder: Path) -> None:
-    captions = _read_captions(HERE / "captions.jsonl")
-    _write_lines(
-        folder / "dataset.jsonl",
-        (
-            {
-                "image": image,
-                "caption": text,
-                "caption_id": f"{image}#{number}",
-                "split": "dev" if image in DEVELOPMENT else "test",
-            }
-            for image, texts in captions.items()
-            for number, text in enumerate(texts)
-        ),
-    )
+def make_systems(folder: Path) -> None:
+    captions = _read_captions(HERE / "dataset.jsonl")
+    folder.mkdir(parents=True, exist_ok=True)
     for name, chosen in (("nearest", nearest(captions)), ("random", at_random(captions, SEED))):
-        _write_lines(
-            folder / "systems" / f"{name}.jsonl",
-            ({"image": image, "caption": text} for image, text in chosen.items()),
-        )
+        rows = ({"image": image, "caption": text} for image, text in chosen.items())
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
-    make_demo(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE)
+    make_systems(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "systems")
