@@ -13,12 +13,11 @@ from typing import Annotated
 
 from common.incoming import quoted
 from judgments.importers.mapping import ColumnMapping
-from judgments.importers.records.column_types import Address, ImageName
+from judgments.importers.records.column_types import Address, ImageName, name, text
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import ReferenceRow
 from judgments.importers.records.sources import DatasetSource
-from judgments.importers.records.validators import name, text
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.tables.files import read_json_list

@@ -19,7 +19,7 @@ from common.incoming import quoted
 from common.texts import one_text
 from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
-from judgments.importers.records.column_types import ImageName, ShortName
+from judgments.importers.records.column_types import ImageName, ShortName, text
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record, Shape
@@ -32,7 +32,6 @@ from judgments.importers.records.rows import (
     WinnerRow,
 )
 from judgments.importers.records.sources import DatasetSource, ImportSource, JudgmentSource
-from judgments.importers.records.validators import text
 from judgments.importers.records.values import BadCell, read_integer, read_name, read_text
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.textio import ImportNotes, ImportProblem

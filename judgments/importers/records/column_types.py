@@ -2,46 +2,69 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Annotated
+from functools import lru_cache, partial
+from typing import Annotated, Any
 
-from pydantic import PlainValidator
+from pydantic import PlainValidator, ValidationInfo
 
-from judgments.importers.records.validators import (
-    is_textual,
-    name,
-    output,
-    read_chance,
-    read_seconds,
-    text,
-    with_text_cache,
-)
+from judgments.importers.records.record import Record
 from judgments.importers.records.values import (
+    NAME_LIMIT,
     SHORT_NAME_LIMIT,
     WORKER_LIMIT,
     read_address,
+    read_chance,
     read_flag,
     read_image,
     read_integer,
+    read_name,
     read_number,
+    read_output,
+    read_seconds,
+    read_text,
     read_time,
 )
 
-RANK_EXPECTED = "a whole number from 1, the best"
+MOST_CACHED = 10_000  # cached texts of a column
+
+
+def cached(read: Callable[[Any], Any]) -> PlainValidator:
+    """Return a validator with a cache for texts, since many rows of a file repeat names, captions and times."""
+    read_once = lru_cache(MOST_CACHED)(read)
+    return PlainValidator(lambda value: read_once(value) if type(value) is str else read(value))
+
+
+def typed(read: Callable[..., Any], **options: Any) -> PlainValidator:
+    """Return a validator that tells ``read`` whether the record is of an untyped format, such as CSV."""
+
+    def validate(value: Any, info: ValidationInfo) -> Any:
+        record = info.context
+        return read(value, isinstance(record, Record) and record.textual, **options)
+
+    return PlainValidator(validate)
+
+
+def text(expected: str) -> PlainValidator:
+    return cached(partial(read_text, expected=expected))
+
+
+def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
+    return cached(partial(read_name, expected=expected, limit=limit))
+
 
 Text = Annotated[str, text("a text")]
-OutputText = Annotated[str, output("a caption")]
+OutputText = Annotated[str, cached(read_output)]
 Name = Annotated[str, name()]
 ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
 WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
-ImageName = Annotated[str, PlainValidator(with_text_cache(read_image))]
+ImageName = Annotated[str, cached(read_image)]
 Address = Annotated[str, PlainValidator(read_address)]
-Number = Annotated[float, PlainValidator(lambda value, info: read_number(value, is_textual(info)))]
-Rank = Annotated[
-    int, PlainValidator(lambda value, info: read_integer(value, is_textual(info), RANK_EXPECTED, least=1))
-]
-WholeNumber = Annotated[int, PlainValidator(lambda value, info: read_integer(value, is_textual(info)))]
-Seconds = Annotated[float, PlainValidator(read_seconds)]
-Chance = Annotated[float, PlainValidator(read_chance)]
-Flag = Annotated[bool, PlainValidator(lambda value, info: read_flag(value, is_textual(info)))]
-Time = Annotated[datetime, PlainValidator(with_text_cache(read_time))]
+Number = Annotated[float, typed(read_number)]
+Rank = Annotated[int, typed(read_integer, expected="a whole number from 1, the best", least=1)]
+WholeNumber = Annotated[int, typed(read_integer)]
+Seconds = Annotated[float, typed(read_seconds)]
+Chance = Annotated[float, typed(read_chance)]
+Flag = Annotated[bool, typed(read_flag)]
+Time = Annotated[datetime, cached(read_time)]

@@ -24,8 +24,8 @@ from judgments.importers.records.column_types import (
     Time,
     WholeNumber,
     WorkerName,
+    name,
 )
-from judgments.importers.records.validators import name
 from judgments.importers.records.values import BadCell, read_number
 
 RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer

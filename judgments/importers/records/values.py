@@ -15,6 +15,7 @@ from quorum.statistics.inputs import LARGEST
 NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
+MOST_SECONDS = 1_000_000_000  # thirty years
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -44,9 +45,9 @@ def read_text(value: Any, expected: str = "a text") -> str:
     return value
 
 
-def read_output(value: Any, expected: str = "a text") -> str:
+def read_output(value: Any) -> str:
     """Return a system's output; "" for an empty or blank cell, since an output may be empty."""
-    return "" if is_blank(value) else read_text(value, expected)
+    return "" if is_blank(value) else read_text(value, "a caption")
 
 
 def is_blank(value: Any) -> bool:
@@ -121,6 +122,22 @@ def read_integer(value: Any, textual: bool, expected: str = "a whole number from
     if number < least or not isinstance(number, int):
         raise BadCell(quoted(number), expected)
     return number
+
+
+def read_chance(value: Any, textual: bool) -> float:
+    expected = "a number above 0 and at most 1, or nothing"
+    number = float(read_number(value, textual, expected))
+    if not 0 < number <= 1:
+        raise BadCell(quoted(value), expected)
+    return number
+
+
+def read_seconds(value: Any, textual: bool) -> float:
+    expected = f"a number of seconds from 0 to {MOST_SECONDS:,}"
+    seconds = read_number(value, textual, expected)
+    if not 0 <= seconds <= MOST_SECONDS:
+        raise BadCell(quoted(seconds), expected)
+    return seconds
 
 
 def read_flag(value: Any, textual: bool) -> bool:
