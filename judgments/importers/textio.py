@@ -189,7 +189,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
     """
     most = limits().line  # a file without line ends would fill the memory
     number = 0
-    with _reading(path, lambda: number), open_bounded(path) as raw:
+    with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
         stream = _decoded(path, raw, encoding, newline)
         while line := stream.readline(most):
             number += 1
@@ -205,7 +205,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
 def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
     """Yield the text in parts. Raise ImportProblem as `read_lines` does."""
     number = 0
-    with _reading(path, lambda: number), open_bounded(path) as raw:
+    with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
         stream = _decoded(path, raw, encoding, "\n")
         while chunk := stream.read(READ_AT_ONCE):
             yield chunk
@@ -223,20 +223,22 @@ def read_whole(path: Path, *, encoding: str | None = None) -> str:
 
 
 @contextmanager
-def _reading(path: Path, lines_read: Callable[[], int]) -> Iterator[None]:
+def import_problems(path: Path, line: Callable[[], int | None]) -> Iterator[None]:
+    """Raise ImportProblem if the file in the block cannot be read. ``line`` returns the line of the problem."""
     try:
         yield
     except UnicodeDecodeError as error:
-        with _reading(path, lines_read):  # read again from the beginning
-            raise _undecodable(path, error, lines_read()) from error
+        with import_problems(path, line):  # read again from the beginning
+            raise _undecodable(path, error, line()) from error
     except LimitExceeded as error:
-        raise ImportProblem(path, lines_read() + 1, None, error.actual, error.expected) from error
+        raise ImportProblem(path, line(), None, error.actual, error.expected) from error
     except GZIP_ERRORS as error:
         raise ImportProblem(
-            path, lines_read() + 1, None, "compressed data that is damaged or cut off", "a complete gzip file"
+            path, line(), None, "compressed data that is damaged or cut off", "a complete gzip file"
         ) from error
     except OSError as error:
-        raise unreadable(path, error) from error
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ImportProblem(path, None, None, reason, "a file that can be read") from error
 
 
 def likely_encoding(path: Path) -> str:
@@ -260,17 +262,12 @@ def read_head(path: Path, size: int, *, encoding: str | None = None) -> str:
 
 
 def _head_of(path: Path, size: int) -> bytes:
-    with _reading(path, lambda: 0), open_bounded(path) as raw:
+    with import_problems(path, lambda: 1), open_bounded(path) as raw:
         return raw.read(size)
 
 
 def _encoding_of_mark(head: bytes) -> str | None:
     return next((name for mark, name in _MARKS if head.startswith(mark)), None)
-
-
-def unreadable(path: Path, error: OSError) -> ImportProblem:
-    reason = (error.strerror or type(error).__name__).lower()
-    return ImportProblem(path, None, None, reason, "a file that can be read")
 
 
 def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
@@ -279,8 +276,9 @@ def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: 
         if head.startswith(start):
             raise ImportProblem(path, None, None, actual, expected)
     chosen = _encoding_of_mark(head) or encoding or "utf-8"
-    if chosen == "utf-8":
-        _refuse_unmarked_utf16(path, head)
+    if chosen == "utf-8" and (name := _unmarked_utf16(head)):
+        actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
+        raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
     try:
         return io.TextIOWrapper(raw, encoding=chosen, newline=newline)
     except LookupError as error:
@@ -297,25 +295,19 @@ def _unmarked_utf16(head: bytes) -> str | None:
     return None
 
 
-def _refuse_unmarked_utf16(path: Path, head: bytes) -> None:
-    if name := _unmarked_utf16(head):
-        actual = "NUL characters at every other byte, as UTF-16 without a byte order mark has them"
-        raise ImportProblem(path, 1, None, actual, f"UTF-8 (--encoding {name} reads this)")
-
-
-def _undecodable(path: Path, error: UnicodeDecodeError, lines_read: int) -> ImportProblem:
+def _undecodable(path: Path, error: UnicodeDecodeError, line: int | None) -> ImportProblem:
     encoding = error.encoding
     if encoding.startswith(("utf-16", "utf-32", "utf_16", "utf_32")):
         actual = f"bytes that are not {encoding.upper()} ({error.reason})"
-        return ImportProblem(path, lines_read + 1, None, actual, "an undamaged file")
+        return ImportProblem(path, line, None, actual, "an undamaged file")
     with open_bounded(path) as raw:
         number = 0
-        while line := raw.readline(limits().line):
+        while text := raw.readline(limits().line):
             number += 1
             try:
-                line.decode(encoding)
+                text.decode(encoding)
             except UnicodeDecodeError as where:
-                return _wrong_byte(path, number, encoding, line, where.start)
+                return _wrong_byte(path, number, encoding, text, where.start)
     return ImportProblem(path, None, None, f"bytes that are not {encoding.upper()}", "an undamaged file")
 
 
@@ -323,10 +315,7 @@ def _wrong_byte(path: Path, number: int, encoding: str, line: bytes, at: int) ->
     actual = f"byte 0x{line[at]:02X} (number {at + 1} of the line), which is not {encoding.upper()}"
     expected = "UTF-8, or UTF-16 with a byte order mark"
     if encoding == "utf-8":
-        try:
-            letter = line[at : at + 1].decode("cp1252")
-        except UnicodeDecodeError:
-            letter = ""
+        letter = line[at : at + 1].decode("cp1252", "ignore")
         alone = all(byte < 0x80 for byte in (line[at - 1 : at] + line[at + 1 : at + 2]))
         if letter and alone:
             actual += f" but looks like Windows-1252 ({letter!r} there)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, dropwhile
@@ -33,20 +33,12 @@ class Header:
     names: list[str]
 
 
-def find_header(
-    path: Path,
-    line: int,
-    text: str,
-    *,
-    wanted: str,
-    score: Callable[[list[str]], int],
-    separators: str = SEPARATORS,
-    rename: Callable[[list[str]], list[str]] = lambda cells: list(map(str.strip, cells)),
-) -> Header:
-    """Return the header, split at the separator that gives the highest ``score``.
+def _find_header(path: Path, line: int, text: str, columns: Columns, separators: str) -> Header:
+    """Return the header, split at the separator that gives the highest score.
 
     Of several such separators, take the first. Raise ImportProblem if the header is empty or unusable.
     """
+    wanted = f"a header with {', '.join(columns.required) or 'the columns'}"
     if not text.strip():
         raise ImportProblem(path, line, None, "no header", wanted)
     readings: list[tuple[int, str, list[str]]] = []
@@ -55,8 +47,8 @@ def find_header(
             cells = next(csv.reader([text], delimiter=separator, strict=True))
         except csv.Error:
             continue  # misplaced quotes: another separator may fit
-        names = rename(cells)
-        readings.append((score(names), separator, names))
+        names = columns.names_of(cells)
+        readings.append((columns.score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
         raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
@@ -70,8 +62,8 @@ def find_header(
     return Header(line, separator, names)
 
 
-def csv_rows(
-    path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool = True
+def _csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
     most, size = limits().line, 0
@@ -106,17 +98,6 @@ def csv_rows(
 def _unquoted(cell: str) -> str:
     whole = _WHOLE_QUOTE.fullmatch(cell)
     return whole.group(1).replace('""', '"') if whole else cell
-
-
-def named_cells(
-    path: Path, line: int, names: list[str], cells: list[str], separator: str = ","
-) -> dict[str, str]:
-    if len(cells) != len(names):
-        actual = counted(len(cells), "cell")
-        why = TITLE_HINT if len(names) == 1 else f" (a text that holds {separator!r} needs quotes)"
-        expected = f"{len(names)} as in the header{why}"
-        raise ImportProblem(path, line, None, actual, expected)
-    return dict(zip(names, cells, strict=True))
 
 
 def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
@@ -162,18 +143,9 @@ def read_csv(path: Path, columns: Columns, notes: ImportNotes, encoding: str | N
         header = Header(number - 1, max(separators, key=text.count), list(columns.header))
         lines = chain([(number, text)], lines)
     else:
-        wanted = f"a header with {', '.join(columns.required) or 'the columns'}"
-        header = find_header(
-            path,
-            number,
-            text,
-            wanted=wanted,
-            score=columns.score,
-            separators=separators,
-            rename=columns.names_of,
-        )
+        header = _find_header(path, number, text, columns, separators)
     columns.check(header.names, path, number, notes)
-    for line, cells in csv_rows(path, lines, header, quoted=columns.quoted):
+    for line, cells in _csv_rows(path, lines, header, quoted=columns.quoted):
         yield Record(path, line, _values(path, line, header, cells, columns), textual=True)
 
 
@@ -184,7 +156,11 @@ def _values(path: Path, line: int, header: Header, cells: list[str], columns: Co
         return values | {columns.rest: cells[len(names) - 1 :]}
     if lacking > 0 and (columns.header or (columns.rest and header.separator == "\t")):
         cells = cells + [""] * lacking  # a row may omit empty cells at its end
-    return named_cells(path, line, names, cells, header.separator)
+    if len(cells) != len(names):
+        why = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
+        expected = f"{len(names)} as in the header{why}"
+        raise ImportProblem(path, line, None, counted(len(cells), "cell"), expected)
+    return dict(zip(names, cells, strict=True))
 
 
 def _csv_fault(error: csv.Error) -> str:

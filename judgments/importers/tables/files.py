@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 
-from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, check_head, quoted
+from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
@@ -19,7 +19,7 @@ from judgments.importers.records.csv_records import TITLE_HINT, first_cells, hea
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MOST_LINES
-from judgments.importers.textio import ImportNotes, ImportProblem, read_head, read_lines, unreadable
+from judgments.importers.textio import ImportNotes, ImportProblem, import_problems, read_head, read_lines
 
 
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
@@ -70,16 +70,14 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
     number = None
-    try:
-        for number, cells in workbook_rows(path):
-            yield number, cells
-    except LimitExceeded as error:
-        raise ImportProblem(path, number, None, error.actual, error.expected) from error
-    except WORKBOOK_ERRORS as error:
-        why = str(error).partition("\n")[0][:200] or type(error).__name__
-        raise ImportProblem(path, None, None, f"damaged data ({why})", "an Excel workbook (.xlsx)") from error
-    except OSError as error:
-        raise unreadable(path, error) from error
+    with import_problems(path, lambda: number):
+        try:
+            for number, cells in workbook_rows(path):
+                yield number, cells
+        except WORKBOOK_ERRORS as error:
+            why = str(error).partition("\n")[0][:200] or type(error).__name__
+            expected = "an Excel workbook (.xlsx)"
+            raise ImportProblem(path, None, None, f"damaged data ({why})", expected) from error
 
 
 def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
@@ -99,16 +97,12 @@ def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str
     """Yield the rows of a Parquet file. They are numbered from 1."""
     check_head(MOST_REQUEST_BYTES + 1)
     number = None
-    try:
+    with import_problems(path, lambda: number):
         rows = parquet_rows(path)
         names = columns.names_of(next(rows))
         columns.check(names, path, None, notes)
         for number, values in enumerate(rows, 1):
             yield Record(path, number, dict(zip(names, values, strict=True)), json_texts=True)
-    except LimitExceeded as error:
-        raise ImportProblem(path, number, None, error.actual, error.expected) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
 
 
 _BY_START: dict[str, RecordReader] = {
