@@ -53,38 +53,25 @@ def import_dataset_upload(
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
+        shared: dict[str, Any] = {"user": user, "progress": run.progress}
         with pending_imports.problems_left(job, path):
             summary = importing.import_dataset(
-                format=people.format,
                 path=path,
                 name=name,
                 images=folder or images or None,
                 attribution=attribution,
-                encoding=people.encoding,
-                taken=people.taken,
-                mapping=people.mapping,
-                user=user,
-                progress=run.progress,
+                **people.source,
+                **shared,
             )
-        result |= asdict(summary)
-        result["counts"]["systems"] += len(systems)
         for part in systems:
             path = files.root / part.file
             with pending_imports.problems_left(job, path):
                 added = importing.import_candidates(
-                    format=part.format,
-                    path=path,
-                    dataset=name,
-                    system=part.system,
-                    encoding=part.encoding,
-                    taken=part.taken,
-                    mapping=part.mapping,
-                    user=user,
-                    progress=run.progress,
+                    path=path, dataset=name, system=part.system, **part.source, **shared
                 )
-            result["counts"][f"outputs of {part.system}"] = added.counts["captions"]
-            result["notes"] += [f"{part.system}: {note}" for note in added.notes if note not in summary.notes]
-            result["created"] |= added.created
+            summary = summary.with_system(added)
+        summary.counts["systems"] = find_dataset(name).systems.count()
+        result |= asdict(summary)
 
 
 def understand_upload(

@@ -275,8 +275,9 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from contrib.hit_templates.importing import check_template
     from contrib.score_imports.reading import FORMATS, read_scores
     from judgments.design.tables.panel import Panel
-    from judgments.importers import open_candidates, open_judgments, read_runs
+    from judgments.importers import open_candidates, open_judgments
     from judgments.importers.textio import read_lines, read_whole
+    from judgments.importers.trec import read_runs
     from judgments.studies.generation.progress import no_progress
 
     def lines() -> Iterator[str]:

@@ -34,7 +34,6 @@ from judgments.importers import (
     ColumnMapping,
     open_candidates,
     open_dataset,
-    read_runs,
     table_reader,
 )
 from judgments.importers.records.rows import (
@@ -53,6 +52,7 @@ from judgments.importers.records.values import by_name
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, systems_named
 from judgments.importers.textio import ImportNotes
+from judgments.importers.trec import read_runs
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
 from judgments.models import (
@@ -169,6 +169,12 @@ class ImportSummary:
         counts = [f"  {count:>9,} {name}" for name, count in self.counts.items() if count]
         return [f"{what} {self.what}: {outcome}.", *counts, *(f"  {note}" for note in self.notes)]
 
+    def with_system(self, added: ImportSummary) -> ImportSummary:
+        """Return the summary of a dataset together with that of a system's captions from the same upload or table."""
+        counts = self.counts | {f"outputs of {added.what}": added.counts["captions"]}
+        notes = [*self.notes, *(f"{added.what}: {note}" for note in added.notes if note not in self.notes)]
+        return replace(self, created=self.created or added.created, counts=counts, notes=notes)
+
 
 @contextmanager
 def _duplicates_as_conflict(what: str, stored: str = "it") -> Iterator[None]:
@@ -280,9 +286,7 @@ def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSumma
     for system in filter(None, systems):
         taken = TablePart(only=system)
         added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
-        summary.counts[f"outputs of {system}"] = added.counts["captions"]
-        said = list(summary.notes)
-        summary.notes.extend(f"{system}: {note}" for note in added.notes if note not in said)
+        summary = summary.with_system(added)
     return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})
 
 
@@ -575,24 +579,27 @@ def _import_captions(
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
-    stored = 0
-    for batch in batched(fingerprint.over(rows), ROWS_AT_ONCE):
-        captions = store_candidates(system.dataset, {row.text for row in batch})
-        Output.objects.bulk_create(
-            Output(
-                system=system,
-                item_id=items[row.image],
-                caption_id=captions[row.text],
-                rank=row.rank or 1,
-                score=row.score,
-            )
-            for row in batch
-        )
-        stored += len(batch)
-        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+    ranked = ((items[row.image], row.rank or 1, row) for row in fingerprint.over(rows))
+    stored = _store_outputs(system, ranked, progress)
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
     return ImportSummary(system.name, True, {"captions": stored}, source.notes.sentences())
+
+
+def _store_outputs(
+    system: System, outputs: Iterable[tuple[int, int, CandidateRow]], progress: Progress = no_progress
+) -> int:
+    """Store a system's captions, as triples of the item's row id, the rank, and the row. Return their number."""
+    stored = 0
+    for batch in batched(outputs, ROWS_AT_ONCE):
+        captions = store_candidates(system.dataset, {row.text for _, _, row in batch})
+        Output.objects.bulk_create(
+            Output(system=system, item_id=item, caption_id=captions[row.text], rank=rank, score=row.score)
+            for item, rank, row in batch
+        )
+        stored += len(batch)
+        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+    return stored
 
 
 def _content_conflict(system: System, what: str) -> DataConflict:
@@ -655,23 +662,20 @@ def _complete(
         new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
         if any(new_list.get(position) != text for position, text in positions.items()):
             raise _content_conflict(system, "captions")
-    fresh = [
-        (item, position, row)
-        for item, ranked in lists.items()
-        for position, row in enumerate(ranked, start=1)
-        if position not in known[system.pk, item]
-    ]
     scored = list(system.outputs.annotations())
     for output in scored:
         ranked = lists[output.item_id]
         output.score = ranked[output.rank - 1].score if output.rank <= len(ranked) else output.score
     Output.objects.bulk_update(scored, ["score"], batch_size=500)
-    for batch in batched(fresh, ROWS_AT_ONCE):
-        captions = store_candidates(dataset, {row.text for _, _, row in batch})
-        Output.objects.bulk_create(
-            Output(system=system, item_id=item, caption_id=captions[row.text], rank=position, score=row.score)
-            for item, position, row in batch
-        )
+    _store_outputs(
+        system,
+        (
+            (item, position, row)
+            for item, ranked in lists.items()
+            for position, row in enumerate(ranked, start=1)
+            if position not in known[system.pk, item]
+        ),
+    )
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
     mark_lists_complete(dataset, system.name, task)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,7 @@ from judgments.datasets.table_columns import (
     WITHOUT_COLUMNS,
     UploadTable,
     has_title,
-    header_below_title,
-    lines_of,
-    table_of,
+    read_upload_table,
 )
 from judgments.datasets.uploads import job_file, open_upload
 from judgments.importers import TABLE_FORMATS, ColumnMapping, ImportProblem, read_layouts
@@ -63,6 +61,20 @@ def leave_pending(kind: str, args: Mapping[str, Any], table: UploadTable) -> Non
     job_file(args["upload"]).write_text(json.dumps(values))
 
 
+def _read_table(
+    kind: str, args: Mapping[str, Any], path: Path, offered: Mapping[str, str] | None = None
+) -> tuple[UploadTable, ImportProblem | None]:
+    header_row = (args.get("mapping") or {}).get("header_row", 0)
+    return read_upload_table(
+        path,
+        args["format"],
+        use=kind,
+        encoding=args.get("encoding", ""),
+        offered=offered,
+        header_row=header_row,
+    )
+
+
 def _has_columns(kind: str, args: Mapping[str, Any]) -> bool:
     return kind in TABLE_USES and args["format"] in (*TABLE_FORMATS, *read_layouts())
 
@@ -76,12 +88,7 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
     except ImportProblem as problem:
         args, table = job.args, UploadTable()
         if _has_columns(job.kind, args):
-            header_row = (args.get("mapping") or {}).get("header_row", 0)
-            encoding = args.get("encoding", "")
-            with suppress(ImportProblem):
-                table = table_of(path, args["format"], use=job.kind, encoding=encoding, header_row=header_row)
-            with suppress(ImportProblem):
-                table.lines = lines_of(path, args["format"], encoding)
+            table, _ = _read_table(job.kind, args, path)
         if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
@@ -104,29 +111,19 @@ def store_if_mapping_needed(kind: str, args: Mapping[str, Any]) -> bool:
     """
     if not _has_columns(kind, args):
         return False
-    header_row = (args.get("mapping") or {}).get("header_row", 0)
-    with open_upload(args["upload"]) as files:
-        try:
-            lines = lines_of(files.path, args["format"], args["encoding"])
-            header_row = header_row or header_below_title(lines, kind)
-            table = table_of(
-                files.path,
-                args["format"],
-                use=kind,
-                encoding=args["encoding"],
-                offered=last_mapping(kind, dataset=find_dataset(args["dataset"])),
-                header_row=header_row,
-            )
-        except RequestBytesExceeded:
-            return False
-        except ImportProblem as problem:
-            if not has_title(lines):
-                return False
-            table = UploadTable(problems=[_as_row(problem, files.path)], header_row=header_row)
-    table.lines = lines
-    if not table.lines and not table.rows:
+    last = last_mapping(kind, dataset=find_dataset(args["dataset"]))
+    try:
+        with open_upload(args["upload"]) as files:
+            table, problem = _read_table(kind, args, files.path, last)
+    except RequestBytesExceeded:
         return False
-    if table.rows and not header_row and args["format"] in TABLE_FORMATS and table.has_columns_for(kind):
+    if problem is not None:
+        if not has_title(table.lines):
+            return False
+        table.problems = [_as_row(problem, files.path)]
+    is_empty = not table.lines and not table.rows
+    has_our_columns = args["format"] in TABLE_FORMATS and table.has_columns_for(kind)
+    if is_empty or (table.rows and not table.header_row and has_our_columns):
         return False
     leave_pending(kind, args, table)
     return True

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from common.files import as_cell
-from judgments.importers import WITH_HEADER, ColumnMapping, read_layouts, reader_of
+from judgments.importers import WITH_HEADER, ColumnMapping, ImportProblem, layout_of
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.names import names_picture
@@ -148,7 +148,7 @@ class UploadTable:
         return {name: value for name, value in values.items() if value}
 
 
-def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
+def _lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, list[str]]]:
     """Return the first lines of a table, with its header, as pairs of line number and cells.
 
     Return [] for formats without lines.
@@ -163,19 +163,13 @@ def lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, lis
     ]
 
 
-def header_below_title(lines: Sequence[tuple[int, Sequence[str]]], use: str) -> int:
-    """Return the line of the header if there is a title above it; 0 if it is the first line."""
-    row = header_line(lines, TABLE_USES[use].optional)
-    return row if row > 1 else 0
-
-
 def has_title(lines: Sequence[tuple[int, Sequence[str]]]) -> bool:
     """Return whether the first line is probably a title: a later line has more cells."""
     sizes = [sum(bool(cell.strip()) for cell in cells) for _, cells in lines]
     return len(sizes) > 1 and max(sizes[1:]) > sizes[0]
 
 
-def table_of(
+def read_upload_table(
     path: Path,
     format: str,
     *,
@@ -183,33 +177,39 @@ def table_of(
     encoding: str = "",
     offered: Mapping[str, str] | None = None,
     header_row: int = 0,
-) -> UploadTable:
-    """Read the first rows of a table, and guess its columns.
+) -> tuple[UploadTable, ImportProblem | None]:
+    """Read the first lines and rows of a table, and guess its columns. Return it with the problem of its rows, if any.
+
+    The header may be below a title. A title that was read as the header may be the problem; see `has_title`.
 
     Args:
         offered: the last mapping: the file's column, by Quorum's column. It replaces the guess if the file has all
             of its columns, and the guess has no column that the mapping lacks.
 
     Raises:
-        ImportProblem: the table cannot be read.
         RequestBytesExceeded: the table is too large for a request.
     """
-    how = read_layouts().get(format, ColumnMapping())
-    how = how.model_copy(update={"header_row": header_row})
-    if path.is_dir() and not how.files:
-        how = how.model_copy(update={"files": (f"**/*.{format}",)})
-    rows = first_rows(how, reader_of(format), path, encoding or None)
-    names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    table = UploadTable(header_row=header_row, is_folder=path.is_dir())
+    try:
+        table.lines = _lines_of(path, format, encoding)
+        found = header_line(table.lines, TABLE_USES[use].optional)
+        table.header_row = header_row or (found if found > 1 else 0)
+        how, read = layout_of(format, path, ColumnMapping(header_row=table.header_row))
+        rows = first_rows(how, read, path, encoding or None)
+    except ImportProblem as problem:
+        return table, problem
+    table.names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
+    table.rows = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in table.names] for row in rows]
     wanted = [name for name in TABLE_USES[use].optional if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = guess_columns(names, wanted)
-    if used and set(used.values()) <= set(names) and known.keys() <= set(offered or ()):
+    known = guess_columns(table.names, wanted)
+    if used and set(used.values()) <= set(table.names) and known.keys() <= set(offered or ()):
         known = used
     TABLE_USES[use].check_guesses(known)
     if "image" in wanted and "image" not in known:
-        cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in names)
+        cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
         pictures = (name for name, cells in cells_of if all(map(names_picture, cells)))
         if name := next(pictures, ""):
             known["image"] = name
-    cells = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in names] for row in rows]
-    return UploadTable(names, cells, known, header_row=header_row, is_folder=path.is_dir())
+    table.chosen = known
+    return table, None

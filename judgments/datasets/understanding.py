@@ -17,14 +17,7 @@ from common.features import of_features
 from common.incoming import unpacked_name
 from judgments.datasets.caption_sources import PEOPLE_COLUMN, parts_of_table
 from judgments.datasets.pictures import describe_unclear
-from judgments.datasets.table_columns import (
-    TABLE_USES,
-    UploadTable,
-    has_title,
-    header_below_title,
-    lines_of,
-    table_of,
-)
+from judgments.datasets.table_columns import TABLE_USES, UploadTable, has_title, read_upload_table
 from judgments.datasets.upload_parts import LEFT_OUT, PEOPLE, SYSTEM, InspectedUpload, UploadPart
 from judgments.importers import TABLE_FORMATS, ImportProblem
 from judgments.importers.names import PicturesOfNames, find_pictures
@@ -179,20 +172,17 @@ def _suffix(file: Path) -> str:
 def _table_of(file: Path, part: UploadPart, maps: Mapping[str, Mapping[str, Any]]) -> UploadTable:
     """Return a table with the meaning of its columns. It was chosen by a person, is guessed, or follows their names."""
     how = maps.get(part.file, {})
-    lines = lines_of(file, part.format, part.encoding)
-    header_row = how.get("header_row", 0) or header_below_title(lines, "dataset")
-    offered = maps.get("", {}).get("columns")
-    try:
-        table = table_of(
-            file, part.format, use="dataset", encoding=part.encoding, offered=offered, header_row=header_row
-        )
-    except ImportProblem:
-        if not has_title(lines):
-            raise
-        table = UploadTable(
-            header_row=header_row
-        )  # a title was read as the header; a person can choose another line
-    table.lines, table.where, table.missing = lines, how.get("where", {}), how.get("missing", [])
+    table, problem = read_upload_table(
+        file,
+        part.format,
+        use="dataset",
+        encoding=part.encoding,
+        offered=maps.get("", {}).get("columns"),
+        header_row=how.get("header_row", 0),
+    )
+    if problem is not None and not has_title(table.lines):  # otherwise a person can choose another header
+        raise problem
+    table.where, table.missing = how.get("where", {}), how.get("missing", [])
     if (columns := how.get("columns")) is not None and set(columns.values()) <= set(table.names):
         table.chosen = dict(columns)
     elif table.has_our_names():

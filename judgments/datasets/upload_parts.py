@@ -84,8 +84,10 @@ class UploadPart:
         return ColumnMapping(columns=self.columns_named, **self.row_options, fixes=self.fixes)
 
     @property
-    def taken(self) -> TablePart:
-        return TablePart(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
+    def source(self) -> dict[str, Any]:
+        """The arguments by which an import reads the part from its file."""
+        taken = TablePart(self.only, tuple(self.columns), self.role == IMAGES, self.role == SYSTEM)
+        return {"format": self.format, "encoding": self.encoding, "taken": taken, "mapping": self.mapping}
 
     @property
     def nouns(self) -> tuple[str, str]:

@@ -19,36 +19,12 @@ from judgments.importers.records.sources import CandidateSource, DatasetSource, 
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import TableDataset
 from judgments.importers.tables.files import read_json_list, read_parquet, read_table, read_workbook
-from judgments.importers.tables.inputs import InputTable, read_pairs
+from judgments.importers.tables.inputs import InputTable
 from judgments.importers.tables.parts import WHOLE_TABLE, TablePart, numbering_items
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 from judgments.importers.textio import ImportProblem
-from judgments.importers.trec import read_runs
 from judgments.kinds import Kind
 from quorum.numeric.names import nearest_name
-
-__all__ = [
-    "CANDIDATE_FORMATS",
-    "DATASET_FORMATS",
-    "IMPORT_FORMATS",
-    "JUDGMENT_FORMATS",
-    "TABLE_FORMATS",
-    "WITH_HEADER",
-    "CandidateSource",
-    "ColumnMapping",
-    "DatasetSource",
-    "ImportProblem",
-    "JudgmentSource",
-    "by_criterion",
-    "open_candidates",
-    "open_dataset",
-    "open_judgments",
-    "read_layouts",
-    "read_pairs",
-    "read_runs",
-    "reader_of",
-    "table_reader",
-]
 
 TABLE_FORMATS: dict[str, RecordReader] = {
     "jsonl": read_json_lines,
@@ -171,17 +147,15 @@ def open_judgments(
     """
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
-        how, read = _layout(format, path, mapping)
-        mapped = MappedJudgments(
-            path, how, read, protocol=protocol, encoding=encoding, own_page=own_page, worker_name=worker_name
+        how, read = layout_of(format, path, mapping)
+        return MappedJudgments(
+            path, how, read, worker_name, protocol=protocol, encoding=encoding, own_page=own_page, scale=scale
         )
-        mapped.scale = scale
-        return mapped
     if format in TABLE_FORMATS:
         read = TABLE_FORMATS[format] if mapping is None else mapping.reader(TABLE_FORMATS[format])
-        table = TableJudgments(path, read, protocol=protocol, encoding=encoding, own_page=own_page)
-        table.scale = scale
-        return table
+        return TableJudgments(
+            path, read, protocol=protocol, encoding=encoding, own_page=own_page, scale=scale
+        )
     if scale:
         raise ImportProblem(path, None, "--scale", f"it for {format}", "it for tables alone")
     if mapping is not None:
@@ -193,19 +167,15 @@ def open_judgments(
     return readers[chosen](path, encoding)
 
 
-def _layout(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
+def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:
+    """Return the mapping and the reader for a layout, or for a table format."""
     how = read_layouts().get(format, ColumnMapping())
     how = how if mapping is None else how.with_columns_of(mapping)
     if path.is_dir() and not how.files:
         how = how.model_copy(update={"files": (f"**/*.{format}",)})
     if how.header_row and format not in WITH_HEADER:
         raise _without_header(format, path)
-    return how, reader_of(format)
-
-
-def reader_of(format: str) -> RecordReader:
-    """Return the reader for a table format, or for a layout."""
-    return TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
+    return how, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 
 
 def by_criterion(
@@ -215,7 +185,7 @@ def by_criterion(
     path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
-    how, read = _layout(format, path, mapping)
+    how, read = layout_of(format, path, mapping)
     return {name: mapping.of_criterion(name) for name in criteria_of(how, read, path, encoding)}
 
 

@@ -172,13 +172,14 @@ class TableJudgments(JudgmentSource):
         protocol: str | None,
         encoding: str | None,
         own_page: Kind | None = None,
+        scale: str = "",
     ) -> None:
         super().__init__(path, encoding)
         self.protocol = protocol
         self.kinds = {name: kind for name, kind in KINDS.items() if not kind.page.custom}
         if own_page is not None:
             self.kinds[own_page.name] = own_page
-        self.scale = ""
+        self.scale = scale
         self._records = records
         self._rules: dict[str, AnswerRule] = {}
         self._lines: dict[int, int | None] = {}
@@ -186,7 +187,7 @@ class TableJudgments(JudgmentSource):
         self._contents: dict[int, int] = {}
         self._pairs: dict[int, int] = {}
         self._looked_back = False
-        self._dataset_images: NamesOfImages | None = None  # set when the first unknown name is read
+        self._images = NamesOfImages()
         if protocol is not None and protocol not in self.kinds:
             which = "the protocol" if protocol in KINDS else "the unknown protocol"
             raise ImportProblem(path, None, None, f"{which} {protocol!r}", self._expected_protocols(protocol))
@@ -204,9 +205,11 @@ class TableJudgments(JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Captions | None = None
     ) -> Iterator[JudgmentRow]:
+        self._images = NamesOfImages(images)
+
         def checked(record: Record) -> JudgmentRow:
             row = self._row(record, captions)
-            self._check_names(record, row, images, captions)
+            self._check_names(record, row, captions)
             self._check_unit(record, row, captions)
             self.protocol = self.protocol or row.protocol
             return row
@@ -215,13 +218,10 @@ class TableJudgments(JudgmentSource):
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
-    def _check_names(
-        self, record: Record, row: JudgmentRow, images: Container[str] | None, captions: Captions | None
-    ) -> None:
+    def _check_names(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
         """Raise ImportProblem for an image or a caption that the dataset lacks."""
-        if images is not None and row.image is not None and row.image not in images:
-            self._dataset_images = self._dataset_images or NamesOfImages(images)
-            raise record.problem("image", quoted(row.image), self._dataset_images.expected(row.image))
+        if row.image is not None:
+            self._images.check(record, row.image)
         rule = self._rules.get(row.protocol or "")
         is_stored = captions is not None and row.image is not None  # otherwise the missing image is reported
         for column in output_columns(rule.plain) if rule is not None and is_stored else ():

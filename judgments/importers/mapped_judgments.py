@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from judgments.importers.mapping import (
     ColumnMapping,
     parse_zone,
 )
-from judgments.importers.names import Lookalikes, NamesOfImages
+from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.json_records import parse_json
 from judgments.importers.records.record import MISSING_WORDS, MOST_SHOWN, Record
@@ -38,7 +38,7 @@ from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import SHORT_NAME_LIMIT
 from judgments.importers.textio import ImportNotes, ImportProblem
 from judgments.importers.times import TIME_EXPECTED, parse_time
-from judgments.kinds import KINDS, Kind
+from judgments.kinds import KINDS
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 NAME_COLUMNS = ("image", *SYSTEMS, "worker")
@@ -67,22 +67,18 @@ class MappedJudgments(TableJudgments):
         path: Path,
         how: ColumnMapping,
         read: RecordReader,
+        worker_name: Callable[[str], str] = str,
         *,
         protocol: str | None,
-        encoding: str | None,
-        own_page: Kind | None = None,
-        worker_name: Callable[[str], str] = str,
+        **options: Any,
     ) -> None:
         how.check(path, NAMES)
-        protocol = protocol or how.protocol or None
-        super().__init__(path, self._counted, protocol=protocol, encoding=encoding, own_page=own_page)
+        super().__init__(path, self._counted, protocol=protocol or how.protocol or None, **options)
         self.how, self._worker_name = how, worker_name
         of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
         self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))
         self._reader = how.reader(read, alone=True)
         self._zone = parse_zone(how.zone, path) if how.zone else None
-        self._images: Container[str] | None = None
-        self._names: NamesOfImages | None = None
         self._raters: Counter[int] = Counter()
         self._labels = {name: Lookalikes() for name in (*SYSTEMS, "worker")}
         # if rows must name their system, a blank cell means that no system wrote the text
@@ -101,9 +97,6 @@ class MappedJudgments(TableJudgments):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        self._images = images
-        if self.how.match_names and isinstance(images, Iterable):
-            self._names = NamesOfImages(images)
         self._raters.clear()
         self._orders.clear()
         return super().judgments(images, captions)
@@ -256,14 +249,14 @@ class MappedJudgments(TableJudgments):
 
     def _image(self, text: str) -> str:
         """Return the name of an image. For an unknown address, return its last part."""
-        if self._images is not None and text in self._images:
+        if text in self._images:
             return text
         try:
             address = urlsplit(text if _ADDRESS.match(text) else "")
         except ValueError:  # the address is invalid, such as an unclosed bracket of IPv6
             return text
         name = unquote(address.path).rpartition("/")[2] or text
-        return name if self._names is None else self._names.name_of(name)
+        return self._images.name_of(name) if self.how.match_names else name
 
     def _item(self, record: Record, text: str) -> str:
         """Return the name of the item with a source text. Without a dataset, derive a name from the text."""

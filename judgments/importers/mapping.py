@@ -175,16 +175,7 @@ class ColumnMapping(BaseModel):
     @property
     def reads_rows(self) -> bool:
         """Whether the mapping does more than correct single cells."""
-        settings = (
-            self.columns,
-            self.values,
-            self.zone,
-            self.where,
-            self.missing,
-            self.workers,
-            self.criterion,
-        )
-        return any((*settings, self.match_names, self.header_row))
+        return self != ColumnMapping(fixes=self.fixes)
 
     @property
     def criteria(self) -> tuple[str, ...]:
@@ -512,14 +503,10 @@ class _Reading:
         path, _, start = before.rpartition(".")
         end = after.partition(".")[0]
         container = foreign.look_up(values, path) if path else None
-        inside = (key for key, _ in foreign.members_of(container))
-        return [
-            key[len(start) : len(key) - len(end)]
-            for key in inside
-            if key.startswith(start)
-            and key.endswith(end)
-            and (not (start or end) or key[len(start) : len(key) - len(end)].isdecimal())
-        ]
+        inner = r"\d+" if start or end else ".*"
+        pattern = re.compile(f"{re.escape(start)}({inner}){re.escape(end)}", re.DOTALL)
+        matches = (pattern.fullmatch(key) for key, _ in foreign.members_of(container))
+        return [match.group(1) for match in matches if match]
 
     def _ours(self, record: Record, key: str) -> Record:
         missing = self.missing

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePosixPath
 
-from common.incoming import compose_name
+from common.incoming import compose_name, quoted
+from judgments.importers.records.record import Record
 
 MOST_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
 _ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
@@ -32,22 +34,36 @@ class Lookalikes:
 
 
 class NamesOfImages:
-    """The image names of a dataset. A lookup ignores case, blanks and file extensions."""
+    """The image names of a dataset; None if any name is valid."""
 
-    def __init__(self, names: object) -> None:
-        self._by_core: defaultdict[str, list[str]] = defaultdict(list)
-        for name in names if isinstance(names, Iterable) else ():
-            self._by_core[_comparable_name(name)].append(name)
+    def __init__(self, names: Container[str] | None = None) -> None:
+        self._names = names
+
+    def __contains__(self, name: str) -> bool:
+        return self._names is not None and name in self._names
+
+    @cached_property
+    def _by_core(self) -> dict[str, list[str]]:
+        by_core: defaultdict[str, list[str]] = defaultdict(list)
+        names: Iterable[str] = self._names if isinstance(self._names, Iterable) else ()
+        for name in names:
+            by_core[_comparable_name(name)].append(name)
+        return by_core
 
     def name_of(self, name: str) -> str:
-        """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one."""
-        names = self._by_core.get(_comparable_name(name), [])
+        """Return the only image name that ``name`` can stand for; ``name`` itself if there is not exactly one.
+
+        Names may differ in case, blanks and file extension.
+        """
+        names = [] if name in self else self._by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
-    def expected(self, name: str) -> str:
-        """Return the end of an error message about an unknown image name: what was expected instead."""
-        near = self.name_of(name)
-        return "an image of the dataset" + (f" (--match-names takes it for {near!r})" if near != name else "")
+    def check(self, record: Record, name: str) -> None:
+        """Raise ImportProblem if the dataset has no such image."""
+        if self._names is not None and name not in self:
+            near = self.name_of(name)
+            hint = f" (--match-names takes it for {near!r})" if near != name else ""
+            raise record.problem("image", quoted(name), f"an image of the dataset{hint}")
 
 
 @dataclass(slots=True)

@@ -32,6 +32,8 @@ OF_JUDGMENTS: dict[str, tuple[str, str]] = {
     "workers": (ANONYMOUS, f"{ANONYMOUS}: the file does not say who answered, so each row is another person"),
 }
 OPTIONS = {**COLUMNS, **OF_JUDGMENTS}
+# An example of each option that takes pairs.
+EXAMPLES = {"map": EXAMPLE, "values": "pairs such as left=1,right=2", "where": "pairs such as language=de"}
 
 
 def add_options(parser: ArgumentParser, *names: str) -> None:
@@ -39,10 +41,8 @@ def add_options(parser: ArgumentParser, *names: str) -> None:
     for name in names:
         metavar, help_text = OPTIONS[name]
         options = [f"--{name.replace('_', '-')}", *(["--columns"] if name == "map" else [])]
-        if metavar:
-            parser.add_argument(*options, metavar=metavar, help=help_text)
-        else:
-            parser.add_argument(*options, action="store_true", help=help_text)
+        kind: dict[str, Any] = {"metavar": metavar} if metavar else {"action": "store_true"}
+        parser.add_argument(*options, **kind, help=help_text)
     parser.add_argument(
         "--mapping", type=Path, metavar="FILE", help="a TOML file with these and others (docs/imports.md)"
     )
@@ -61,24 +61,17 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
         return read_mapping(file)
     if not texts:
         return None
-    values: dict[str, Any] = {
-        name: texts[name] for name in ("zone", "criterion", "match_names") if name in texts
-    }
-    values["columns"] = parse_pairs(texts["map"], path, "--map") if "map" in texts else {}
-    if "values" in texts:
-        values["values"] = parse_pairs(texts["values"], path, "--values", "pairs such as left=1,right=2")
-    if "where" in texts:
-        values["where"] = parse_pairs(texts["where"], path, "--where", "pairs such as language=de")
-    for name in ("people", "missing"):
-        if name in texts:
-            values[name] = _names(texts[name], path, f"--{name}")
+    values: dict[str, Any] = dict(texts)
+    for name, text in texts.items():
+        if name in EXAMPLES:
+            values[name] = parse_pairs(text, path, f"--{name}", EXAMPLES[name])
+        elif name in ("people", "missing"):
+            values[name] = _names(text, path, f"--{name}")
     if "header_row" in texts:
         values["header_row"] = _line(texts["header_row"], path)
-    if "workers" in texts:
-        if texts["workers"] != ANONYMOUS:
-            raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS)
-        values["workers"] = ANONYMOUS
-    return ColumnMapping(**values)
+    if texts.get("workers", ANONYMOUS) != ANONYMOUS:
+        raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS)
+    return ColumnMapping(columns=values.pop("map", {}), **values)
 
 
 def _names(text: str, path: Path, option: str) -> list[str]:

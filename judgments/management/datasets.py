@@ -2,7 +2,7 @@
 
 from argparse import ArgumentParser
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
@@ -11,7 +11,7 @@ from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError
 from judgments.datasets.importing import import_candidates, import_dataset, import_rankings, last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.table_columns import table_of
+from judgments.datasets.table_columns import read_upload_table
 from judgments.importers import (
     CANDIDATE_FORMATS,
     DATASET_FORMATS,
@@ -41,15 +41,14 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
         ):
             raise
         last = last_mapping(use, dataset=Dataset.objects.filter(name=dataset).first())
-        with suppress(ImportProblem):
-            table = table_of(
-                options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
-            )
-            pairs = ",".join(f"{mine}={source}" for mine, source in table.chosen.items())
-            if pairs and not table.has_columns_for(use):
-                raise QuorumError(
-                    f"{problem} Say what its columns are, such as --map {quote(pairs)}"
-                ) from problem
+        table, _ = read_upload_table(
+            options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
+        )
+        pairs = ",".join(f"{mine}={source}" for mine, source in table.chosen.items())
+        if pairs and not table.has_columns_for(use):
+            raise QuorumError(
+                f"{problem} Say what its columns are, such as --map {quote(pairs)}"
+            ) from problem
         raise
 
 

@@ -44,7 +44,7 @@ class CreateStudy(QuorumCommand):
         path: Path = options["file"]
         values = toml_values(path.read_text(encoding="utf-8-sig"), source=str(path))
         if options["pairs"] is not None:
-            from judgments.importers import read_pairs
+            from judgments.importers.tables.inputs import read_pairs
 
             sampling = values.setdefault("sampling", {})
             if isinstance(sampling, dict):  # another value is refused below

@@ -112,6 +112,16 @@ class TestUploading:
             "one": "A dog .", "two": "A cat .",
         }  # fmt: skip
 
+    def test_a_dataset_that_is_uploaded_again_has_as_many_systems_as_before(self, designer: Client) -> None:
+        table = "image,caption,system\na.jpg,A dog runs .,\na.jpg,A dog .,one\na.jpg,A cat .,two\n"
+        for created in (True, False):
+            self.confirm(designer, self.look(designer, upload("sheet.csv", table)), name="mine")
+            job = Job.objects.latest("pk")
+            assert run_job(job.pk)
+            job.refresh_from_db()
+            assert job.result is not None
+            assert (job.result["created"], job.result["counts"]["systems"]) == (created, 2)
+
     @pytest.mark.parametrize(
         "table",
         [

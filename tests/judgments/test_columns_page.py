@@ -59,6 +59,24 @@ def test_a_workbook_waits_for_its_columns_until_a_job_has_read_it(
     }
 
 
+def test_a_table_that_is_too_large_for_a_request_is_left_to_its_job(
+    designer: Client, dataset: Dataset
+) -> None:
+    rows = "".join(f"a.jpg,the text of rank {rank},{rank}\n" for rank in range(1, 3001))
+    job = job_of(send(designer, dataset, "candidates", f"image,caption,rank\n{rows}", system="m"))
+    assert job.state == Job.State.DONE
+    assert Output.objects.count() == 3000
+
+
+def test_a_table_whose_first_lines_are_not_utf_8_is_refused_by_its_job(
+    designer: Client, dataset: Dataset
+) -> None:
+    content = "image,caption\na.jpg,Ein Käfer\n".encode("cp1252")
+    job = job_of(send(designer, dataset, "candidates", content, system="m"))
+    assert job.state == Job.State.FAILED
+    assert "--encoding windows-1252 reads this" in job.error
+
+
 def test_a_dataset_s_columns_are_chosen_where_the_upload_is_understood(designer: Client) -> None:
     add = reverse("admin:judgments_dataset_add")
     page = designer.post(add, {"files": [SimpleUploadedFile("mine.csv", RATED.encode())]})

@@ -25,6 +25,14 @@ def imported(tmp_path: Path, content: str, *options: str, command: str = "import
     return said.getvalue()
 
 
+def test_a_mapping_that_only_leaves_rows_out_is_applied(tmp_path: Path) -> None:
+    mapping = tmp_path / "mapping.toml"
+    mapping.write_text('[skip]\nkind = "draft"\n')
+    table = "image,caption,kind\nA.jpg,kept,final\nA.jpg,left out,draft\n"
+    assert "Rows that this file format leaves out" in imported(tmp_path, table, "--mapping", str(mapping))
+    assert list(Caption.objects.values_list("text", flat=True)) == ["kept"]
+
+
 def outputs() -> set[tuple[Any, ...]]:
     return set(Output.objects.values_list("system__name", "item__name", "caption__text"))
 

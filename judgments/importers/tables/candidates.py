@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -61,8 +61,7 @@ class TableCandidates(CandidateSource):
         self._match_names = match_names
 
     def candidates(self, images: Container[str] | None = None) -> Iterator[CandidateRow]:
-        register = CandidateRegister(self.notes, images, self._text_of)
-        names = NamesOfImages(images) if self._match_names and isinstance(images, Iterable) else None
+        register, names = CandidateRegister(self.notes, self._text_of), NamesOfImages(images)
         outputs: defaultdict[str, dict[int, int]] = defaultdict(dict)
         system: str | None = None
 
@@ -81,9 +80,9 @@ class TableCandidates(CandidateSource):
             kinds = [kind for kind in CONTENTS if kind in record.values]
             says = "caption" in record.values or not kinds
             row = self.shape.read(record) if says else CandidateRow(record.read("image", read_image), "")
-            if names is not None and images is not None and row.image not in images:
+            if self._match_names:
                 row = replace(row, image=names.name_of(row.image))
-            register.check_image(record, row.image)
+            names.check(record, row.image)
             for kind in kinds:
                 self._add_content(record, row.image, kind)
             return row if says and register.add(record, row) else None
@@ -165,21 +164,11 @@ class CandidateRegister:
     ``text_of`` reads the first caption from the file again. It is called at most once per file.
     """
 
-    def __init__(
-        self, notes: ImportNotes, images: Container[str] | None, text_of: Callable[[str, int], str | None]
-    ) -> None:
+    def __init__(self, notes: ImportNotes, text_of: Callable[[str, int], str | None]) -> None:
         self._notes = notes
-        self._images = images
-        self._dataset_images: NamesOfImages | None = None  # set when the first unknown name is read
         self._text_of = text_of
         self._looked_back = False
         self._seen: dict[tuple[str, int], tuple[int | None, int]] = {}
-
-    def check_image(self, record: Record, image: str) -> None:
-        """Raise ImportProblem if the dataset has no such image."""
-        if self._images is not None and image not in self._images:
-            self._dataset_images = self._dataset_images or NamesOfImages(self._images)
-            raise record.problem("image", quoted(image), self._dataset_images.expected(image))
 
     def add(self, record: Record, row: CandidateRow) -> bool:
         """Return whether the candidate is new. Raise ImportProblem if its rank has another caption."""
