@@ -64,40 +64,32 @@ def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
 
 
 def _consent(launch: Launch) -> Iterable[ChecklistItem]:
-    said = [point for check in CONSENT_CHECKS for point in check(launch)]
-    if said:
+    if said := [point for check in CONSENT_CHECKS for point in check(launch)]:
         yield from said
-    elif launch.design.consent.strip():
-        yield launch.point(
-            _("Consent"), Readiness.READY, _("Participants agree to your consent text before they begin.")
-        )
+        return
+    title = _("Consent")
+    if launch.design.consent.strip():
+        sentence = _("Participants agree to your consent text before they begin.")
+        yield launch.point(title, Readiness.READY, sentence)
     else:
+        page = "" if launch.study.state == Study.State.DRAFT else "privacy"
         yield launch.point(
-            _("Consent"),
-            Readiness.MISSING,
-            _(NO_CONSENT),
-            key="consent",
-            page="" if launch.study.state == Study.State.DRAFT else "privacy",
-            link_words=_("Add it"),
+            title, Readiness.MISSING, _(NO_CONSENT), key="consent", page=page, link_words=_("Add it")
         )
+
+
+def _improvable(can_be_improved: object) -> Readiness:
+    return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
 def _contact(launch: Launch) -> Iterable[ChecklistItem]:
-    design = launch.design
-    yield (
-        launch.point(
-            _("Contact"),
-            Readiness.READY,
-            _("Contact for participants: %(contact)s") % {"contact": design.contact.strip()},
-        )
-        if design.contact.strip()
-        else launch.point(
-            _("Contact"),
-            Readiness.MISSING,
-            _("Participants have nobody to contact if something goes wrong."),
-            key="contact",
-        )
+    contact = launch.design.contact.strip()
+    sentence = (
+        _("Contact for participants: %(contact)s") % {"contact": contact}
+        if contact
+        else _("Participants have nobody to contact if something goes wrong.")
     )
+    yield launch.point(_("Contact"), _improvable(not contact), sentence, key="contact")
 
 
 def _links(launch: Launch) -> Iterable[ChecklistItem]:
@@ -152,8 +144,8 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
             "guesses. Ask for more check questions on each page, or add data or known-good items."
         )
         parts.append(remedy % {"n": met})
-    readiness, link_words = Readiness.MISSING if key else Readiness.READY, _("Change the check questions")
-    yield launch.point(title, readiness, " ".join(parts), key=key, link_words=link_words)
+    link_words = _("Change the check questions")
+    yield launch.point(title, _improvable(key), " ".join(parts), key=key, link_words=link_words)
 
 
 def _pictures(launch: Launch) -> Iterable[ChecklistItem]:
@@ -186,35 +178,24 @@ def _pay(launch: Launch) -> Iterable[ChecklistItem]:
         "floor": cents(floor, currency),
         "fair": cents(crowd.reward_cents + missing, currency),
     }
+    key = link_words = ""
     if missing:
         sentence = _(
             "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. This is below the wage floor of "
             "%(floor)s. To reach the wage floor, a page of work must pay %(fair)s."
         )
-        yield launch.point(
-            title,
-            Readiness.MISSING,
-            sentence % figures,
-            key="crowd.reward_cents",
-            link_words=_("Change the pay"),
-        )
+        key, link_words = "crowd.reward_cents", _("Change the pay")
     elif floor:
         sentence = _(
             "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. The wage floor is %(floor)s."
         )
-        yield launch.point(title, Readiness.READY, sentence % figures)
     else:
         sentence = _(
             "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. There is no wage floor, so slow "
             "participants can earn much less."
         )
-        yield launch.point(
-            title,
-            Readiness.MISSING,
-            sentence % figures,
-            key="crowd.floor_cents_per_hour",
-            link_words=_("Set a wage floor"),
-        )
+        key, link_words = "crowd.floor_cents_per_hour", _("Set a wage floor")
+    yield launch.point(title, _improvable(key), sentence % figures, key=key, link_words=link_words)
 
 
 def _cost(launch: Launch) -> Iterable[ChecklistItem]:
@@ -238,23 +219,20 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
     backend, opened = backend_of(launch.study), was_opened(launch.study)
     stored = at_crowd(Budget, launch.study).first() if launch.study.platform else None
     budget = stored.budget_cents if stored else launch.design.crowd.budget_cents
-    whole = cents(budget, currency)
+    whole, left = cents(budget, currency), cents(budget - forecast.cents, currency)
     publishes = Ability.PUBLISH in backend.can
     if not backend.sends_people and not budget:
         note = _("You pay participants yourself. No crowd pays them for you.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif forecast.cents <= budget:
-        left = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {
-            "budget": whole,
-            "left": cents(budget - forecast.cents, currency),
-        }
-        yield launch.point(title, Readiness.READY, f"{sentence} {left}")
+        note = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {"budget": whole, "left": left}
+        yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif launch.study.state == Study.State.DRAFT or opened or not publishes:
-        short = _("The budget of %(budget)s is not enough.") % {"budget": whole}
+        note = _("The budget of %(budget)s is not enough.") % {"budget": whole}
         yield launch.point(
             title,
             Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,
-            f"{sentence} {short}",
+            f"{sentence} {note}",
             key="crowd.budget_cents",
             page="crowd" if opened and backend.sends_people else "",
             link_words=_("Change the budget"),
