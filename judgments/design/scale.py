@@ -18,9 +18,7 @@ from pydantic import (
     AfterValidator,
     Field,
     PlainSerializer,
-    SerializerFunctionWrapHandler,
     ValidationError,
-    model_serializer,
     model_validator,
 )
 
@@ -37,6 +35,8 @@ Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 class Scale(Part):
     """The points of the answers of a graded or slider study, and their labels."""
+
+    omitted = frozenset({"labels"})
 
     low: Number = Field(title="Lowest answer", description="The worst answer, such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="The best answer, such as 5, 100 or 3.")
@@ -75,13 +75,6 @@ class Scale(Part):
                 )
             named[number_text(float(name))] = label
         return {**values, "labels": {name: named[name] for name in sorted(named, key=float)}}
-
-    @model_serializer(mode="wrap")
-    def _drop_empty_labels(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        values: dict[str, Any] = handler(self)
-        if not self.labels:
-            values.pop("labels", None)
-        return values
 
     @model_validator(mode="after")
     def _check_points(self) -> Scale:

@@ -7,10 +7,10 @@ design, so changing a preset does not change existing studies.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from django.utils.translation import gettext, gettext_noop
-from pydantic import BeforeValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import BeforeValidator, Field
 
 from judgments.design.crowds import CROWDS
 from judgments.design.panels import PANEL_PRESETS
@@ -39,15 +39,6 @@ from judgments.design.wordings import CAPTION
 # lists of the table [translations.de], which have as many rows as the lists that they translate
 TRANSLATED_LISTS = ("labels", "examples", "questions")
 USUAL_CURRENCY = "USD"
-# tables that a serialized design leaves out if all of their values are defaults
-OMITTED_DEFAULTS: Mapping[str, Part] = {
-    "answers": AnswerOptions(),
-    "arena": Arena(),
-    "writing": Writing(),
-    "erasure": Erasing(),
-    "retention": Retention(),
-    "ethics": Ethics(),
-}
 
 
 class Purpose(NamedTuple):
@@ -74,6 +65,13 @@ def currency_named(crowd: Crowd, panel: Panel) -> str:
 
 class StudyDesign(Part):
     """The settings that decide which HITs a study gets and how their answers are used."""
+
+    omitted = frozenset(
+        {
+            "purpose", "scale", "answers", "arena", "writing", "erasure", "retention", "ethics", "translations",
+            "registration", "chosen", "by_hand",
+        }
+    )  # fmt: skip
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
         title="Name", description="Participants see it on the study’s page."
@@ -219,22 +217,6 @@ class StudyDesign(Part):
     def named_currency(self) -> str:
         """The currency that crowd, study or panel states, or "". Workers must not see a guessed currency."""
         return currency_named(self.crowd, self.panel)
-
-    @model_serializer(mode="wrap")
-    def _drop_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave out None, since TOML has no null, and tables whose values are all defaults."""
-        values: dict[str, Any] = handler(self)
-        for key, usual in OMITTED_DEFAULTS.items():
-            if getattr(self, key) == usual:
-                values.pop(key, None)
-        if self.access.address_share == Access().address_share:
-            values["access"].pop("address_share", None)
-        if self.controls.least == Controls().least:
-            values["controls"].pop("least", None)
-        for key in ("purpose", "scale", "registration", "chosen", "by_hand", "translations"):
-            if key in values and not values[key]:
-                del values[key]
-        return values
 
 
 def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:

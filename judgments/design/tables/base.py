@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from django.utils.translation import gettext
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+)
 
 Slug = Annotated[str, Field(pattern=r"^[-a-zA-Z0-9_]+$", min_length=1, max_length=80)]
 
@@ -20,9 +27,15 @@ Paragraph = Annotated[str, Field(max_length=2000)]
 
 
 class Part(BaseModel):
-    """Base class of the tables of a study file."""
+    """Base class of the tables of a study file.
+
+    Attributes:
+        omitted: fields that a serialized table leaves out if they have their default. So designs of versions that lack
+            these fields are serialized as before, and no file has None, for which TOML has no value.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)
+    omitted: ClassVar[frozenset[str]] = frozenset()
 
     @field_validator("*")
     @classmethod
@@ -30,3 +43,12 @@ class Part(BaseModel):
         if isinstance(value, str) and "\x00" in value:
             raise ValueError(gettext("a text contains the character U+0000, which cannot be stored"))
         return value
+
+    @model_serializer(mode="wrap")
+    def _leave_defaults_out(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        values: dict[str, Any] = handler(self)
+        for name in self.omitted:
+            field = type(self).model_fields[name]
+            if getattr(self, name) == field.get_default(call_default_factory=True):
+                values.pop(name, None)
+        return values

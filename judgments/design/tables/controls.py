@@ -36,6 +36,8 @@ class KnownItem(Part):
 class Controls(Part):
     """The settings of control items, whose right answer is known."""
 
+    omitted = frozenset({"least"})
+
     per_hit: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Check questions on each page",

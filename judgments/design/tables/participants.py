@@ -16,6 +16,8 @@ BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 class Access(Part):
     """The settings of who may join the study."""
 
+    omitted = frozenset({"address_share"})
+
     join: Literal["open", "code", "invited"] = Field(
         "open",
         title="Access",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from django.utils.translation import gettext
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from judgments.design.tables.base import Listed, Part
 from judgments.design.wordings import JUDGED
@@ -14,6 +14,8 @@ from quorum.numeric.names import nearest_name
 
 class AnswerOptions(Part):
     """Optional parts of an answer: ties, strength and confidence for pairs, and the worst text for lists."""
+
+    omitted = frozenset({"worst"})
 
     no_difference: bool = Field(
         False,
@@ -40,14 +42,6 @@ class AnswerOptions(Part):
         title="Also ask for the worst text",
         description="Otherwise, participants choose only the best text.",
     )
-
-    @model_serializer(mode="wrap")
-    def _drop_usual_worst(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``worst`` out if it is true, so that designs of earlier versions are serialized as before."""
-        values: dict[str, Any] = handler(self)
-        if self.worst:
-            values.pop("worst", None)
-        return values
 
 
 class Example(Part):

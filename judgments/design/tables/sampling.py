@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field
 
 from judgments.design.tables.base import AllOrCount, Count, Listed, Part
 
@@ -16,6 +16,8 @@ CROSSED = "crossed"
 
 class ItemSampling(Part):
     """The settings of what is drawn from the dataset. ``split`` is ignored if no image has a split."""
+
+    omitted = frozenset({"not_in"})
 
     pairs: dict[PairKind, Count] = Field(
         default_factory=dict,
@@ -128,14 +130,6 @@ class ItemSampling(Part):
         description="Short names of studies, one per line. Items of these studies are not used again.",
         json_schema_extra={"rows": 2},
     )
-
-    @model_serializer(mode="wrap")
-    def _drop_empty_not_in(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Leave ``not_in`` out if it is empty, so that designs of earlier versions are serialized as before."""
-        values: dict[str, Any] = handler(self)
-        if not self.not_in:
-            values.pop("not_in", None)
-        return values
 
 
 class Chosen(Part):

@@ -33,11 +33,10 @@ from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import OMITTED_DEFAULTS, USUAL_CURRENCY, StudyDesign, currency_named
-from judgments.design.tables.controls import Controls
+from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.tables.base import Part
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
-from judgments.design.tables.participants import Access
 from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.kinds import KINDS
 
@@ -78,11 +77,13 @@ class DesignForm(forms.Form):
     def __init__(self, data: Any = None, *, base: dict[str, Any], datasets: list[str]) -> None:
         """Build the fields from ``base``, a study file as nested dicts with every key."""
         super().__init__(data)
-        # a design leaves these tables out if they have default values
-        base = {**{table: usual.model_dump(mode="json") for table, usual in OMITTED_DEFAULTS.items()}, **base}
-        base["access"] = Access().model_dump() | base["access"]
-        base["answers"] = {"worst": True} | base["answers"]  # a design leaves it out if it is true
-        base["controls"] = Controls().model_dump(mode="json") | base["controls"]
+        # a design leaves out tables and keys that have their defaults
+        tables = {name: field.default for name, field in StudyDesign.model_fields.items()}
+        base = base | {
+            name: dict(usual) | base.get(name, {})
+            for name, usual in tables.items()
+            if isinstance(usual, Part)
+        }
         self.base = base
         self.kind = KINDS[base["protocol"]]
         self.sections = sections_for(self.kind, base)
