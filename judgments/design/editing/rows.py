@@ -137,22 +137,30 @@ def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-class RowsWidget(forms.Widget):
+class InputRows(forms.Widget):
+    """A widget with several inputs, which have labels of their own."""
+
+    use_fieldset = True
+
+    def id_for_label(self, id_: str | None) -> str:
+        return ""
+
+    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
+        return False
+
+
+class RowsWidget(InputRows):
     """Rows of inputs named ``<field>-<number>-<key>``, with buttons to add and remove rows.
 
     Attributes:
         hidden: keys that the protocol does not use; they are shown only if a row has a value for one.
     """
 
-    use_fieldset = True
     hidden: frozenset[str] = frozenset()
 
     def __init__(self, columns: list[RowColumn]) -> None:
         super().__init__()
         self.columns = columns
-
-    def id_for_label(self, id_: str | None) -> str:
-        return ""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[dict[str, str]]:
         rows: dict[int, dict[str, str]] = {}
@@ -166,9 +174,6 @@ class RowsWidget(forms.Widget):
             for number in sorted(rows)
             if any(rows[number].get(key, "").strip() for key in counting)
         ]
-
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
-        return False
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows = list(value or [])

@@ -19,7 +19,15 @@ from django.utils.translation import gettext, gettext_noop
 from pydantic import BaseModel
 
 from common.markup import render_markdown
-from judgments.design.editing.rows import MOST_ROWS, Row, RowColumn, RowsField, describe_rows, row_columns_of
+from judgments.design.editing.rows import (
+    MOST_ROWS,
+    InputRows,
+    Row,
+    RowColumn,
+    RowsField,
+    describe_rows,
+    row_columns_of,
+)
 from judgments.design.tables.translations import ExampleTexts, QuestionTexts, Texts
 
 TEXTS, EXAMPLES, QUESTIONS = "texts", "examples", "questions"
@@ -64,15 +72,10 @@ def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
     return TranslationRows(rows)
 
 
-class TranslationsWidget(forms.Widget):
-    use_fieldset = True
-
+class TranslationsWidget(InputRows):
     def __init__(self, parts: dict[str, RowsField]) -> None:
         super().__init__()
         self.parts = parts
-
-    def id_for_label(self, id_: str | None) -> str:
-        return ""
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> TranslationRows:
         return TranslationRows(
@@ -81,9 +84,6 @@ class TranslationsWidget(forms.Widget):
                 for part, rows_field in self.parts.items()
             }
         )
-
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
-        return False
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         too_many = value.longest if value.longest > MOST_ROWS else 0

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from django import forms
 from django.utils.translation import gettext
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -20,7 +19,7 @@ from unfold.widgets import (
 )
 
 from common.amounts import AmountField
-from judgments.design.editing.form.sections import extra_of
+from judgments.design.editing.form.sections import extra_of, model_of
 from judgments.design.editing.rows import RowsField, row_columns_of
 from judgments.design.editing.translations import TranslationsField
 
@@ -159,8 +158,8 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
         (member, *_) = get_args(member)
     if get_origin(member) is tuple:
         return PairsField(rows=rows, **options)
-    if isinstance(member, type) and issubclass(member, BaseModel):
-        return RowsField(row_columns_of(member), **options)
+    if (model := model_of(field)) is not None:
+        return RowsField(row_columns_of(model), **options)
     return LinesField(rows=rows, **options)
 
 

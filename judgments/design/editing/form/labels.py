@@ -6,14 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from copy import copy
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any
 
 from django.utils.translation import gettext, gettext_noop
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from judgments.design.editing.form.fields import IN_CENTS, PairsField, is_money, list_field
-from judgments.design.editing.form.sections import extra_of, field_of, fields_in, sections_for
+from judgments.design.editing.form.sections import extra_of, field_of, fields_in, model_of, sections_for
 from judgments.design.editing.form.values import value_at
 from judgments.design.editing.rows import RowsField, describe_rows
 from judgments.design.editing.translations import describe_translations
@@ -54,7 +53,8 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
         number, _, column = (match[2] or "").lstrip(".").partition(".")
         if number.isdecimal():
             text += gettext(", row %(number)d") % {"number": int(number) + 1}
-            title = next((inner.title for name, inner in _columns(field).items() if name == column), "")
+            columns = table.model_fields if (table := model_of(field)) is not None else {}
+            title = columns[column].title if column in columns else ""
             text += f", “{gettext(title)}”" if title else ""
         return text
 
@@ -101,12 +101,6 @@ def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str,
         if field.title:
             yield f"{table}{name}", field
         yield from _all_fields(f"{table}{name}.", fields_in(field))
-
-
-def _columns(field: FieldInfo) -> dict[str, FieldInfo]:
-    members = get_args(field.annotation) if get_origin(field.annotation) is tuple else ()
-    tables = [member for member in members if isinstance(member, type) and issubclass(member, BaseModel)]
-    return tables[0].model_fields if tables else {}
 
 
 def describe_value(key: str, value: Any) -> str:

@@ -229,15 +229,19 @@ def _keys_used(section: FormSection, kind: Kind) -> list[str]:
     return keys
 
 
+def model_of(field: FieldInfo) -> type[BaseModel] | None:
+    """Return the model of a table, or of each row of a list of tables; None for other fields."""
+    for member in (field.annotation, *get_args(field.annotation)):
+        if isinstance(member, type) and issubclass(member, BaseModel):
+            return member
+    return None
+
+
 def fields_in(field: FieldInfo) -> dict[str, FieldInfo]:
     """Return the fields of a table, or of the keys that a mapping lists with titles and descriptions."""
-    for table in (field.annotation, *get_args(field.annotation)):
-        if (
-            isinstance(table, type)
-            and issubclass(table, BaseModel)
-            and get_origin(field.annotation) is not tuple
-        ):
-            return table.model_fields
+    table = model_of(field)
+    if table is not None and get_origin(field.annotation) is not tuple:
+        return table.model_fields
     members = {}
     for name, (title, description) in extra_of(field).get("keys", {}).items():
         members[name] = FieldInfo.from_annotation(get_args(field.annotation)[1])

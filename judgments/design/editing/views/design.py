@@ -10,18 +10,12 @@ from django.template.response import TemplateResponse
 
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.fitting import fit_to_dataset
-from judgments.design.editing.views.editor import (
-    add_numbers,
-    answer_script,
-    form_context,
-    open_editor,
-    wants_json,
-)
-from judgments.design.editing.views.saving import is_save, next_page, store_design
+from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.editing.views.settings import describe_design
-from judgments.design.editing.views.start import dataset_names, values_of_address
+from judgments.design.editing.views.start import values_of_address
 from judgments.design.reading.study_files import write_toml
 from judgments.design.saved_presets import saved_presets
+from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.operations import generate
 from judgments.studies.designs import design_of
@@ -45,21 +39,18 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         checks = request.GET.get("checks", "")
         fitted = fit_to_dataset(start, study.dataset, maker=study.created_by_id, checks=checks)
         base = fitted.values
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
-    if wants_json(request):
-        return answer_script(editor)
-    if is_save(request) and editor.form.is_valid():
-        # the form may be older than the last change by hand
-        changed = store_design(
-            editor.form,
-            lambda design: change_design(
-                study=study, design=design.model_copy(update={"by_hand": ()}), user=signed_in(request)
-            ),
-        )
-        if changed is not None:
-            admin.log_change(request, study, "design")
-            return next_page(request, study)
-    add_numbers(editor, request)
+
+    def store(design: StudyDesign) -> Study:
+        design = design.model_copy(
+            update={"by_hand": ()}
+        )  # the form may be older than the last change by hand
+        change_design(study=study, design=design, user=signed_in(request))
+        admin.log_change(request, study, "design")
+        return study
+
+    editor = edit_design(request, store, base=base, saved=saved, fitted=fitted)
+    if not isinstance(editor, EditorPage):
+        return editor
     if "problem" in editor.numbers:
         context["step_waits"] = generate.name
     return TemplateResponse(request, "judgments/study/design.html", context | form_context(editor, saved))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.urls import reverse
 
 from common.errors import DesignError
@@ -20,14 +21,21 @@ from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.numbers import numbers_context, numbers_of
-from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSE
+from judgments.design.editing.views.saving import (
+    PREVIEW_BUTTONS,
+    REHEARSE,
+    is_save,
+    next_page,
+    store_design,
+)
 from judgments.design.editing.views.settings import Settings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.study_files import dump_toml
+from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.kinds.base import with_wording
-from judgments.models import Dataset
+from judgments.models import Dataset, Study
 from judgments.studies.study_page import STEPS
 
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
@@ -110,28 +118,38 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
     return list(steps.values())
 
 
-def open_editor(
+def edit_design(
     request: HttpRequest,
+    store: Callable[[StudyDesign], Study],
     *,
     base: dict[str, Any],
-    datasets: list[str],
     saved: dict[str, Preset],
     fitted: FittedDesign | None,
+) -> EditorPage | HttpResponse:
+    """Return the page of a design, or the response to its script, or to its form if ``store`` has saved the design."""
+    editor = _open_editor(request, base, saved, fitted)
+    if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
+        return _answer_script(editor)
+    if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
+        return next_page(request, study)
+    _add_numbers(editor, request)
+    return editor
+
+
+def _open_editor(
+    request: HttpRequest, base: dict[str, Any], saved: dict[str, Preset], fitted: FittedDesign | None
 ) -> EditorPage:
     """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
-    cut = fitted.sentences if fitted else []
-    if request.method != "POST" and COUNT_PARAMETER in request.GET:
-        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
-        editor = EditorPage(form=form, base=base, toml=dump_toml(base), adjustments=cut, is_preview=True)
-    elif request.method != "POST":
-        editor = EditorPage(
-            form=DesignForm(base=base, datasets=datasets), base=base, toml=dump_toml(base), adjustments=cut
-        )
-    else:
+    datasets = list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
+    if request.method == "POST":
         editor = _editor_from_form(request, base, datasets, saved)
-    if fitted is not None and request.method != "POST":
-        editor.question = fitted.question
+    else:
+        is_preview = COUNT_PARAMETER in request.GET
+        form = (filled_form if is_preview else DesignForm)(base=base, datasets=datasets)
+        editor = EditorPage(form=form, base=base, toml=dump_toml(base), is_preview=is_preview)
+        if fitted is not None:
+            editor.adjustments, editor.question = fitted.sentences, fitted.question
     sketch = editor.form.sketch()
     if sketch is not None:
         editor.key = store_preview(request.session, sketch)
@@ -139,7 +157,12 @@ def open_editor(
     return editor
 
 
-def answer_script(editor: EditorPage) -> JsonResponse:
+def filled_form(*, base: dict[str, Any], datasets: list[str]) -> DesignForm:
+    """Return the form as if a browser had posted it unchanged."""
+    return DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+
+
+def _answer_script(editor: EditorPage) -> JsonResponse:
     return JsonResponse(
         {
             "problems": [
@@ -159,11 +182,7 @@ def answer_script(editor: EditorPage) -> JsonResponse:
     )
 
 
-def wants_json(request: HttpRequest) -> bool:
-    return "_look" in request.POST and request.headers.get("Accept", "") == "application/json"
-
-
-def add_numbers(editor: EditorPage, request: HttpRequest) -> None:
+def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
     """Add the design's numbers to the page, for browsers without scripts."""
     design = find_preview(request.session, editor.key) if editor.key else None
     if design is None or not editor.is_preview:
@@ -185,19 +204,18 @@ def _editor_from_form(
 ) -> EditorPage:
     """Return the page with the posted form, or with a form made from the study file that the person typed."""
     text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
-    data: Any = request.POST
+    form = DesignForm(request.POST, base=base, datasets=datasets)
     cut: list[str] = []
     if "_apply" in request.POST:
         try:
             base = values_from_toml(text, saved=saved)
-            data = DesignForm(base=base, datasets=datasets).as_posted()
+            form = filled_form(base=base, datasets=datasets)
         except DesignError as error:
             problem = str(error)
-    form = DesignForm(data, base=base, datasets=datasets)
     if form.is_valid() and "_fit" in request.POST:
         dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
         base, cut, _ = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
-        form = DesignForm(DesignForm(base=base, datasets=datasets).as_posted(), base=base, datasets=datasets)
+        form = filled_form(base=base, datasets=datasets)
         form.is_valid()
     return EditorPage(
         form=form,

@@ -16,18 +16,11 @@ from judgments.design.editing.data_sorts import can_ask_about_texts, card_title,
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.design.editing.holdings import holdings_of
-from judgments.design.editing.views.editor import (
-    add_numbers,
-    answer_script,
-    form_context,
-    open_editor,
-    wants_json,
-)
-from judgments.design.editing.views.saving import is_save, next_page, store_design
+from judgments.design.editing.views.editor import EditorPage, edit_design, form_context
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.saved_presets import saved_presets
-from judgments.design.study_design import PURPOSES
+from judgments.design.study_design import PURPOSES, StudyDesign
 from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
@@ -37,10 +30,6 @@ from judgments.studies.study_page import START_PAGES
 MOST_DATASETS = 30  # newest datasets on the page "New study"; the pages of other datasets have a link to it
 
 MOST_PLAIN = 4  # protocols that are visible below each purpose; the others are folded
-
-
-def dataset_names(request: HttpRequest) -> list[str]:
-    return list(visible_rows(Dataset.objects.all(), request.user).values_list("name", flat=True))
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
@@ -61,15 +50,15 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         )
         base = fitted.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
-    editor = open_editor(request, base=base, datasets=dataset_names(request), saved=saved, fitted=fitted)
-    if wants_json(request):
-        return answer_script(editor)
-    if is_save(request) and editor.form.is_valid():
-        study = store_design(editor.form, lambda design: create_study(design=design, user=signed_in(request)))
-        if study is not None:
-            admin.log_addition(request, study, "designed")
-            return next_page(request, study)
-    add_numbers(editor, request)
+
+    def store(design: StudyDesign) -> Study:
+        study = create_study(design=design, user=signed_in(request))
+        admin.log_addition(request, study, "designed")
+        return study
+
+    editor = edit_design(request, store, base=base, saved=saved, fitted=fitted)
+    if not isinstance(editor, EditorPage):
+        return editor
     context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
     return TemplateResponse(request, "judgments/study/add.html", context)
 
@@ -144,11 +133,8 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
-    for number in count(1):
-        tried = name[:180] if number == 1 else f"{name[:180]} ({number})"
-        if not Study.objects.filter(slug=slugify_name(tried)).exists():
-            return tried
-    raise AssertionError("there are always more numbers")
+    tried = (name[:180] if number == 1 else f"{name[:180]} ({number})" for number in count(1))
+    return next(one for one in tried if not Study.objects.filter(slug=slugify_name(one)).exists())
 
 
 def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
