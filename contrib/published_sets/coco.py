@@ -13,11 +13,12 @@ from typing import Annotated
 
 from common.incoming import quoted
 from judgments.importers.mapping import ColumnMapping
-from judgments.importers.records.column_types import Address, ImageName, name, text
+from judgments.importers.records.column_types import Address, ImageName, cached
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import ReferenceRow
 from judgments.importers.records.sources import DatasetSource
+from judgments.importers.records.values import read_name, read_text
 from judgments.importers.tables.candidates import TableCandidates
 from judgments.importers.tables.datasets import CaptionRegister
 from judgments.importers.tables.files import read_json_list
@@ -33,9 +34,9 @@ class _Image:
 
 @dataclass(frozen=True, slots=True)
 class _Annotation:
-    image_id: Annotated[str, name("the id of an image")]
-    id: Annotated[str, name("the annotation's id")]
-    caption: Annotated[str, text("a caption")]
+    image_id: Annotated[str, cached(read_name, expected="the id of an image")]
+    id: Annotated[str, cached(read_name, expected="the annotation's id")]
+    caption: Annotated[str, cached(read_text, expected="a caption")]
 
 
 _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)

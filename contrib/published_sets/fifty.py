@@ -19,7 +19,7 @@ from common.incoming import quoted
 from common.texts import one_text
 from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
-from judgments.importers.records.column_types import ImageName, ShortName, text
+from judgments.importers.records.column_types import ImageName, ShortName, cached
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record, Shape
@@ -105,8 +105,8 @@ class _Pair:
     pair: ShortName
     image: ImageName
     kind: Annotated[str, PlainValidator(_kind)]
-    first: Annotated[str, text("a candidate")]
-    second: Annotated[str, text("a candidate")]
+    first: Annotated[str, cached(read_text, expected="a candidate")]
+    second: Annotated[str, cached(read_text, expected="a candidate")]
 
 
 _OF_IMAGE, _PAIR = Shape(_ReferencesOfImage), Shape(_Pair)

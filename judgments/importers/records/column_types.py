@@ -11,7 +11,6 @@ from pydantic import PlainValidator, ValidationInfo
 
 from judgments.importers.records.record import Record
 from judgments.importers.records.values import (
-    NAME_LIMIT,
     SHORT_NAME_LIMIT,
     WORKER_LIMIT,
     read_address,
@@ -30,10 +29,11 @@ from judgments.importers.records.values import (
 MOST_CACHED = 10_000  # cached texts of a column
 
 
-def cached(read: Callable[[Any], Any]) -> PlainValidator:
+def cached(read: Callable[..., Any], **options: Any) -> PlainValidator:
     """Return a validator with a cache for texts, since many rows of a file repeat names, captions and times."""
-    read_once = lru_cache(MOST_CACHED)(read)
-    return PlainValidator(lambda value: read_once(value) if type(value) is str else read(value))
+    read_value = partial(read, **options)
+    read_once = lru_cache(MOST_CACHED)(read_value)
+    return PlainValidator(lambda value: read_once(value) if type(value) is str else read_value(value))
 
 
 def typed(read: Callable[..., Any], **options: Any) -> PlainValidator:
@@ -46,19 +46,11 @@ def typed(read: Callable[..., Any], **options: Any) -> PlainValidator:
     return PlainValidator(validate)
 
 
-def text(expected: str) -> PlainValidator:
-    return cached(partial(read_text, expected=expected))
-
-
-def name(expected: str = "a name", limit: int = NAME_LIMIT) -> PlainValidator:
-    return cached(partial(read_name, expected=expected, limit=limit))
-
-
-Text = Annotated[str, text("a text")]
+Text = Annotated[str, cached(read_text)]
 OutputText = Annotated[str, cached(read_output)]
-Name = Annotated[str, name()]
-ShortName = Annotated[str, name(limit=SHORT_NAME_LIMIT)]
-WorkerName = Annotated[str, name(limit=WORKER_LIMIT)]
+Name = Annotated[str, cached(read_name)]
+ShortName = Annotated[str, cached(read_name, limit=SHORT_NAME_LIMIT)]
+WorkerName = Annotated[str, cached(read_name, limit=WORKER_LIMIT)]
 ImageName = Annotated[str, cached(read_image)]
 Address = Annotated[str, PlainValidator(read_address)]
 Number = Annotated[float, typed(read_number)]

@@ -24,9 +24,9 @@ from judgments.importers.records.column_types import (
     Time,
     WholeNumber,
     WorkerName,
-    name,
+    cached,
 )
-from judgments.importers.records.values import BadCell, read_number
+from judgments.importers.records.values import BadCell, read_name, read_number
 
 RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer
 
@@ -180,7 +180,7 @@ class JudgmentRow:
     wall_seconds: Seconds | None = None
     comment: Text = ""
     revision: WholeNumber = 0
-    invalidated: Annotated[str, name(limit=RULE_LIMIT)] | None = None
+    invalidated: Annotated[str, cached(read_name, limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
     # Not part of fingerprints, so that files imported by earlier versions, which did not read it, keep theirs.
     chance: Chance | None = field(default=None, repr=False)
