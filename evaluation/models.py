@@ -48,8 +48,8 @@ class Consensus(models.Model):
         null=True, blank=True, help_text="Empty if there is a tie, or if there are no judgments."
     )
     answer = models.JSONField(null=True, blank=True, help_text="Consensus of answers that are not numbers.")
-    share = models.FloatField(null=True, blank=True)
-    margin = models.FloatField(null=True, blank=True)
+    share = models.FloatField("share of the votes", null=True, blank=True)
+    margin = models.FloatField("lead of the winner", null=True, blank=True)
     tie = models.BooleanField(default=False)
     votes = models.JSONField(
         default=dict, help_text="The number of judgments with each answer. For a pair: wins, losses and ties."
@@ -109,7 +109,7 @@ class Analysis(models.Model):
         MULTIVERSE = "multiverse", gettext_lazy("robustness analysis")
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="analyses")
-    what = models.CharField(max_length=20, choices=Kind)
+    what = models.CharField("type", max_length=20, choices=Kind)
     settings = models.JSONField(default=dict)
     signature = models.TextField(blank=True)  # contains every metric, and the hash of imported ones
     judgments = models.CharField(
@@ -140,8 +140,8 @@ class MetricScore(models.Model):
     unit = models.ForeignKey(
         Unit, verbose_name="item", on_delete=models.CASCADE, related_name="+", null=True, blank=True
     )
-    first = models.FloatField(help_text="Score of the pair's first candidate, or of the item's caption.")
-    second = models.FloatField(null=True, blank=True)
+    first = models.FloatField("score of the first candidate", help_text="For a single text, its score.")
+    second = models.FloatField("score of the second candidate", null=True, blank=True)
 
     class Meta:
         ordering = ["id"]

@@ -138,7 +138,7 @@ class JudgmentAdmin(ReadOnlyAdmin):
     def seconds_short(self, judgment: Judgment) -> str:
         return format_short(judgment.seconds)
 
-    @display(description="marks", label={"control": "info", "not-used": "danger"})
+    @display(description="remark", label={"control": "info", "not-used": "danger"})
     def marks(self, judgment: Judgment) -> tuple[str, str] | str:
         if judgment.set_aside:
             return "not-used", gettext("not used")

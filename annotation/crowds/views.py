@@ -109,8 +109,8 @@ FORMS = [
     ),
     CrowdForm(
         "extend-crowd",
-        gettext_noop("Time"),
-        gettext_noop("The time from now during which new participants can start."),
+        gettext_noop("Additional time"),
+        gettext_noop("From now on, new participants can start during this time."),
         Ability.EXTEND,
     ),
     CrowdForm(
@@ -521,7 +521,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
     list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
-    @display(description=gettext_lazy("at"), ordering="pk")
+    @display(description=gettext_lazy("time"), ordering="pk")
     def when(self, entry: LedgerEntry) -> str:
         return short_time(entry.at)
 
@@ -532,7 +532,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
             "place": entry.budget.platform,
         }
 
-    @display(description=gettext_lazy("origin"))
+    @display(description=gettext_lazy("caused by"))
     def who(self, entry: LedgerEntry) -> str:
         return (
             f"{entry.by or _('the platform')}, {entry.door} {entry.request}"

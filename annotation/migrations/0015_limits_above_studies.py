@@ -49,10 +49,10 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('currency', models.CharField(help_text='ISO 4217, such as USD.', max_length=3)),
-                ('day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per day')),
-                ('total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='in total')),
-                ('account_day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per account and day')),
-                ('account_total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='per account in total')),
+                ('day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='limit per day')),
+                ('total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='total limit')),
+                ('account_day_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='limit per account and day')),
+                ('account_total_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='total limit per account')),
                 ('confirm_cents', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='amount above which a second person confirms')),
                 ('account', models.ForeignKey(blank=True, help_text='Empty: the whole installation.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
@@ -108,7 +108,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='ledgerentry',
             name='by',
-            field=models.ForeignKey(blank=True, help_text='The account that caused this entry. Empty if the platform, the crowd or a command caused it.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL),
+            field=models.ForeignKey(blank=True, help_text='Empty if the platform, the crowd or a command caused the entry.', null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='account'),
         ),
         migrations.AddField(
             model_name='ledgerentry',
@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='ledgerentry',
             name='request',
-            field=models.CharField(blank=True, help_text='Address of the request, kind and number of the job, or name of the command.', max_length=200),
+            field=models.CharField(blank=True, help_text='The address of the page, the kind and number of the job, or the name of the command.', max_length=200),
         ),
         migrations.AddIndex(
             model_name='ledgerentry',

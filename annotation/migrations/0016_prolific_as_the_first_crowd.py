@@ -47,12 +47,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='publication',
             name='screen_out_cents',
-            field=models.PositiveIntegerField(default=0, help_text="Price of one paid screen-out, including the crowd's fee.", verbose_name='screen-out cents'),
+            field=models.PositiveIntegerField(default=0, help_text="The crowd's fee is included.", verbose_name='pay per screen-out in cents'),
         ),
         migrations.AddField(
             model_name='publication',
             name='screen_outs',
-            field=models.PositiveIntegerField(default=0, help_text='Maximum number of screened-out participants who are paid.', verbose_name='screen-outs'),
+            field=models.PositiveIntegerField(default=0, verbose_name='maximum number of paid screen-outs'),
         ),
         migrations.AddField(
             model_name='publication',
@@ -62,7 +62,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='ledgerentry',
             name='what',
-            field=models.CharField(help_text='reserve, release, move, reward, bonus, screened-out, unmatched, matched', max_length=12),
+            field=models.CharField(help_text='reserve, release, move, reward, bonus, screened-out, unmatched, matched', max_length=12, verbose_name='type'),
         ),
         migrations.AddConstraint(
             model_name='publication',

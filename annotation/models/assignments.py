@@ -87,7 +87,7 @@ class Assignment(models.Model):
     slot = models.PositiveSmallIntegerField(
         "place",
         default=0,
-        help_text="Number of its place on the page of work. Two assignments never have the same place.",
+        help_text="Number of the place on the page of work. Two assignments never have the same place.",
     )
     external_id = models.CharField(
         max_length=80, blank=True, help_text="Id of the assignment in the system that collected it."
@@ -268,8 +268,9 @@ class Judgment(models.Model):
     answer = models.JSONField(
         null=True, blank=True, help_text="An answer that is not a number: text, keywords or links."
     )
-    presented = models.CharField(max_length=11, choices=Presented, blank=True)
+    presented = models.CharField("sides of the candidates", max_length=11, choices=Presented, blank=True)
     seconds = models.FloatField(
+        "active seconds",
         null=True,
         blank=True,
         help_text="The time during which the page was visible and the participant was active.",
@@ -291,9 +292,9 @@ class Judgment(models.Model):
     )
     replaces = models.OneToOneField(
         "self", on_delete=models.CASCADE, related_name="replaced_by", null=True, blank=True,
-        help_text="The earlier judgment that this judgment revises. Both are kept.",
+        help_text="The judgment that this judgment revises. Both are kept.", verbose_name="earlier judgment",
     )  # fmt: skip
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField("answered at", default=timezone.now)
     set_aside = models.BooleanField(
         "not used",
         default=False,
@@ -337,7 +338,7 @@ class ProblemReport(models.Model):
 
     assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
     unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="reports")
-    what = models.CharField(max_length=10, choices=Kind, default=Kind.OTHER)
+    what = models.CharField("problem", max_length=10, choices=Kind, default=Kind.OTHER)
     comment = models.TextField(max_length=2000, blank=True)
     created_at = models.DateTimeField(default=timezone.now)
 

@@ -59,9 +59,9 @@ class Publication(models.Model):
         default=1, help_text="Number of the publication, from 1, for this page of work (or study) and crowd."
     )
     token = models.CharField(max_length=TOKEN_LENGTH, unique=True)
-    external_id = models.CharField(max_length=80, blank=True, help_text="Id of the publication at the crowd.")
+    external_id = models.CharField("id at the crowd", max_length=80, blank=True)
     group_id = models.CharField(
-        max_length=80, blank=True, help_text="Mechanical Turk: the id of its HIT type."
+        "HIT type", max_length=80, blank=True, help_text="Used only at Mechanical Turk."
     )
     state = models.CharField(max_length=9, choices=State, default=State.PLANNED)
     places = models.PositiveIntegerField(help_text="Number of published places.")
@@ -71,18 +71,16 @@ class Publication(models.Model):
         default=0,
         help_text="Number of places for which money is still reserved.",
     )
-    reward_cents = models.PositiveIntegerField(help_text="Pay for one participant.")
-    fee_cents = models.PositiveIntegerField(help_text="The crowd's fee for each payment.")
-    screen_outs = models.PositiveIntegerField(
-        "screen-outs", default=0, help_text="Maximum number of screened-out participants who are paid."
-    )
+    reward_cents = models.PositiveIntegerField("pay in cents", help_text="Pay for one participant.")
+    fee_cents = models.PositiveIntegerField("fee in cents", help_text="The crowd's fee for each payment.")
+    screen_outs = models.PositiveIntegerField("maximum number of paid screen-outs", default=0)
     screen_outs_held = models.PositiveIntegerField(
         "reserved screen-outs",
         default=0,
         help_text="Number of paid screen-outs for which money is still reserved.",
     )
     screen_out_cents = models.PositiveIntegerField(
-        "screen-out cents", default=0, help_text="Price of one paid screen-out, including the crowd's fee."
+        "pay per screen-out in cents", default=0, help_text="The crowd's fee is included."
     )
     expires_at = models.DateTimeField(null=True, blank=True)
     seen = models.JSONField(
@@ -161,13 +159,13 @@ class CrowdSession(models.Model):
         Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="crowd_sessions"
     )
     external_id = models.CharField(
-        max_length=80, help_text="Id of the session at the crowd. For a panel, a pseudonym is stored instead."
+        "id at the crowd", max_length=80, help_text="For a panel, a pseudonym is stored instead."
     )
     status = models.CharField(max_length=12, choices=Status, default=Status.WORKING)
     confirmed = models.BooleanField(
+        "reported by the crowd",
         default=False,
-        help_text="Whether the crowd reported the session. Otherwise, only the "
-        "participant's browser reported it.",
+        help_text="Whether the crowd reported the session. If not, only the participant's browser reported it.",
     )
     booked = models.CharField(
         "recorded payment", max_length=8, choices=Booked, default=Booked.NOTHING, blank=True
@@ -178,16 +176,12 @@ class CrowdSession(models.Model):
         blank=True,
         help_text="The answer as the crowd stores it. Quorum does not trust it.",
     )
-    feedback = models.CharField(
-        max_length=1024, blank=True, help_text="Message that the crowd sent to the participant."
-    )
+    feedback = models.CharField("message from the crowd to the participant", max_length=1024, blank=True)
     arrived_at = models.DateTimeField(default=timezone.now)
     submitted_at = models.DateTimeField(
-        null=True, blank=True, help_text="According to the crowd's clock, if it is known."
+        null=True, blank=True, help_text="The time of the crowd's clock, if it is known."
     )
-    auto_approval_at = models.DateTimeField(
-        null=True, blank=True, help_text="Time at which the crowd pays automatically."
-    )
+    auto_approval_at = models.DateTimeField("automatic approval at", null=True, blank=True)
     decided_at = models.DateTimeField(null=True, blank=True)
     seen_at = models.DateTimeField(
         "last reported at",
@@ -251,21 +245,21 @@ class CrowdCall(models.Model):
     )
     payload = models.JSONField("content of the message", default=dict, blank=True)
     reserved_cents = models.PositiveIntegerField(
-        default=0, help_text="Amount that is reserved until the request is done."
+        "reserved amount in cents", default=0, help_text="Reserved until the request is done."
     )
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     attempts = models.PositiveIntegerField(default=0)
-    why = models.CharField(max_length=1024, blank=True)
-    made_by = account_key()
-    made_at = models.DateTimeField(default=timezone.now)
+    why = models.CharField("reason", max_length=1024, blank=True)
+    made_by = account_key(label="created by")
+    made_at = models.DateTimeField("created at", default=timezone.now)
     next_at = models.DateTimeField(
         "next attempt at", default=timezone.now, help_text="The message is not sent before this time."
     )
     first_started_at = models.DateTimeField(null=True, blank=True)
     started_at = models.DateTimeField(null=True, blank=True)
     done_at = models.DateTimeField(null=True, blank=True)
-    answer = models.JSONField(default=dict, blank=True, help_text="The crowd's reply.")
-    problem = models.CharField(max_length=1000, blank=True, help_text="The last error.")
+    answer = models.JSONField("reply of the crowd", default=dict, blank=True)
+    problem = models.CharField("last error", max_length=1000, blank=True)
 
     class Meta:
         ordering = ["id"]

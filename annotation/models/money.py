@@ -72,10 +72,12 @@ class LedgerEntry(AppendOnlyRow):
         help_text="Identifies a payment by crowd, participant, session and purpose.",
     )
     what = models.CharField(
-        max_length=12, help_text="reserve, release, move, reward, bonus, screened-out, unmatched, matched"
+        "type",
+        max_length=12,
+        help_text="reserve, release, move, reward, bonus, screened-out, unmatched, matched",
     )
-    reserved_cents = models.BigIntegerField(default=0, help_text="Change of the reserved amount.")
-    spent_cents = models.BigIntegerField(default=0, help_text="Change of the spent amount.")
+    reserved_cents = models.BigIntegerField("change of the reserved amount in cents", default=0)
+    spent_cents = models.BigIntegerField("change of the spent amount in cents", default=0)
     publication = models.ForeignKey(
         Publication, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
@@ -83,11 +85,17 @@ class LedgerEntry(AppendOnlyRow):
         CrowdSession, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
     )
     call = models.ForeignKey(
-        CrowdCall, on_delete=models.PROTECT, related_name="entries", null=True, blank=True
+        CrowdCall,
+        on_delete=models.PROTECT,
+        related_name="entries",
+        null=True,
+        blank=True,
+        verbose_name="outbox message",
     )
     by = account_key(
         models.PROTECT,
-        "The account that caused this entry. Empty if the platform, the crowd or a command caused it.",
+        "Empty if the platform, the crowd or a command caused the entry.",
+        label="account",
     )
     door = models.CharField(
         "source of the request", max_length=7, blank=True, help_text="page, api, job or command"
@@ -95,9 +103,9 @@ class LedgerEntry(AppendOnlyRow):
     request = models.CharField(
         max_length=200,
         blank=True,
-        help_text="Address of the request, kind and number of the job, or name of the command.",
+        help_text="The address of the page, the kind and number of the job, or the name of the command.",
     )
-    at = models.DateTimeField(default=timezone.now)
+    at = models.DateTimeField("time", default=timezone.now)
 
     class Meta:
         ordering = ["id"]
@@ -136,10 +144,10 @@ class SpendingLimit(models.Model):
 
     account = account_key(models.PROTECT, "Empty: the whole installation.")
     currency = models.CharField(max_length=CURRENCY_LENGTH, help_text="ISO 4217, such as USD.")
-    day_cents = models.PositiveBigIntegerField("per day", null=True, blank=True)
-    total_cents = models.PositiveBigIntegerField("in total", null=True, blank=True)
-    account_day_cents = models.PositiveBigIntegerField("per account and day", null=True, blank=True)
-    account_total_cents = models.PositiveBigIntegerField("per account in total", null=True, blank=True)
+    day_cents = models.PositiveBigIntegerField("limit per day", null=True, blank=True)
+    total_cents = models.PositiveBigIntegerField("total limit", null=True, blank=True)
+    account_day_cents = models.PositiveBigIntegerField("limit per account and day", null=True, blank=True)
+    account_total_cents = models.PositiveBigIntegerField("total limit per account", null=True, blank=True)
     confirm_cents = models.PositiveBigIntegerField(
         "amount above which a second person confirms", null=True, blank=True
     )

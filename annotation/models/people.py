@@ -135,7 +135,7 @@ class Participation(models.Model):
         help_text="The search for the next page of work starts at this position.",
     )
     completion_code = models.CharField(max_length=12)
-    standing = models.CharField(max_length=8, choices=Standing, default=Standing.ACTIVE)
+    standing = models.CharField("status", max_length=8, choices=Standing, default=Standing.ACTIVE)
 
     class Meta:
         ordering = ["study_id", "joined_at"]

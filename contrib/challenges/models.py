@@ -49,7 +49,7 @@ class Challenge(models.Model):
         help_text="Maximum number of submissions of one account per day (UTC).",
     )
     per_total = models.PositiveSmallIntegerField(
-        "submissions in total",
+        "total number of submissions",
         default=50,
         validators=[MinValueValidator(1)],
         help_text="Maximum number of submissions of one account.",
@@ -57,10 +57,10 @@ class Challenge(models.Model):
     shown_before_end = models.BooleanField(
         "show scores before the end",
         default=True,
-        help_text="Otherwise, all scores are hidden until the challenge is closed.",
+        help_text="If this is off, all scores are hidden until the challenge is closed.",
     )
-    made_by = account_key(models.PROTECT)
-    made_at = models.DateTimeField(default=timezone.now)
+    made_by = account_key(models.PROTECT, label="created by")
+    made_at = models.DateTimeField("created at", default=timezone.now)
 
     class Meta:
         db_table = "evaluation_challenge"
@@ -121,14 +121,14 @@ class Submission(models.Model):
     challenge = models.ForeignKey(Challenge, on_delete=models.PROTECT, related_name="submissions")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="submissions")
     system = models.CharField(max_length=80)
-    team = models.CharField(max_length=80)
+    team = models.CharField("authors", max_length=80)
     description = models.TextField(max_length=2000, blank=True)
     link = models.URLField(max_length=300, blank=True, validators=[URLValidator(schemes=["http", "https"])])
     public = models.BooleanField(
         default=True, help_text="Whether the author shows the submission on the leaderboard."
     )
-    sha256 = models.CharField(max_length=64, help_text="SHA-256 of the captions, in the order of the images.")
-    captions = models.PositiveIntegerField()
+    sha256 = models.CharField("SHA-256 of the captions", max_length=64)
+    captions = models.PositiveIntegerField("number of captions")
     state = models.CharField(max_length=6, choices=State, default=State.QUEUED)
     reason = models.CharField(max_length=500, blank=True)
     scores = FiguresField(
@@ -140,7 +140,7 @@ class Submission(models.Model):
     nth = models.PositiveSmallIntegerField("number of the submission")
     removed_at = models.DateTimeField(null=True, blank=True)
     removed_why = models.CharField("reason for the removal", max_length=500, blank=True)
-    made_at = models.DateTimeField(default=timezone.now)
+    made_at = models.DateTimeField("submitted at", default=timezone.now)
     scored_at = models.DateTimeField(null=True, blank=True)
 
     objects = SubmissionQuerySet.as_manager()

@@ -147,11 +147,11 @@ class ChallengeAdmin(QuorumAdmin):
     def submitted(self, challenge: Any) -> int:
         return int(challenge.n)
 
-    @display(description="opens", ordering="opens_at")
+    @display(description="opens at", ordering="opens_at")
     def opens(self, challenge: Challenge) -> str:
         return short_time(challenge.opens_at)
 
-    @display(description="closes", ordering="closes_at")
+    @display(description="closes at", ordering="closes_at")
     def closes(self, challenge: Challenge) -> SafeString | str:
         if challenge.is_over_at(timezone.now()):
             assert challenge.closes_at is not None, "it is over"
@@ -240,7 +240,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
         seen: QuerySet[Submission] = rows.visible_to(request.user)
         return seen
 
-    @display(description="made", ordering="made_at")
+    @display(description="submitted at", ordering="made_at")
     def made(self, submission: Submission) -> str:
         return short_time(submission.made_at)
 

@@ -62,7 +62,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
     def share_short(self, consensus: Consensus) -> str:
         return format_short(consensus.share)
 
-    @display(description="margin", ordering="margin")
+    @display(description="lead of the winner", ordering="margin")
     def margin_short(self, consensus: Consensus) -> str:
         return format_short(consensus.margin)
 
@@ -118,15 +118,15 @@ class MetricScoreAdmin(ReadOnlyAdmin):
     def study(self, score: MetricScore) -> SafeString | str:
         return study_words(score.analysis.study)
 
-    @display(description="first", ordering="first")
+    @display(description="score of the first candidate", ordering="first")
     def first_short(self, score: MetricScore) -> str:
         return format_short(score.first)
 
-    @display(description="second", ordering="second")
+    @display(description="score of the second candidate", ordering="second")
     def second_short(self, score: MetricScore) -> str:
         return format_short(score.second)
 
-    @display(description="of")
+    @display(description="item or pair")
     def about(self, score: MetricScore) -> str:
         if score.pair:
             return f"pair {score.pair.key}"

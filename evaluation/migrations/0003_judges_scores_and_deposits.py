@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='analysis',
             name='what',
-            field=models.CharField(choices=[('aggregation', 'consensus, agreement and participants'), ('meta-evaluation', 'metrics compared with the consensus'), ('plan', 'number of pairs and votes needed to find a difference'), ('report', 'report'), ('rehearsal', 'results of a rehearsal'), ('judges', 'judges compared with people'), ('multiverse', 'robustness analysis')], max_length=20),
+            field=models.CharField(choices=[('aggregation', 'consensus, agreement and participants'), ('meta-evaluation', 'metrics compared with the consensus'), ('plan', 'number of pairs and votes needed to find a difference'), ('report', 'report'), ('rehearsal', 'results of a rehearsal'), ('judges', 'judges compared with people'), ('multiverse', 'robustness analysis')], max_length=20, verbose_name='type'),
         ),
         migrations.AlterField(
             model_name='metricscore',

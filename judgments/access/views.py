@@ -294,7 +294,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
     def token(self, token: ApiToken) -> SafeString:
         return format_html('<span class="q-name">{}</span> <code>{}…</code>', token.name, token.prefix)
 
-    @display(description="opens")
+    @display(description="scopes (studies)")
     def opens(self, token: ApiToken) -> str:
         scopes = ", ".join(token.scopes)
         if not token.limited:

@@ -122,7 +122,7 @@ class JobAdmin(ReadOnlyAdmin):
     def describe_queue(self, job: Job) -> str:
         return describe_line(job)
 
-    @display(description="about")
+    @display(description="subject")
     def subject(self, job: Job) -> str:
         return str(job.args.get("study") or job.args.get("dataset") or job.args.get("name") or "–")
 

@@ -119,11 +119,11 @@ class UnitAdmin(ReadOnlyAdmin):
     readonly_fields = ("picture", "right_answer")
     picture = staticmethod(item_thumbnail)
 
-    @display(description="first")
+    @display(description="first text")
     def first_text(self, unit: Unit) -> str:
         return readable(unit.first.text) if unit.first else "–"
 
-    @display(description="second")
+    @display(description="second text")
     def second_text(self, unit: Unit) -> str:
         return readable(unit.second.text) if unit.second else "–"
 
@@ -133,7 +133,7 @@ class UnitAdmin(ReadOnlyAdmin):
             return "–"
         return KINDS[unit.study.protocol].for_design(design_of(unit.study)).describe_expected(unit.expected)
 
-    @display(description="role", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
+    @display(description="kind", label={"control": "info", "withdrawn": "danger", "filtered": "warning"})
     def role(self, unit: Unit) -> tuple[str, str] | str:
         for name in ("withdrawn", "control", "filtered"):
             if getattr(unit, name):
@@ -177,6 +177,6 @@ class StudyEventAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "by")
     search_fields = ("words", "why", "slug")
 
-    @display(description="at", ordering="pk")
+    @display(description="time", ordering="pk")
     def when(self, event: StudyEvent) -> str:
         return short_time(event.at)

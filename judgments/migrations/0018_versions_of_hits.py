@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
             name="version",
             field=models.PositiveIntegerField(
                 default=0,
-                help_text="How often control items of it were withdrawn; nothing else changes its units.",
+                help_text='Number of changes to the items: withdrawn check questions, or new samples of an arena.',
             ),
         ),
     ]

@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='hit',
             name='version',
-            field=models.PositiveIntegerField(default=0, help_text='Number of changes to its items. Items change if check questions are withdrawn, or if an arena samples new items.'),
+            field=models.PositiveIntegerField(default=0, help_text='Number of changes to the items: withdrawn check questions, or new samples of an arena.'),
         ),
         migrations.CreateModel(
             name='DrawState',
@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='hit',
             name='drawn_from',
-            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena: the answers from which the items were sampled. Empty until a participant takes the page.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate', verbose_name='sampled by'),
+            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena: the answers from which the items were sampled. Empty until a participant takes the page.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate', verbose_name='sampled from'),
         ),
         migrations.CreateModel(
             name='SystemPair',

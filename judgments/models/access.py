@@ -50,13 +50,13 @@ class StudyEvent(AppendOnlyRow):
         Study, on_delete=models.SET_NULL, related_name="events", null=True, blank=True,
         help_text="Empty if the study was deleted. Only a study that was never opened can be deleted.",
     )  # fmt: skip
-    slug = models.SlugField(max_length=80, blank=True, help_text="The study's short name at that time.")
-    what = models.CharField(max_length=40, help_text="Kind of event, such as opened or budget-raised.")
-    words = models.CharField(max_length=1000, help_text="Description of the event in a sentence.")
-    why = models.CharField(max_length=500, blank=True, help_text="Reason for the action.")
+    slug = models.SlugField("short name at the time of the event", max_length=80, blank=True)
+    what = models.CharField("type of event", max_length=40, help_text="Such as opened or budget-raised.")
+    words = models.CharField("description", max_length=1000)
+    why = models.CharField("reason", max_length=500, blank=True)
     details = models.JSONField(default=dict, blank=True)
-    by = account_key(models.PROTECT, "Empty if the platform or a command did it.")
-    at = models.DateTimeField(default=timezone.now)
+    by = account_key(models.PROTECT, "Empty if the platform or a command caused the event.", label="account")
+    at = models.DateTimeField("time", default=timezone.now)
 
     class Meta:
         ordering = ["-id"]
@@ -78,8 +78,8 @@ class ApiToken(models.Model):
         max_length=100, help_text="Purpose of the token, such as the notebook of the pilot."
     )
     prefix = models.CharField(max_length=12, help_text="The first characters of the token.")
-    digest = models.CharField(max_length=64, unique=True)
-    scopes = models.JSONField(default=list, help_text="Names from judgments.access.tokens.SCOPES.")
+    digest = models.CharField("hash of the token", max_length=64, unique=True)
+    scopes = models.JSONField(default=list, help_text="Names of scopes from judgments.access.tokens.SCOPES.")
     limited = models.BooleanField(
         "limited to certain studies",
         default=False,

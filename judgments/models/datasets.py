@@ -29,11 +29,11 @@ pre_share = Signal()
 
 
 def account_key(
-    on_delete: Any = models.SET_NULL, help_text: str = ""
+    on_delete: Any = models.SET_NULL, help_text: str = "", *, label: str | None = None
 ) -> models.ForeignKey[User | None, User | None]:
     """Return a foreign key to the account that did something; null if a command did it."""
     options: dict[str, Any] = {"related_name": "+", "null": True, "blank": True, "help_text": help_text}
-    return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=on_delete, **options)
+    return models.ForeignKey(settings.AUTH_USER_MODEL, on_delete, verbose_name=label, **options)
 
 
 class NumberField(models.FloatField):
@@ -190,7 +190,7 @@ class Item(models.Model):
         help_text="Position in the imported source. Sampling starts from this order."
     )
     split = models.CharField(max_length=20, blank=True)
-    url = models.URLField(max_length=500, blank=True)
+    url = models.URLField("web address", max_length=500, blank=True)
     picture = models.FileField(upload_to=picture_path, max_length=300, blank=True)
     scaled = models.JSONField(
         "picture sizes",
@@ -204,7 +204,7 @@ class Item(models.Model):
     )
 
     fields = models.JSONField(
-        default=list, blank=True, help_text="Row of inputs for a HIT template: [[column, text], …]."
+        "row of inputs", default=list, blank=True, help_text="For a HIT template: [[column, text], …]."
     )
 
     objects = ItemQuerySet.as_manager()

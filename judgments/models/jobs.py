@@ -75,11 +75,11 @@ class Job(models.Model):
     args = models.JSONField("arguments", default=dict, blank=True)
     state = models.CharField(max_length=16, choices=State, default=State.QUEUED)
     progress = models.FloatField(default=0.0)
-    words = models.CharField(max_length=200, blank=True, default="")
+    words = models.CharField("current step", max_length=200, blank=True, default="")
     error = models.TextField(blank=True, default="")
     result = FiguresField(null=True, blank=True)
     attempts = models.PositiveSmallIntegerField(default=0)
-    owner = models.CharField(max_length=160, blank=True, default="")
+    owner = models.CharField("worker process", max_length=160, blank=True, default="")
     created_by = account_key()
     created_at = models.DateTimeField(default=timezone.now)
     sent_at = models.DateTimeField(
@@ -88,7 +88,7 @@ class Job(models.Model):
         help_text="Time at which the broker delivers the job's message. Empty: no message was sent.",
     )
     started_at = models.DateTimeField(null=True, blank=True)
-    heartbeat = models.DateTimeField(null=True, blank=True)
+    heartbeat = models.DateTimeField("last sign of life", null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 
     objects = JobQuerySet.as_manager()

@@ -43,7 +43,7 @@ class Study(models.Model):
         DESIGNED = "designed", "designed here"
         IMPORTED = "imported", "imported judgments"
 
-    slug = models.SlugField(max_length=80, unique=True)
+    slug = models.SlugField("short name", max_length=80, unique=True)
     name = models.CharField(max_length=200)
     dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="studies")
     protocol = models.CharField(max_length=20)
@@ -96,13 +96,13 @@ class SavedPreset(models.Model):
     """
 
     slug = models.SlugField(
-        max_length=80, unique=True, help_text='Study files refer to the preset as preset = "…".'
+        "short name", max_length=80, unique=True, help_text='Study files refer to the preset as preset = "…".'
     )
     title = models.CharField(max_length=200)
     description = models.CharField(max_length=1000, blank=True)
-    values = models.JSONField(help_text="The settings of the design, as in a study file.")
-    made_by = account_key()
-    made_at = models.DateTimeField(default=timezone.now)
+    values = models.JSONField("settings", help_text="The settings of the design, as in a study file.")
+    made_by = account_key(label="created by")
+    made_at = models.DateTimeField("created at", default=timezone.now)
 
     class Meta:
         ordering = ["title", "slug"]

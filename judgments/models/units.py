@@ -100,9 +100,9 @@ class Unit(models.Model):
         "this text.",
     )
     filtered = models.BooleanField(
+        "added to fill a group",
         default=False,
-        help_text="Shown only to fill the last group of ten. The filter left it out, or it is a text "
-        "of another image (H13 §4.3.2).",
+        help_text="The filter left the text out, or the text belongs to another image (H13 §4.3.2).",
     )
     audited = models.BooleanField(
         default=False,
@@ -206,9 +206,7 @@ class HIT(models.Model):
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="hits", db_index=False)
     key = models.CharField(max_length=80)
     position = models.PositiveIntegerField()
-    required = models.PositiveSmallIntegerField(
-        help_text="Number of different participants who do this page of work."
-    )
+    required = models.PositiveSmallIntegerField("participants needed")
     open_slots = models.PositiveSmallIntegerField(
         "open places", help_text="Number of places that are still offered."
     )
@@ -221,16 +219,13 @@ class HIT(models.Model):
     extra = models.PositiveSmallIntegerField(
         "added places", default=0, help_text="Number of places that were added after the design was frozen."
     )
-    external_id = models.CharField(
-        max_length=80, blank=True, help_text="Id of the page of work at the study's crowd."
-    )
+    external_id = models.CharField("id at the crowd", max_length=80, blank=True)
     version = models.PositiveIntegerField(
         default=0,
-        help_text="Number of changes to its items. Items change if check questions are withdrawn, or "
-        "if an arena samples new items.",
+        help_text="Number of changes to the items: withdrawn check questions, or new samples of an arena.",
     )
     drawn_from = models.ForeignKey(
-        DrawState, verbose_name="sampled by", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
+        DrawState, verbose_name="sampled from", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
         db_index=False,
         help_text="In an arena: the answers from which the items were sampled. Empty until a "
                   "participant takes the page.",

@@ -75,11 +75,11 @@ class Migration(migrations.Migration):
                         ),
                         (
                             "per_total",
-                            models.PositiveSmallIntegerField(default=50, help_text='Maximum number of submissions of one account.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='submissions in total'),
+                            models.PositiveSmallIntegerField(default=50, help_text='Maximum number of submissions of one account.', validators=[django.core.validators.MinValueValidator(1)], verbose_name='total number of submissions'),
                         ),
                         (
                             "shown_before_end",
-                            models.BooleanField(default=True, help_text='Otherwise, all scores are hidden until the challenge is closed.', verbose_name='show scores before the end'),
+                            models.BooleanField(default=True, help_text='If this is off, all scores are hidden until the challenge is closed.', verbose_name='show scores before the end'),
                         ),
                         (
                             "made_by",
@@ -88,10 +88,10 @@ class Migration(migrations.Migration):
                                 null=True,
                                 on_delete=django.db.models.deletion.PROTECT,
                                 related_name="+",
-                                to=settings.AUTH_USER_MODEL,
+                                to=settings.AUTH_USER_MODEL, verbose_name='created by',
                             ),
                         ),
-                        ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
+                        ("made_at", models.DateTimeField(default=django.utils.timezone.now, verbose_name='created at')),
                     ],
                     options={
                         "db_table": "evaluation_challenge",
@@ -138,7 +138,7 @@ class Migration(migrations.Migration):
                             ),
                         ),
                         ("system", models.CharField(max_length=80)),
-                        ("team", models.CharField(max_length=80)),
+                        ("team", models.CharField(max_length=80, verbose_name='authors')),
                         ("description", models.TextField(blank=True, max_length=2000)),
                         (
                             "link",
@@ -154,9 +154,9 @@ class Migration(migrations.Migration):
                         ),
                         (
                             "sha256",
-                            models.CharField(help_text='SHA-256 of the captions, in the order of the images.', max_length=64),
+                            models.CharField(max_length=64, verbose_name='SHA-256 of the captions'),
                         ),
-                        ("captions", models.PositiveIntegerField()),
+                        ("captions", models.PositiveIntegerField(verbose_name='number of captions')),
                         (
                             "state",
                             models.CharField(
@@ -180,7 +180,7 @@ class Migration(migrations.Migration):
                         ("nth", models.PositiveSmallIntegerField(verbose_name='number of the submission')),
                         ("removed_at", models.DateTimeField(blank=True, null=True)),
                         ("removed_why", models.CharField(blank=True, max_length=500, verbose_name='reason for the removal')),
-                        ("made_at", models.DateTimeField(default=django.utils.timezone.now)),
+                        ("made_at", models.DateTimeField(default=django.utils.timezone.now, verbose_name='submitted at')),
                         ("scored_at", models.DateTimeField(blank=True, null=True)),
                     ],
                     options={
