@@ -68,7 +68,7 @@ class Assignment(models.Model):
         APPROVED = "approved", pgettext_lazy("staff", "approved")
         REJECTED = "rejected", pgettext_lazy("staff", "rejected")
         INVALIDATED = "invalidated", pgettext_lazy("staff", "invalidated (the participant was excluded)")
-        APART = "apart", pgettext_lazy("staff", "kept apart (the crowd does not know this work)")
+        APART = "apart", pgettext_lazy("staff", "not used (the crowd does not know this work)")
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="assignments", db_index=False)
@@ -564,7 +564,7 @@ class StudyAlarm(models.Model):
     class Kind(models.TextChoices):
         CONTROLS_USED_UP = (
             "controls-used-up",
-            pgettext_lazy("staff", "has answered all check questions, so further pages have none"),
+            pgettext_lazy("staff", "all check questions answered (further pages have no check questions)"),
         )
 
     study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="alarms")

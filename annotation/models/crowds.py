@@ -144,13 +144,13 @@ class CrowdSession(models.Model):
         RETURNED = "returned", gettext_lazy("returned")
         TIMED_OUT = "timed-out", gettext_lazy("timed out")
         SCREENED_OUT = "screened-out", gettext_lazy("screened out")
-        FULL = "full", gettext_lazy("arrived when no place was left")
+        FULL = "full", gettext_lazy("no place was left")
         UNKNOWN = "unknown", gettext_lazy("unknown to the crowd")
 
     class Booked(models.TextChoices):
-        NOTHING = "", gettext_lazy("nothing booked yet")
+        NOTHING = "", gettext_lazy("no payment recorded")
         SPENT = "spent", gettext_lazy("spent")
-        RELEASED = "released", gettext_lazy("released to the budget")
+        RELEASED = "released", gettext_lazy("returned to the budget")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="crowd_sessions")
     platform = models.CharField("crowd", db_column="place", max_length=PLATFORM_LENGTH)

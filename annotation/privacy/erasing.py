@@ -104,7 +104,7 @@ MOVED_MODELS: Mapping[type[Model], str] = {
     Assignment: gettext_noop("pages of work"),
     Exclusion: gettext_noop("exclusions"),
     Case: gettext_noop("flags"),
-    StudyAlarm: gettext_noop("alarms"),
+    StudyAlarm: gettext_noop("warnings of the study"),
     WrittenCaption: gettext_noop("captions that other participants judge"),
 }
 PAYMENT_MODELS: Mapping[type[Model], str] = {

@@ -84,7 +84,10 @@ def exclude_worker(
     """
     if study.source != Study.Source.DESIGNED:
         raise WrongState(
-            pgettext("staff", "Nothing was changed: the judgments of study %(slug)r were imported.")
+            pgettext(
+                "staff",
+                "Nothing was changed: participants of the imported study %(slug)r cannot be excluded.",
+            )
             % {"slug": study.slug}
         )
     try:

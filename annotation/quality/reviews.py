@@ -179,8 +179,7 @@ def reject_with_findings(*, study: Study, assignments: Collection[UUID], by: Use
         raise WrongState(
             pgettext(
                 "staff",
-                "Nothing was changed: there is no objection to the work of %(name)s; write the reason "
-                "yourself.",
+                "Nothing was changed: no objection to the work of %(name)s is known; enter a reason.",
             )
             % {"name": name}
         )

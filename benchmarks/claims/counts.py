@@ -105,7 +105,7 @@ def _(rows: Rows, n: str) -> bool:
     return number(n) == len(rows.on_items) - len(rows.counted) > 0
 
 
-@says("Check questions> none answered[ yet]")
+@says("Check questions> no check question answered[ yet]")
 def _(rows: Rows) -> bool:
     return not rows.seen
 

@@ -66,9 +66,7 @@ def send_to_adjudicator(
         )
     if not can_be_adjudicated(study):
         raise WrongState(
-            pgettext(
-                "staff", "Nothing was sent: one person cannot decide answers of the protocol %(protocol)s."
-            )
+            pgettext("staff", "Nothing was sent: items of the protocol %(protocol)s cannot be adjudicated.")
             % {"protocol": study.protocol}
         )
     already_sent = set(

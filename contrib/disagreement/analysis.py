@@ -596,8 +596,8 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
         sentences.append(
             _(
-                "The best metric, %(metric)s, closes %(share)s of the gap between a constant "
-                "prediction and this entropy."
+                "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "
+                "%(share)s of the difference."
             )
             % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
         )

@@ -121,7 +121,7 @@ def _describe_people(row: Any, pairs: bool) -> str:
             return _("%(share)s %% “yes” of %(n)s answers") % {"share": percent_number(row.share), "n": row.n}
         return _("mean %(value)s of %(n)s answers") % {"value": shown, "n": row.n}
     if not row.votes:
-        return _("text %(value)s (published winner; its votes were not published)") % {
+        return _("text %(value)s (the winner was published without the votes)") % {
             "value": f"{row.value:.0f}"
         }
     wins, losses = row.votes.get("wins", 0), row.votes.get("losses", 0)

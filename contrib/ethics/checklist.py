@@ -75,12 +75,12 @@ def build_checklist(study: Study) -> list[ChecklistSection]:
     facts = _Facts(study, design_of(study), slots)
     parts = (
         (_("The study and who is responsible"), _responsibility_lines),
-        (_("Who takes part"), _people_lines),
+        (_("Participants and their number"), _people_lines),
         (_("What participants see and do"), _task_lines),
         (_("Pay"), _pay_lines),
         (_("Consent"), _consent_lines),
         (_("Data about participants"), _data_lines),
-        (_("Keeping, erasing, publishing"), _keeping_lines),
+        (_("Storage, erasure and publication of data"), _keeping_lines),
         (_("Risks and benefits"), _risk_lines),
     )
     return [ChecklistSection(title, tuple(lines(facts))) for title, lines in parts]
@@ -112,7 +112,7 @@ def _people_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     if not backend.sends_people:
         ways = {
             "open": _("Anyone with the link to the study on this installation."),
-            "code": _("Anyone who has the link and a code."),
+            "code": _("Anyone who has the link and the code of the study."),
             "invited": _("Only people who receive a personal invitation."),
         }
         where = ways[design.access.join]
@@ -201,7 +201,7 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         else _("No. There are no check questions.")
     )
     checks = f"{checks} {describe_rule(design)}".rstrip()
-    yield ChecklistLine(_("Is anything hidden from participants?"), checks, "45 CFR 46.116(f)")
+    yield ChecklistLine(_("What are participants not told?"), checks, "45 CFR 46.116(f)")
     watched = (
         _(
             "Detectors look for answers that are too fast or careless: %(rules)s. A person "
@@ -235,7 +235,7 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     }
     if seconds:
         wage = round(reward * SECONDS_AN_HOUR / seconds)
-        answer += _(", which is %(wage)s per hour at the expected speed") % {
+        answer += _("; at the expected speed, this is %(wage)s per hour") % {
             "wage": spell_cents(wage, currency)
         }
     yield ChecklistLine(_("What participants are paid"), f"{answer}.", "ARR D2, CR (c)(3)")
@@ -334,10 +334,10 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         named = ", ".join(str(DEMOGRAPHICS.get(entry, entry)) for entry in design.crowd.demographics)
         items.append(_("information that the crowd sends: %(named)s") % {"named": named})
     yield ChecklistLine(
-        _("What is collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
+        _("Data that are collected"), "\n".join(f"- {entry}" for entry in items), "GDPR 13, 30(1)(c), P"
     )
     yield ChecklistLine(
-        _("What is not collected"),
+        _("Data that are not collected"),
         _(
             "Answers are stored without network addresses and browser names. No third party "
             "tracks participants. While a page of work is in progress, a keyed hash of the "
@@ -346,12 +346,15 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         "GDPR 5(1)(c)",
     )
     yield ChecklistLine(
-        _("Where it is stored"), design.ethics.storage, "GDPR 13(1)(f), 30(1)(e), P", "ethics.storage"
+        _("Place where the data are stored"),
+        design.ethics.storage,
+        "GDPR 13(1)(f), 30(1)(e), P",
+        "ethics.storage",
     )
     counted = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
     people = ", ".join(f"{counted[role]} {_(role)}" for role in StudyRole.Role.values if role in counted)
     yield ChecklistLine(
-        _("Who has access"),
+        _("People who have access to the data"),
         _(
             "Accounts with a role in the study (%(people)s) and administrators of the "
             "installation. They see pseudonyms or names that participants chose. Information from "
@@ -362,7 +365,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         "GDPR 30(1)(d), P",
     )
     yield ChecklistLine(
-        _("Other recipients"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients"
+        _("Other recipients of the data"), design.ethics.recipients, "GDPR 13(1)(e), P", "ethics.recipients"
     )
 
 
@@ -392,14 +395,14 @@ def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         )
     )
     yield ChecklistLine(
-        _("What is erased on request"),
+        _("Data that are erased on request"),
         way
         + " "
         + _("Payments are kept without names, as the law requires. Published releases cannot be changed."),
         "GDPR 17, CR (b)(8)",
     )
     yield ChecklistLine(
-        _("What is published"),
+        _("Data that are published"),
         _(
             "Releases contain answers with times to the minute. Each release uses new pseudonyms. The secret "
             "from which they were computed is deleted. Comments are included only if an owner adds "

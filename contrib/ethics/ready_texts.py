@@ -45,7 +45,7 @@ NOTE = "ready_texts"
 
 class ReadyTextsRequest(Parameters):
     case = serializers.ChoiceField(
-        choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Who takes part"
+        choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Participants"
     )
     replace = serializers.BooleanField(default=False, label="Replace the existing consent text")
 
@@ -134,7 +134,9 @@ def fill_consent_templates(*, study: Study, by: User | None, case: str, replace:
         written = design.model_copy(update={"consent": text, "translations": translations})
         change_design(study=study, design=make_design(written.model_dump(mode="json")), user=by)
     else:
-        change_consent(study=study, text=text, translations=others, why=_("A ready text."), by=by)
+        change_consent(
+            study=study, text=text, translations=others, why=_("Filled in from a ready text."), by=by
+        )
     study.notes = study.notes | {NOTE: {"case": case, "text": content_key(text)}}
     study.save(update_fields=["notes"])
     return Outcome(_("The texts are filled in from the design. Read them and change what does not apply."))

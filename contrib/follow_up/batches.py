@@ -64,8 +64,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     if study.source == Study.Source.IMPORTED and not kind.compares_pairs:
         raise WrongState(
             _(
-                "No study was created: study %(slug)r has imported judgments, so no design can "
-                "sample its items again."
+                "No study was created: the judgments of study %(slug)r were imported, so its items cannot "
+                "be sampled again."
             )
             % {"slug": study.slug}
         )

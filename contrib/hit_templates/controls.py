@@ -276,8 +276,8 @@ def control_contradictions(template: TemplateForm, design: StudyDesign) -> Itera
     ):
         yield (
             gettext(
-                "controls.kinds contains 'repeated', but this template asks only for written "
-                "texts, which people do not repeat word for word; expected %(known_good)r"
+                "controls.kinds contains 'repeated', but this template asks only for written texts. Nobody "
+                "writes the same text twice; expected %(known_good)r"
             )
             % {"known_good": KNOWN_GOOD}
         )

@@ -42,7 +42,7 @@ class HITTemplateForm(forms.Form):
     name = forms.CharField(
         label=gettext_lazy("Name"),
         max_length=200,
-        help_text=gettext_lazy("Participants see it on the study’s page."),
+        help_text=gettext_lazy("Participants see this name on the study’s page."),
         widget=UnfoldAdminTextInputWidget,
     )
     slug = forms.CharField(
@@ -51,8 +51,8 @@ class HITTemplateForm(forms.Form):
         required=False,
         validators=[short_name],
         help_text=gettext_lazy(
-            "The short name is part of the link to the study, and it is also the name of the dataset. If this "
-            "field is empty, the short name is made from the name of the study."
+            "The link to the study contains the short name. The dataset gets the same name. If this field "
+            "is empty, the short name is made from the name of the study."
         ),
         widget=UnfoldAdminTextInputWidget,
     )

@@ -105,7 +105,11 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
                 judge["side"]["first_shown"],
                 describe_unbiased_share(judge["side"]),
             ),
-            (_("gives the same answer in both orders"), judge["side"]["consistent"], coefficient(1)),
+            (
+                _("gives the same answer if the two texts are swapped"),
+                judge["side"]["consistent"],
+                coefficient(1),
+            ),
         ]
     if judge["difference"]:
         biases.append((_("answer of the judge minus mean answer of people"), judge["difference"], "0"))
@@ -113,7 +117,7 @@ def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]
         label = (
             _("chooses the longer text more often than people do")
             if judge["side"]
-            else _("score change for ten more words, judge minus people")
+            else _("change of the score per ten words: judge minus people")
         )
         biases.append((label, judge["length"], "0"))
     if judge["own"]:

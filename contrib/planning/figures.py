@@ -82,8 +82,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     if best is None:
         most = max(result["tried"], key=lambda row: row["power"])
         return _(
-            "No design in the list reliably reaches the target power of %(wanted)s. The best "
-            "design (%(design)s) finds the difference in %(power)s of studies (%(interval)s)."
+            "No design in the list reliably reaches the target power of %(wanted)s. With the best design "
+            "(%(design)s), %(power)s of studies find the difference (%(interval)s)."
         ) % {
             "wanted": percent(result["wanted"]),
             "design": describe_design(most),
@@ -91,8 +91,8 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "interval": _interval(most),
         }
     sentence = _(
-        "A study with %(design)s finds the difference in %(power)s of cases (%(interval)s). In "
-        "%(wrong)s of cases, the wrong system or metric is ahead."
+        "With %(design)s, %(power)s of studies find the difference (%(interval)s). In %(wrong)s of "
+        "studies, the wrong system or metric is ahead."
     ) % {
         "design": describe_design(best),
         "power": percent(best["power"]),

@@ -133,7 +133,9 @@ class PlanningForm(forms.Form):
                 required=False,
                 max_length=200,
                 widget=UnfoldAdminTextInputWidget,
-                help_text=_("if you name both, the pilot replaces the assumptions about the difference"),
+                help_text=_(
+                    "if you name two systems or metrics, the pilot replaces the assumptions about their difference"
+                ),
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
@@ -148,7 +150,7 @@ class PlanningForm(forms.Form):
         first, second = data.get("pilot_first", ""), data.get("pilot_second", "")
         if bool(first) != bool(second):
             self.add_error(
-                "pilot_second" if first else "pilot_first", _("name two systems or metrics, or none")
+                "pilot_second" if first else "pilot_first", _("enter two names, or leave both fields empty")
             )
         elif first and not data.get("pilot"):
             self.add_error("pilot", _("choose the pilot that compared these two systems or metrics"))

@@ -51,9 +51,8 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     if most < items or len(usable) < LEAST_IMAGES:
         raise DesignError(
             gettext(
-                "quiz.items is %(items)s, but the control split %(split)r has only %(n)s items "
-                "that can become known items. The study needs %(kept)s of them for its check "
-                "questions."
+                "quiz.items is %(items)s, but the control split %(split)r has only %(n)s suitable items, "
+                "and the check questions of the study need %(kept)s of these items."
             )
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",

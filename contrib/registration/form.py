@@ -38,7 +38,8 @@ class RegisteringForm(forms.Form):
         ),
     )
     stopping = _text_area(
-        gettext_lazy("When collection stops"), gettext_lazy("such as “three judgments per item”")
+        gettext_lazy("Rule for ending the data collection"),
+        gettext_lazy("such as “three judgments per item”"),
     )
     analyses = _text_area(gettext_lazy("Planned analyses"), gettext_lazy("one per line"), 20_000)
     metrics = forms.CharField(
@@ -54,7 +55,9 @@ class RegisteringForm(forms.Form):
     level = forms.FloatField(
         label=gettext_lazy("Level"),
         initial=0.05,
-        help_text=gettext_lazy("for all tested hypotheses together, with Holm’s correction"),
+        help_text=gettext_lazy(
+            "significance level of all tested hypotheses together, with Holm’s correction"
+        ),
         widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
     )
     sure = forms.BooleanField(
@@ -72,8 +75,8 @@ class RegisteringForm(forms.Form):
                 widget=UnfoldAdminTextInputWidget,
             )  # fmt: skip
             self.fields[f"claim-{row}"] = forms.CharField(
-                label=_(
-                    "Hypothesis %(n)s, testable form") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
+                label=_("Hypothesis %(n)s as a comparison of metrics") % {"n": row + 1}, required=False,
+                max_length=LONGEST_TEXT,
                 widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
             )  # fmt: skip
         for name, rule in RULES.items():

@@ -64,7 +64,7 @@ class ImportResult:
             )
         if self.left_out:
             sentences.append(
-                _("Rows left out because the dataset has no matching entry: %(n)s.")
+                _("Rows without a matching text, pair or system in the dataset, left out: %(n)s.")
                 % {"n": thousands(self.left_out)}
             )
         return " ".join(sentences)

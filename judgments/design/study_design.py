@@ -74,7 +74,7 @@ class StudyDesign(Part):
     )  # fmt: skip
 
     name: Annotated[str, Field(min_length=1, max_length=200)] = Field(
-        title="Name", description="Participants see it on the study’s page."
+        title="Name", description="Participants see this name on the study’s page."
     )
     slug: Slug = Field(
         title="Short name", description="Part of the study's link. If empty, it is made from the name."

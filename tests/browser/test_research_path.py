@@ -198,7 +198,7 @@ def registers(page: Page) -> None:
     tab(page, "Launch", "Registration")
     page.get_by_label("Hypothesis 1", exact=True).fill("CIDEr-D is right more often than ROUGE-L.")
     page.locator("#id_claim-0").fill("cider-d > rouge-l on MM")
-    page.get_by_label("When collection stops").fill("Two judgments a unit.")
+    page.get_by_label("Rule for ending the data collection").fill("Two judgments a unit.")
     page.get_by_label("I have reviewed the plan").check()
     page.get_by_role("button", name="Register", exact=True).click()
     expect(page.get_by_role("heading", name="by rosa")).to_be_visible()

@@ -155,8 +155,8 @@ class MTurkBackend(CrowdBackend):
         if crowd.question == "html" and design.quiz.items:
             raise WrongState(
                 _(
-                    "The quiz of study %(slug)r has known items (quiz.items). Pages stored at Mechanical Turk "
-                    "cannot show them. Set quiz.items = 0 or crowd.question = 'external'."
+                    "The quiz of study %(slug)r contains items (quiz.items), which pages stored at "
+                    "Mechanical Turk cannot show. Set quiz.items = 0 or crowd.question = 'external'."
                 )
                 % {"slug": study.slug}
             )

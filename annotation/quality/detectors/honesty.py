@@ -210,8 +210,7 @@ class Phrasing(ProgramSign):
     name = "phrasing"
     title = gettext_noop("Copied sentences")
     description = gettext_noop(
-        "Writes many more sentences than usual that are nearly equal to sentences of other "
-        "participants about other items."
+        "Writes unusually many sentences that are nearly equal to sentences of other participants about other items."
     )
     needs_texts = True
     false_alarms = gettext_noop(

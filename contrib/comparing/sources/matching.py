@@ -17,7 +17,7 @@ from contrib.comparing.sources.judgments import Content, SourceJudgments
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Flags, Ints
 
-TWO_SCALES = gettext_noop("the sources answer on different scales")
+TWO_SCALES = gettext_noop("the answers of the sources have different scales")
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,9 +17,9 @@ from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
-STOPPED = gettext_noop("judgments of one source stopped where an outcome was decided")
+STOPPED = gettext_noop("early stopping ended the judgments of one source")
 JOINED = gettext_noop(
-    "several units of one source were merged into one, so a rater may have answered that one more than once"
+    "several items of one source were merged, so the same rater may have answered a merged item twice"
 )
 
 

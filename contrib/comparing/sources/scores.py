@@ -17,9 +17,9 @@ from quorum.statistics.correlation import correlation
 
 COEFFICIENTS = ("pearson", "spearman", "kendall-tau-b")
 
-NO_UNITS = gettext_noop("the sources share no unit")
-NO_CUTS = gettext_noop("{} has no thresholds of its own: name one")
-TEXTS = gettext_noop("the answers of {} are texts, which have no mean")
+NO_UNITS = gettext_noop("the sources have no item in common")
+NO_CUTS = gettext_noop("{} has no default thresholds; name a threshold")
+TEXTS = gettext_noop("the answers of {} are texts, so no mean can be computed")
 
 
 def kappa_at_thresholds(

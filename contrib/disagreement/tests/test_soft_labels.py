@@ -280,9 +280,9 @@ def test_only_a_metric_of_all_items_is_said_to_come_closer_to_the_floor() -> Non
         "entropy": {"floor": 0.5, "most": 0.69},
         "predictors": [row("few", 0.0, 5), row("all", 0.3, 30), always],
     }
-    assert "The best metric, all, closes 25\N{NO-BREAK SPACE}%" in describe_disagreement(found)
+    assert "The best metric, all, removes 25\N{NO-BREAK SPACE}%" in describe_disagreement(found)
     below = found | {"predictors": [row("all", -0.1, 30), always]}
-    assert "closes 100\N{NO-BREAK SPACE}%" in describe_disagreement(below)
+    assert "removes 100\N{NO-BREAK SPACE}%" in describe_disagreement(below)
     assert "metric" not in describe_disagreement(found | {"predictors": [row("few", 0.0, 5), always]})
 
 
@@ -413,7 +413,7 @@ def test_an_infinite_cross_entropy_is_null_with_its_reason_at_each_door(
     }  # fmt: skip
     assert written["far"]["above_floor"] is None
     assert 0 < written["sure"]["cross_entropy"]["value"] < 745  # -log(5e-324)
-    assert "The best metric, bleu-1, closes" in printed.getvalue()
+    assert "The best metric, bleu-1, removes" in printed.getvalue()
 
     store_figures(recompute_figures(study, ["disagreement"]))
     called = {row["name"]: row for row in designer.get("/api/studies/dogs/soft-labels/").json()["predictors"]}

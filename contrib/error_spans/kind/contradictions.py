@@ -34,8 +34,7 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
             if count % TEXTS_ON_A_SCREEN:
                 yield pgettext(
                     "staff",
-                    "%(key)s is %(count)d, but texts are shown in pairs (spans.contrastive); "
-                    "expected an even number",
+                    "%(key)s is %(count)d, but spans.contrastive shows texts in pairs; expected an even number",
                 ) % {"key": key, "count": count}
     if not table.documents:
         return

@@ -55,7 +55,7 @@ class TestTheNextBatch:
             make_next_batch(study=pairs.study, keys=["p1", "p9"])
         imported = StudyOf(pairs.dataset, "relevance", imported=True)
         imported.unit("u1", "a.jpg", first="A dog")
-        with pytest.raises(WrongState, match="imported judgments"):
+        with pytest.raises(WrongState, match="were imported"):
             make_next_batch(study=imported.study, keys=["u1"])
         written = StudyOf(pairs.dataset, "caption")
         with pytest.raises(WrongState, match="chosen"):

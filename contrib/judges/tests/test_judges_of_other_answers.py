@@ -201,7 +201,7 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
     people = {row["of"]: row["people"] for row in entry["estimates"]}
     assert people == {name: pytest.approx(shares[:, column].mean()) for column, name in enumerate("abc")}
     page = _page(study, "judges")
-    assert "<td>.33</td>" in page.replace(' class="n" data-label="Value if there were no bias"', "")
+    assert "<td>.33</td>" in page.replace(' class="n" data-label="Value without bias"', "")
     assert "how often people prefer the text of a system" in page
 
 

@@ -101,16 +101,16 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     sentences = {
         (True, "systems"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two systems if the better "
-            "system wins %(differences)s of the pairs, respectively."
+            "Suppose that the better of two systems wins %(differences)s of the pairs. Then %(powers)s of "
+            "100 studies like this one would find it (numbers in the same order)."
         ),
         (True, "metrics"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two metrics if the better "
-            "metric is right on %(differences)s more of the pairs, respectively."
+            "Suppose that the better of two metrics is right on %(differences)s more of the pairs. Then "
+            "%(powers)s of 100 studies like this one would find it (numbers in the same order)."
         ),
         (False, "systems"): _(
-            "Of 100 studies like this one, %(powers)s would find the better of two systems if the means of the "
-            "systems differ by %(differences)s, respectively."
+            "Suppose that the means of two systems differ by %(differences)s. Then %(powers)s of 100 "
+            "studies like this one would find the better system (numbers in the same order)."
         ),
     }
     of_pairs = "pairs" in rows[0]

@@ -53,8 +53,8 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     analysis.save()
     readiness, sentence = checked(designer, study)["Power"]
     assert readiness == "doubtful"
-    assert "Of 100 studies like this one, 2 and 4 would find the better of two metrics" in sentence
-    assert "if the better metric is right on 5 % and 10 % more of the pairs, respectively." in sentence
+    assert "Then 2 and 4 of 100 studies like this one would find it" in sentence
+    assert "the better of two metrics is right on 5 % and 10 % more of the pairs." in sentence
     assert "The study needs about 1,152 pairs instead of 36, so that 80 of 100 studies would" in sentence
     generate_hits(study=study)
     study.refresh_from_db()
@@ -74,8 +74,8 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
         assert opened.status_code == (409 if readiness == "doubtful" else 200), purpose
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json")
     assert refused.status_code == 409
-    assert "2 and 4 would find the better of two metrics" in refused.json()["detail"]
-    assert "more of the pairs, respectively. To open the study nevertheless" in refused.json()["detail"]
+    assert "2 and 4 of 100 studies like this one would find it" in refused.json()["detail"]
+    assert "(numbers in the same order). To open the study nevertheless" in refused.json()["detail"]
     assert 'name="anyway"' in designer.get(page(study, "launch")).content.decode()
     # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
     study.design["purpose"] = "systems"

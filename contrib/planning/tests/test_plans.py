@@ -180,7 +180,7 @@ def test_a_plan_for_a_pilot_keeps_what_it_was_made_from(designer: Client) -> Non
     half = designer.post(
         do(study, "plan-power"), form | {"pilot_second": "", "page": "planning"}, follow=True
     )
-    assert "name two systems or metrics, or none" in half.content.decode()
+    assert "enter two names, or leave both fields empty" in half.content.decode()
     designer.post(do(study, "plan-power"), form)
     assert run_job(Job.objects.get(kind="plan_power").pk)
     plan = Analysis.objects.get(study=study, what="plan")

@@ -168,7 +168,7 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
                 answer["value"] = asked.expected % 3 + 1
         answer_attempt(attempt=attempt, answers=answers)
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
-    assert "Less than a quarter of the answers to 1 question" in html
+    assert "1 question has at least five answers" in html
     aside = re.findall(r'<tr class="q-aside"><td>(Question \d\?)', html)
     assert aside == ["Question 3?"]
     assert "worker-5" in html

@@ -286,7 +286,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
     rows = [*caption_rows(1, 0), {"image": "z.jpg", "caption": "good a.jpg", "score": 1}]
     done = brought(study.dataset, write(path, rows), "comet", unknown="leave-out")
     assert (done.left_out, done.metrics[0].known) == (1, 16)
-    assert "no matching entry: 1." in done.summary()
+    assert "in the dataset, left out: 1." in done.summary()
 
 
 def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: Path) -> None:

@@ -113,6 +113,6 @@ class Ethics(Part):
         "", title="Where data is stored", description="Country, institution, and operator of the server."
     )
     recipients: BoardAnswer = Field(
-        "", title="Other recipients", description="Partners, processors, archives."
+        "", title="Other recipients of the data", description="Partners, processors, archives."
     )
     funding: str = Field("", max_length=2000, title="Funding and conflicts of interest")
