@@ -194,7 +194,7 @@ def _(rows: Rows) -> bool:
     return len(means) > 1 and max(means) - min(means) < 1e-9
 
 
-@says("Fleiss’ kappa is undefined: every judgment names the same category.")
+@says("Fleiss’ kappa is undefined: all judgments name the same category.")
 def _(rows: Rows) -> bool:
     return len({value for values in rows.pairable.values() for value in values}) == 1
 
@@ -235,11 +235,11 @@ def _(rows: Rows, n: str) -> bool:
     return number(n) == apart(rows)[0] - SHOWN > 0
 
 
-@says("Note: there is one worker, so nothing tells their errors from the truth.")
+@says("Note: only one participant answered, so the accuracy of this participant cannot be estimated.")
 def _(rows: Rows) -> bool:
     return len({name for votes in rows.votes.values() for name, _ in votes}) == 1
 
 
-@says("Note: no unit has two judgments, so {nothing|every} <why:WHY>.")
+@says("Note: no {unit|item} has two judgments, so {every|the} <why:WHY>.")
 def _(rows: Rows, why: str) -> bool:
     return not rows.pairable

@@ -31,7 +31,7 @@ from quorum.statistics.crossed import (
 from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 VERSION = "1.0"
-INDEPENDENT = "no clusters were named, so units are taken as independent"
+INDEPENDENT = "no clusters were given, so items are treated as independent"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 

@@ -61,12 +61,10 @@ PASSES = 0.5
 SHORTEST_CURVE = 5
 DENSE_CELLS = 20_000_000  # largest number of cells (units times labels) that are counted in a dense array
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
-TOO_FEW_CLUSTERS = "no person judged units in enough clusters for the test"
+TOO_FEW_CLUSTERS = "no person judged items from enough clusters for the test"
 NO_LABELS = "people judged {n} of the units, expected two or more"
-NO_OTHERS = "people judged every unit, so there are no units that only the judge answered"
-SAME_ANSWER = (
-    "people gave the same answer to every unit, so the variance of their answers cannot be estimated"
-)
+NO_OTHERS = "people judged all items, so there are no items that only the judge answered"
+SAME_ANSWER = "people gave the same answer to all items, so the variance of the answers cannot be estimated"
 
 
 @dataclass(frozen=True, slots=True)

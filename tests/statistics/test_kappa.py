@@ -75,9 +75,9 @@ def test_two_raters_who_never_share_a_label_are_worse_than_chance() -> None:
 
 def test_undefined_kappas_say_why() -> None:
     assert kappa_interval([1, 1], [1, 1]).reason == ONE_LABEL
-    assert "nothing to compare" in kappa_interval([], []).reason
+    assert "no answers to compare" in kappa_interval([], []).reason
     assert fleiss_interval([[3, 0], [3, 0]]).reason == ONE_CATEGORY
-    assert "nothing to compare" in fleiss_interval(np.empty((0, 3))).reason
+    assert "no answers to compare" in fleiss_interval(np.empty((0, 3))).reason
 
 
 @pytest.mark.large
@@ -187,7 +187,7 @@ def test_the_matrix_is_symmetric_and_empty_where_two_raters_never_met() -> None:
     assert math.isnan(percent[0, 2])
     # Raters 2 and 3 gave the one unit they share the same answer.
     assert math.isnan(result.matrix("kappa")[2, 3])
-    assert "one and the same" in result.reason
+    assert "the same single answer" in result.reason
     with refuses(BadOption, "figure", "rho", "units", "percent", "kappa", "alpha"):
         result.matrix("rho")
 

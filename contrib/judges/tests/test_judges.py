@@ -443,7 +443,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
     assert judge["length"]["n"] == 0  # all texts are equally long
     assert 0.1 < judge["agreement"]["value"] < 0.5  # people find the other system better
     assert {one["of"] for one in judge["estimates"]} >= {"system-0", "system-1"}
-    assert judge["estimates"][0]["reason"].startswith("people judged every unit")
+    assert judge["estimates"][0]["reason"].startswith("people judged all items")
     assert all(0.8 < one["coverage"] <= 1 for one in judge["savings"])
     assert found["people"]["agreement"]["n"] > 0
 

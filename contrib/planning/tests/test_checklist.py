@@ -80,7 +80,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     # Systems that are alike tell nothing of a power to find a difference, however high it is said to be.
     study.design["purpose"] = "systems"
     study.save()
-    assert "30 and 90 would find the better of two systems" in checked(designer, study)["Power"][1]
+    assert "30 and 90 of 100 studies like this one would find it" in checked(designer, study)["Power"][1]
     for row in analysis.result["power"]:
         row["alike"] = row["what"] == "systems"
     analysis.save()

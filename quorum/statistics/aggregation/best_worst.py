@@ -31,7 +31,7 @@ from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, enc
 from quorum.statistics.resampling import Seed, generator_of
 
 SPLITS = 100
-NO_HALVES = "no two items have answers in both halves, with scores that differ"
+NO_HALVES = "too few items have answers in both halves and different scores"
 
 
 @dataclass(frozen=True, slots=True)

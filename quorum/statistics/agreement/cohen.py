@@ -27,7 +27,7 @@ from quorum.statistics.inference import Sampling, signed
 from quorum.statistics.inputs import BadOption, encode_both, encode_with, one_per_row, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
-NOTHING = "there is nothing to compare"
+NOTHING = "there are no answers to compare"
 ONE_LABEL = "all answers of both raters have the same label"
 
 

@@ -23,7 +23,7 @@ from quorum.statistics.crossed import NAIVE
 from quorum.statistics.inference import Sampling, signed
 from quorum.statistics.inputs import BadShape, BadValue
 
-ONE_CATEGORY = "every judgment names the same category"
+ONE_CATEGORY = "all judgments name the same category"
 
 
 def fleiss_kappa(counts: ArrayLike | Ratings) -> float:

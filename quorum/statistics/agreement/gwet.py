@@ -31,7 +31,7 @@ from quorum.statistics.agreement.ratings import Data, ratings_of
 from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import BadOption, BadValue, encode, encode_with
 
-ONE_CATEGORY = "every judgment names the same category; name the others in categories"
+ONE_CATEGORY = "all judgments name the same category; pass the other categories in the argument “categories”"
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal", "radical", "ratio")
 
 

@@ -21,7 +21,7 @@ from quorum.statistics.inputs import (
     same_length,
 )
 
-INFINITE = "reliability_data holds an infinite number, expected finite numbers or nan"
+INFINITE = "reliability_data contains an infinite number; expected finite numbers or nan"
 
 
 @dataclass(frozen=True, slots=True)

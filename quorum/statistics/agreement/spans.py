@@ -30,7 +30,7 @@ from quorum.statistics.resampling import Seed
 
 NOBODY = "no text was judged by two raters"
 NOTHING = "no rater marked a span in a text that two raters judged"
-ONE_ITEM = "all judgments are of one item, so there is no interval"
+ONE_ITEM = "only one item has judgments, so there is no interval"
 EVERYTHING = "the expected disagreement is zero, so the coefficient is undefined"
 Spans = Sequence[tuple[int, int]]
 

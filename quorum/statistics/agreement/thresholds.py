@@ -49,7 +49,7 @@ MISSING = ("refuse", "leave-out", "no")
 
 # Allowance with which a rounded share of 2/3, or a mean grade of 10/3, still reaches its threshold.
 TOLERANCE = 1e-9
-NO_PAIR = "no pair has scores of both sources"
+NO_PAIR = "no pair has a score in both sources"
 ONE_SIDE = "all answers of both sources are the same"
 
 

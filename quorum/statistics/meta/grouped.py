@@ -36,8 +36,8 @@ from quorum.statistics.inputs import ROUNDING, BadOption, encode, one_of, same_l
 from quorum.statistics.resampling import Estimator
 
 GROUPINGS = ("none", "item", "system", "system-level")
-NO_GROUP = "no group has two observations that differ in both variables"
-FEW_SYSTEMS = "means of a few systems move in steps, so that their correlation has no interval"
+NO_GROUP = "in every group, one of the variables has the same value for all observations"
+FEW_SYSTEMS = "with only a few systems, the correlation of means has no interval"
 
 
 @dataclass(frozen=True, slots=True)

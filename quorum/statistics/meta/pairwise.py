@@ -45,7 +45,7 @@ NO_PAIR = "no group has two observations"
 CELLS = 2_000_000  # number of coins in memory at once
 REASSIGNMENTS = 1000
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
-NO_ITEM = "no item has a score of every system"
+NO_ITEM = "no item has a score for every system"
 NOT_COMPARED = "no two systems were compared"
 
 

@@ -24,7 +24,7 @@ _RESAMPLES = 10_000
 # If each distinct value occurs at least this often on average, drawing a count for each is faster.
 _FEW = 8
 TOO_FEW = "there are fewer than two values"
-ONE_SIDED = "all resamples lie on one side of the value, so that BCa cannot correct their bias"
+ONE_SIDED = "all resamples are on the same side of the value, so BCa cannot correct the bias"
 
 # A function of (B, N) values that returns (B,) statistics of the rows.
 RowStatistic = Callable[[Floats], Floats]

@@ -15,10 +15,10 @@ from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.worker_models.climbing import Optimum
 from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_scale, same_length
 
-ONE_EACH = "no unit has two judgments, so nothing tells a worker's errors from the truth"
-ONE_WORKER = "there is one worker, so nothing tells their errors from the truth"
+ONE_EACH = "no item has two judgments, so the accuracy of participants cannot be estimated"
+ONE_WORKER = "only one participant answered, so the accuracy of this participant cannot be estimated"
 
-SEVERAL_SOLUTIONS = "several solutions fit the answers equally well; figures are their means"
+SEVERAL_SOLUTIONS = "several solutions fit the answers equally well; the results are means of these solutions"
 
 # Two probabilities that differ by more belong to different solutions.
 _ANOTHER = 1e-3
