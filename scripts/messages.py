@@ -258,13 +258,12 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
         for name, text in vars(module).items():
             if name.isupper() and isinstance(text, str) and " " in text and "{" not in text:
                 yield module.__name__.replace(".", "/") + ".py", text
-    for name in WORDING_TEMPLATES["on_pages"]["tables"]:
-        wording = WORDING_TEMPLATES["tables"][name]
-        heads = [head for head, _ in wording.get("columns", ())]
-        yield from (("evaluation/presentation/wording.toml", text) for text in (wording["title"], *heads))
-    yield from (
-        ("evaluation/presentation/wording.toml", head) for head in WORDING_TEMPLATES["on_pages"]["columns"]
-    )
+    path, on_pages = "evaluation/presentation/wording.toml", WORDING_TEMPLATES["on_pages"]
+    heads = set(on_pages["columns"])
+    for wording in map(WORDING_TEMPLATES["tables"].get, on_pages["tables"]):
+        heads |= {head for head, _ in wording.get("columns", ())}
+        yield path, wording["title"]
+    yield from ((path, on_pages["headings"].get(head, head)) for head in sorted(heads))
     yield from (("evaluation/data/export/formats", export_format.what) for export_format in FORMATS.values())
     yield from (("annotation/crowds", backend.title) for backend in BACKENDS)
     yield from (("judgments/importers", sentence) for sentence in QUIRK_NOTES.values())

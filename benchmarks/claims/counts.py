@@ -158,7 +158,7 @@ def _(rows: Rows, n: str, all: str, tied: str | None) -> bool:
     return (number(n), number(tied or "0")) == (won, winners.count(0)) and number(all) == len(winners)
 
 
-@says("Judgments used: <n:N> on items[, and <checks:N> on check questions]")
+@says("Judgments used: <n:N> judgments of items[, and <checks:N> answers to check questions]")
 def _(rows: Rows, n: str, checks: str | None) -> bool:
     return (number(n), number(checks or "0")) == (len(rows.counted), rows.seen.total())
 

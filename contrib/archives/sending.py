@@ -208,7 +208,7 @@ class PublishReleaseRequest(Parameters):
         required=False,
         max_length=20,
         label="Release",
-        help_text="Such as 1.0 (default: the newest).",
+        help_text="A version such as 1.0 (default: the newest release).",
     )
     to = serializers.ChoiceField(
         choices=Deposit.Archive.choices,

@@ -30,7 +30,7 @@ class LeaveOneOutRequest(MetricsRequest):
         required=False,
         initial=WG16_TOKENIZER,
         label="Tokenizer",
-        help_text=f"ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
+        help_text=f"Tokenizer: ptb, space, h13, rouge or v15 (default: {WG16_TOKENIZER}).",
     )
     split = serializers.CharField(
         required=False, max_length=20, help_text="Items of this split alone (default: all)."

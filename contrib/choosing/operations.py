@@ -62,8 +62,8 @@ class SelectItemsRequest(ScoresRequest):
     method = serializers.ChoiceField(
         choices=[*METHODS, EVEN, ALL],
         label="Method of selection",
-        help_text="The methods disagreement and information choose items by metric scores. The method even "
-        "samples items uniformly. The method all undoes an earlier selection.",
+        help_text="“disagreement” and “information” choose items by metric scores. “even” samples items "
+        "uniformly. “all” undoes an earlier selection.",
     )
     budget = serializers.IntegerField(
         min_value=1,

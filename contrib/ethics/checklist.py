@@ -361,7 +361,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             "a crowd about participants is shown only to accounts that can change the study. "
             "Every change is logged."
         )
-        % {"people": people or _("none yet")},
+        % {"people": people or _("no version yet")},
         "GDPR 30(1)(d), P",
     )
     yield ChecklistLine(

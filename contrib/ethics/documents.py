@@ -23,7 +23,7 @@ def as_markdown(study: Study, sections: list[ChecklistSection]) -> str:
 
 
 def open_line_text() -> str:
-    return _("To be filled in by you.")
+    return _("You must fill in this line.")
 
 
 def _as_quotation(text: str) -> str:

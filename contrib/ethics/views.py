@@ -42,7 +42,7 @@ def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
     elif is_outdated(launch.study, launch.design):
         sentence = _("The design has changed since the ready text was filled in.")
         yield ChecklistItem(
-            _("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill in the text again")
+            _("Consent"), Readiness.MISSING, sentence, ready_texts, _("Fill in the ready text again")
         )
 
 

@@ -273,12 +273,12 @@ class AskJudgeRequest(JudgeName):
         "Maximum amount that can be spent, in the currency of the prices. 0 if the model is free.",
     )
     price_in = _amount_field(
-        "Price of a million tokens sent",
+        "Price of a million tokens that are sent to the model",
         "Price of a million tokens that are sent to the model.",
         required=False,
     )
     price_out = _amount_field(
-        "Price of a million tokens written",
+        "Price of a million tokens that the model writes",
         "Price of a million tokens that the model writes.",
         required=False,
     )

@@ -32,7 +32,7 @@ class JudgmentsForm(UploadForm):
         label=gettext_lazy("Protocol"),
         required=False,
         choices=[
-            ("", gettext_lazy("As in the file")),
+            ("", gettext_lazy("As the file states")),
             *((kind.name, gettext_lazy(kind.title)) for kind in KINDS.values()),
         ],
         help_text=gettext_lazy(

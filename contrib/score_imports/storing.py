@@ -46,7 +46,7 @@ class ImportResult:
 
     def summary(self) -> str:
         sentences = [
-            _("%(name)s: %(known)s scores of %(per)s (%(better)s is better).")
+            _("%(name)s: %(known)s scores of %(per)s (better scores are %(better)s).")
             % {
                 "name": metric.name,
                 "known": thousands(metric.known),

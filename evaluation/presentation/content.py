@@ -39,6 +39,9 @@ class Estimate:
 Cell = str | int | float | None | Estimate
 
 
+HEADINGS: dict[str, str] = {}  # headings of pages by name of the column, from wording.toml
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A table column.
@@ -59,7 +62,7 @@ class Column:
     @property
     def heading(self) -> str:
         """The translated name, capitalised unless it begins with a symbol, as in "n of people" and "p, Holm"."""
-        text = gettext(self.name)
+        text = gettext(self.name if self.verbatim else HEADINGS.get(self.name, self.name))
         return capfirst(text) if text[1:2].isalpha() and not self.verbatim else text
 
 

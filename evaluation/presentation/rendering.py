@@ -16,6 +16,7 @@ from markupsafe import Markup
 from common.amounts import counted, p_in_text, percent_number
 from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
+    HEADINGS,
     Cell,
     Column,
     DotPlot,
@@ -46,6 +47,7 @@ FOLDER = Path(__file__).parent
 # the templates.
 WORDING_VERSION = 1
 WORDING_TEMPLATES: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
+HEADINGS.update(WORDING_TEMPLATES["on_pages"]["headings"])
 
 
 def add_wording(path: Path) -> None:

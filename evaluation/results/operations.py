@@ -97,7 +97,7 @@ class TokenizerField(serializers.CharField):
             required=False,
             initial=DEFAULT_TOKENIZER,
             label="Tokenizer",
-            help_text=f"ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
+            help_text=f"Tokenizer: ptb, space, h13, rouge or v15 (default: {DEFAULT_TOKENIZER}).",
             style={"choices": tokenizer_names, "kind": "select"},
         )
 

@@ -21,7 +21,9 @@ class StudyQuestion(Part):
     answer: Annotated[int, Field(ge=1, le=9)] = Field(
         description="Number of the right option, starting at 1."
     )
-    why: str = Field("", max_length=1000, description="Shown with the explanation of the answer.")
+    why: str = Field(
+        "", max_length=1000, description="This text is shown with the explanation of the answer."
+    )
 
     @model_validator(mode="after")
     def _check_answer_is_an_option(self) -> StudyQuestion:

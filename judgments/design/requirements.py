@@ -105,8 +105,8 @@ class Workers(Part):
     requirements: str = Field(
         "",
         title="Predefined set of requirements",
-        description="A set fills the empty fields below. If you then choose “None”, the values of the set are "
-        "removed.",
+        description="A predefined set fills the empty fields below. If you then choose “None”, the values "
+        "of the set are removed.",
         json_schema_extra={
             "words": {"": "None", **{name: preset.title for name, preset in REQUIREMENT_PRESETS.items()}}
         },
@@ -118,7 +118,7 @@ class Workers(Part):
         json_schema_extra={"rows": 2},
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Approval rate greater than", description="Between 0 and 1. 0: not required."
+        0.0, title="Approval rate must exceed", description="Between 0 and 1. 0: not required."
     )
     approved_at_least: Count = Field(
         0, title="Minimum number of approved pages of work", description="0: no minimum."

@@ -38,8 +38,8 @@ class Scale(Part):
 
     omitted = frozenset({"labels"})
 
-    low: Number = Field(title="Lowest answer", description="The worst answer, such as 1, 0 or -3.")
-    high: Number = Field(title="Highest answer", description="The best answer, such as 5, 100 or 3.")
+    low: Number = Field(title="Lowest answer", description="Value of the worst answer, such as 1, 0 or -3.")
+    high: Number = Field(title="Highest answer", description="Value of the best answer, such as 5, 100 or 3.")
     step: Annotated[_Plain, Field(ge=0.000001, le=LARGEST)] = Field(
         1, title="Step", description="Distance from one answer to the next, such as 1 or 0.5."
     )

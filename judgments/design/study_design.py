@@ -77,7 +77,7 @@ class StudyDesign(Part):
         title="Name", description="Participants see this name on the study’s page."
     )
     slug: Slug = Field(
-        title="Short name", description="Part of the study's link. If empty, it is made from the name."
+        title="Short name", description="Part of the study's link. Empty: it is made from the study's name."
     )
     dataset: Slug = Field(title="Dataset")
     protocol: str
@@ -111,12 +111,12 @@ class StudyDesign(Part):
         description="Expected time for one item. Durations and hourly wages are computed from it.",
     )
     question: Annotated[str, Field(max_length=500)] = Field(
-        "", title="Question", description="Shown above the answers."
+        "", title="Question", description="This text is shown above the answers."
     )
     instructions: Annotated[str, Field(max_length=20_000)] = Field(
         "",
         title="Instructions",
-        description="Shown before and during the work.",
+        description="This text is shown before and during the work.",
         json_schema_extra={"rows": 7},
     )
     consent: Annotated[str, Field(max_length=20_000)] = Field(
@@ -157,7 +157,7 @@ class StudyDesign(Part):
     examples: Listed[Example] = Field(
         (),
         title="Worked examples",
-        description="Shown with the instructions.",
+        description="Participants see the examples with the instructions.",
     )
     scale: Scale | None = None
     source: Source = Source()

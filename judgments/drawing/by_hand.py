@@ -94,7 +94,7 @@ class _ChangedDraw:
             )
         if change.out or not (texts or image):
             if not (change.out or change.hit):
-                raise ValueError(gettext("the change does not alter the item"))
+                raise ValueError(gettext("the change has no effect: the item stays the same"))
             self._exchange(page, unit, None)
             if not change.out:
                 self._add(-change.hit, unit)

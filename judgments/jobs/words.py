@@ -50,7 +50,7 @@ RESULT_LABELS = {
     "returned": "pages of work returned",
     "hours": "simulated hours of work",
     "recovered": "share of right answers that the consensus found",
-    "undecided": "tied items",
+    "undecided": "items with a tie",
     "controls_careful": "share of check questions that careful participants answered right",
     "controls_spammers": "share of check questions that spammers answered right",
 }
@@ -94,7 +94,7 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
         if name not in HIDDEN_ENTRIES and value not in (None, "") and not isinstance(value, dict | list)
     ]
     if job.result.get("created") is False:
-        values.append((gettext("changed"), gettext("nothing, because it was imported before")))
+        values.append((gettext("changed"), gettext("nothing, because the same file was imported before")))
     return values
 
 

@@ -50,7 +50,7 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     dataset = datasets.filter(name=name).first()
     if dataset is None:
         names = list(datasets.values_list("name", flat=True))
-        known = ", ".join(names) or "none yet"
+        known = ", ".join(names) or "no version yet"
         raise ObjectNotFound(
             gettext("There is no dataset %(name)r; expected one of %(known)s.")
             % {"name": name, "known": known}

@@ -180,7 +180,7 @@ def test_control_items_are_pulled_out_or_moved_but_never_changed() -> None:
         ({"texts": {"third": "x"}}, "third.*first.*second"),
         ({"texts": {"first": " "}}, "first"),
         ({"image": "none.jpg"}, r"none\.jpg"),
-        ({}, "does not alter"),
+        ({}, "has no effect"),
     ],
 )
 def test_what_cannot_be_done_is_refused_and_changes_nothing(change: dict[str, Any], said: str) -> None:

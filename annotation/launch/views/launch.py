@@ -112,7 +112,7 @@ class Launch:
                 title, readiness, sentence, study_page_address(self.study, "discard"), _("Change the design")
             )
         address = study_page_address(self.study, "reuse")
-        return ChecklistItem(title, readiness, sentence, address, _("Change this in a duplicate"))
+        return ChecklistItem(title, readiness, sentence, address, _("Duplicate the study to change this"))
 
 
 def launch_of(study: Study, user: User) -> Launch:

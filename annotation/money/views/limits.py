@@ -55,15 +55,17 @@ class LimitForm(_Form):
         gettext_lazy("The sum of reserved and spent amounts. If the field is empty, there is no limit."),
     )
     account_day_cents = AmountField(
-        gettext_lazy("Each account, per day"), gettext_lazy("For accounts that have no individual limits.")
+        gettext_lazy("Daily limit of each account"),
+        gettext_lazy("For accounts that have no individual limits."),
     )
     account_total_cents = AmountField(
-        gettext_lazy("Each account, in total"), gettext_lazy("For accounts that have no individual limits.")
+        gettext_lazy("Total limit of each account"),
+        gettext_lazy("For accounts that have no individual limits."),
     )
     confirm_cents = AmountField(
-        gettext_lazy("Amount above which a second person must confirm"),
+        gettext_lazy("Amount above which a second person must confirm an order"),
         gettext_lazy(
-            "A single order above this amount needs confirmation. If the field is empty, no "
+            "An order that costs more than this amount needs confirmation. If the field is empty, no "
             "confirmation is needed."
         ),
     )

@@ -28,8 +28,7 @@ class Disagreement(SequentialRule):
     name = "disagreement"
     title = gettext_noop("Disagrees with the others")
     description = gettext_noop(
-        "Agrees with the other participants no more often than by chance, or much less often than they agree with "
-        "each other."
+        "Agrees with other participants only by chance, or much less often than these agree with each other."
     )
     needs_others = True
 

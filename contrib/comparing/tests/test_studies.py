@@ -77,7 +77,10 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     assert "Only in this study 1 left out" in shown
     # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
     assert "Thresholds 0.66 (this study) and 3.33 (other study)" in shown
-    assert "“yes” in both studies for 1 items, only in this study for 1, only in the other study for 0, and in neither study for 1" in shown
+    assert (
+        "“yes” in both studies for 1 items, only in this study for 1, only in the other study for 0, "
+        "and in neither study for 1" in shown
+    )
     taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
     assert "counted as “no” in the table of thresholds" in taken
 

@@ -81,7 +81,10 @@ def test_a_unit_is_scored_for_the_systems_of_its_row_by_the_weights_of_the_study
 def test_the_page_shows_both_sides_and_says_whose_weights_they_are(study: Study, designer: Client) -> None:
     aggregate_study(study=study)
     shown = words(designer.get(page(study, "errors")))
-    assert "The error weights of this study differ from those of WMT: source issue Minor 1.0 Major 5.0; Major 4.0." in shown
+    assert (
+        "The error weights of this study differ from those of WMT: source issue Minor 1.0 Major 5.0; Major 4.0."
+        in shown
+    )
     assert "north minus south: 4.00 (2 segments)." in shown
     assert "north has the better score on 2 segments and the worse score on 0." in shown
     assert "How do systems rank across domains?" in shown

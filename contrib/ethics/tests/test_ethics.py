@@ -42,7 +42,7 @@ def test_the_checklist_says_what_the_design_says_and_what_is_missing(designer: C
     assert "Germany" in lines["Requirements"]
     call_command("ethics", study.slug, stdout=(out := StringIO()))
     assert (
-        "**Risks and how they are reduced** (CR (b)(2), ARR A2)\n\n**To be filled in by you.**"
+        "**Risks and how they are reduced** (CR (b)(2), ARR A2)\n\n**You must fill in this line.**"
         in out.getvalue()
     )
     shown = words(designer.get(page(study, "ethics")))

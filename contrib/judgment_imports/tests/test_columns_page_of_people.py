@@ -130,7 +130,7 @@ def test_criteria_become_studies_that_the_job_leads_to(
     assert answers("brought-adequacy")["A.jpg", "w1"] == 2
     assert (job.result or {})["study"] == "brought-fluency"
     shown = words(designer.get(reverse("admin:judgments_job_change", args=[job.pk])))
-    assert "for each criterion of the file: brought-fluency, brought-adequacy" in shown
+    assert "for each of them: brought-fluency, brought-adequacy" in shown
     fluency, adequacy = (Study.objects.get(slug=f"brought-{name}") for name in ("fluency", "adequacy"))
     shown = designer.get(page(fluency, "hits")).content.decode()
     assert f'<a href="{page(adequacy, "results")}"><code>brought-adequacy</code></a>' in shown

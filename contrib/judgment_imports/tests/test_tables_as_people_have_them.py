@@ -228,7 +228,8 @@ def test_several_criteria_are_one_import_and_a_study_each(
     assert not Study.objects.exists()
     said = imports(table, "--map", *options)
     assert (
-        "A separate study was created for each criterion of the file: brought-fluency, brought-adequacy."
+        "The file has several criteria; a separate study was created for each of them: "
+        "brought-fluency, brought-adequacy."
         in said
     )
     for slug, mean in zip(("brought-fluency", "brought-adequacy"), means, strict=True):

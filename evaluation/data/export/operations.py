@@ -34,8 +34,8 @@ class ExportRequest(Parameters):
     task = serializers.ChoiceField(
         choices=sorted(TASKS),
         required=False,
-        help_text="For the format qrels. annotation: captions are ranked for an item. search: items are "
-        "ranked for a caption.",
+        help_text="Only for the format qrels. “annotation”: captions are ranked for an item. “search”: "
+        "items are ranked for a caption.",
     )
 
 

@@ -550,7 +550,7 @@ class ReleaseRequest(Parameters):
         allow_blank=True,
         max_length=20,
         label="Version",
-        help_text="Such as 1.0 (default: the next one).",
+        help_text="A version such as 1.0 (default: the next version).",
     )
     licence = LicenceField(
         choices=[(name, f"{name}: {terms['name']}") for name, terms in LICENCES.items()],

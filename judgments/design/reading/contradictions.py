@@ -48,8 +48,8 @@ def contradictions_of(design: StudyDesign) -> Iterator[str]:
         yield from contradictions_of_arena(design, kind)
     if design.by_hand and (design.arena.pages or design.chosen is not None):
         yield gettext(
-            "“by_hand” changes single items, so it cannot be combined with “arena” (items sampled "
-            "during the study) or “chosen” (items chosen by a method)"
+            "“by_hand” (changes to single items) cannot be combined with “arena” (items sampled during the "
+            "study) or “chosen” (items chosen by a method)"
         )
     yield from _contradictions_of_scale(design, kind)
     yield from _contradictions_of_labels(design, kind)

@@ -30,7 +30,7 @@ class KnownItem(Part):
     expected: (
         Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
     ) = Field(description="The right answer if the texts are shown in the order above.")
-    why: str = Field("", max_length=500, description="Shown with the explanation of the answer.")
+    why: str = Field("", max_length=500, description="This text is shown with the explanation of the answer.")
 
 
 class Controls(Part):
@@ -51,7 +51,7 @@ class Controls(Part):
     )
     least: Annotated[int, Field(ge=1, le=1000)] = Field(
         1,
-        title="Check questions before exclusion",
+        title="Number of check questions before exclusion",
         description="Participants are excluded only after they have answered this number of check questions. "
         "With a small number, careful participants can also be excluded, because they sometimes "
         "make a mistake.",
@@ -83,7 +83,7 @@ class Controls(Part):
     )
     after: Annotated[int, Field(ge=1, le=1000)] = Field(
         4,
-        title="Check questions before accuracy is shown",
+        title="Number of check questions before accuracy is shown",
         description="The accuracy of a participant is shown after this number of check questions.",
     )
 
@@ -133,9 +133,9 @@ class Writing(Part):
     record: bool = Field(
         False,
         title="Record how answers are written",
-        description="Counts key presses, pauses, corrections, pasted characters, and how often "
-        "participants leave the tab. Does not record which keys are pressed. "
-        "Participants are told before they join.",
+        description="The page counts key presses, pauses, corrections, pasted characters, and how often "
+        "participants leave the tab. It does not record which keys are pressed. Participants "
+        "are told about this before they join.",
     )
     hidden_line: bool = Field(
         False,
@@ -162,7 +162,7 @@ class Stopping(Part):
     )
     full_depth: Annotated[float, Field(ge=0, le=1)] = Field(
         0.1,
-        title="Share of pages without early stopping",
+        title="Share of pages of work without early stopping",
         description="These pages are sampled with the seed. Agreement is measured only on these pages, "
         "because early stopping would bias the agreement.",
     )

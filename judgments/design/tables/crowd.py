@@ -62,13 +62,13 @@ class Crowd(Part):
         },
     )
     title: str = Field(
-        "", max_length=128, title="Title in the crowd's list", description="Empty: the name of the study."
+        "", max_length=128, title="Title in the crowd's list", description="Empty: the study's name is shown."
     )
     description: str = Field(
         "",
         max_length=2000,
         title="Description shown by the crowd",
-        description="Empty: the question of the study.",
+        description="Empty: the study's question is shown.",
     )
     keywords: str = Field("", max_length=1000, title="Keywords", description="Separated by commas.")
     lifetime_hours: Annotated[int, Field(ge=1, le=8760)] = Field(
@@ -121,7 +121,7 @@ class Crowd(Part):
     extensions: Annotated[int, Field(ge=0, le=20)] = Field(2, title="Maximum number of extensions")
     edit_minutes: Annotated[int, Field(ge=0, le=1440)] = Field(
         10,
-        title="Minutes in which submitted answers can be revised",
+        title="Minutes after submission in which answers can be revised",
         description="0: submitted answers cannot be revised.",
     )
 

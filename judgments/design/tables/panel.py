@@ -66,7 +66,7 @@ class Panel(Part):
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",
         title="Panel",
-        description="Fills the empty parameters and redirect URLs below.",
+        description="Your choice fills the empty parameters and redirect URLs below.",
         json_schema_extra={"words": {name: preset.title for name, preset in PANEL_PRESETS.items()}},
     )
     worker: str = Field(
@@ -110,8 +110,8 @@ class Panel(Part):
     personal_codes: bool = Field(
         False,
         title="A personal code for each participant",
-        description="Participants then cannot share their codes. Do not use this with a panel that "
-        "accepts only one code.",
+        description="With personal codes, participants cannot share a code. Do not use personal codes with "
+        "a panel that accepts only one code.",
     )
     addresses: dict[Outcome, WebAddress] = Field(
         default_factory=dict,

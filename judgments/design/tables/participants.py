@@ -40,7 +40,7 @@ class Access(Part):
 
     address_share: Annotated[float, Field(gt=0, le=1)] = Field(
         0.25,
-        title="Maximum share of places per internet address",
+        title="Maximum share of places for one internet address",
         description="Participants from one internet address can take at most this share of the "
         "places that are open or in progress. 1: all places, for example in a classroom.",
     )
@@ -57,7 +57,7 @@ class Erasing(Part):
     offered: Literal["no", "on-request", "at-once"] = Field(
         "no",
         title="Participants can have their data erased",
-        description="Participants can do this on their page “Your work”.",
+        description="Participants find this option on their page “Your work”.",
         json_schema_extra={
             "words": {
                 "no": "No, participants must write to the contact person",
@@ -103,7 +103,7 @@ class Ethics(Part):
     vulnerable: BoardAnswer = Field(
         "",
         title="Vulnerable groups",
-        description="Whether these groups are recruited, and how they are protected.",
+        description="State whether vulnerable groups are recruited, and how they are protected.",
     )
     risks: BoardAnswer = Field(
         "", title="Risks", description="What could upset or harm participants, and how you prevent it."

@@ -40,7 +40,7 @@ class AnswerOptions(Part):
     worst: bool = Field(
         True,
         title="Also ask for the worst text",
-        description="Otherwise, participants choose only the best text.",
+        description="If this is off, participants choose only the best text.",
     )
 
 
@@ -106,7 +106,7 @@ class ErrorWeights(Part):
         "",
         max_length=80,
         title="Category",
-        description="Empty: these weights are for all categories that have no row of their own.",
+        description="Empty: the weights are for all categories without a row.",
     )
     weights: dict[Literal["minor", "major", "critical"], Annotated[float, Field(ge=0, le=1000)]] = Field(
         title="Weights", description="For example: minor = 1, major = 5."

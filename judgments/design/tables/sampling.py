@@ -37,14 +37,12 @@ class ItemSampling(Part):
     references: AllOrCount = Field(
         "all",
         title="References of each item",
-        description="'all', or a number. If it is a number, a random sample of this size is used. The seed "
-        "determines the sample.",
+        description="'all', or the size of a random sample. The seed determines the sample.",
     )
     images: AllOrCount = Field(
         "all",
         title="Items",
-        description="'all', or a number. If it is a number, a random sample of this size is used. The seed "
-        "determines the sample.",
+        description="'all', or the size of a random sample. The seed determines the sample.",
     )
     pairs_from: Literal["outputs", "top-k", "references", "crossed", "list"] = Field(
         "outputs",
@@ -79,21 +77,21 @@ class ItemSampling(Part):
     )
     foils: Annotated[int, Field(ge=0, le=1000)] = Field(
         1,
-        title="Foils for each item",
-        description="Number of texts of other items. Used only if people's texts are judged.",
+        title="Foils (texts of other items) for each item",
+        description="Foils are used only if people's texts are judged.",
     )
     listed: Listed[Annotated[tuple[str, str], Field(strict=False)]] = Field(
         (),
         title="Pairs",
-        description="Used only if the pairs are listed here. One pair per line: an item, a tab, and "
-        "a text or its id.",
+        description="One pair per line: an item, a tab, and a text or the id of a text. The list is used "
+        "only if “The pairs listed below” is chosen.",
         json_schema_extra={"rows": 6},
     )
     split: str = Field(
         "test",
         max_length=20,
         title="Split to judge",
-        description="Not used if the dataset has no splits.",
+        description="The split is not used if the dataset has no splits.",
     )
     options: Literal["all"] | Annotated[int, Field(ge=3, le=8)] = Field(
         4,
@@ -161,7 +159,7 @@ class Arena(Part):
 
     pages: Count = Field(
         0,
-        title="Number of pages generated during the study",
+        title="Number of pages of work generated during the study",
         description="The pairs of these pages are sampled when a participant takes the page. The "
         "most informative pairs of systems are sampled more often. 0: all pages are "
         "generated in advance.",
@@ -200,14 +198,14 @@ class Filter(Part):
     fill_to: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Minimum size of the last group",
-        description="If the last group has fewer texts, texts that the filter left out are added. Their "
-        "judgments show which good texts the filter misses.",
+        description="If the last group of texts is smaller, texts that the filter left out are added. "
+        "Their judgments show which good texts the filter misses.",
     )
     audit: Count = Field(
         0,
         title="Number of left-out pairs to judge (audit)",
-        description="These pairs are sampled from the pairs that the filter left out. Their judgments show "
-        "how many good texts the filter misses. 0: no sample.",
+        description="The pairs are sampled from those that the filter left out. Their judgments show how "
+        "many good texts the filter misses. 0: no sample.",
     )
     order: Literal["stop-first", "stem-first"] = Field(
         "stop-first",

@@ -30,7 +30,7 @@ OF_SOURCE_TEXTS = {
     "sampling.images": gettext_noop("Source texts"),
     "sampling.references": gettext_noop("References of each source text"),
     "sampling.pairs_from": gettext_noop("Texts judged for each source text"),
-    "sampling.foils": gettext_noop("Foils for each source text"),
+    "sampling.foils": gettext_noop("Foils (texts of other source texts) for each source text"),
     "images_per_hit": gettext_noop("Source texts on a page of work"),
     "captions_per_image": gettext_noop("Texts for each source text"),
 }

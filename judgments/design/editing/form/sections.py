@@ -19,7 +19,7 @@ from judgments.kinds import Kind
 
 # The steps with fields, in order; "Check" and "Launch" follow.
 DESIGN_STEPS = {
-    "Data": "The data to be judged, and how much of it.",
+    "Data": "The dataset, and the items that are judged.",
     "Question": "The texts for participants.",
     "Participants": "Where participants come from, and how many participants judge each item.",
     "Quality": "How careless answers are detected.",
@@ -76,7 +76,7 @@ class FormSection:
 
 
 SECTIONS = (
-    FormSection("Data", "Names and seed", "", "name slug dataset purpose seed"),
+    FormSection("Data", "Name, dataset and seed", "", "name slug dataset purpose seed"),
     FormSection(
         "Data", "Sampling", "The items to be judged.",
         "sampling.pairs.* sampling.pairs_from sampling.k sampling.task sampling.references sampling.foils "
@@ -182,7 +182,7 @@ SECTIONS = (
         "stopping.*",
     ),
     FormSection(
-        "Cost", "Size and time", "",
+        "Cost", "Size, time and pay", "",
         "images_per_hit captions_per_image units_per_hit seconds_per_unit crowd.edit_minutes",
     ),
     FormSection(
@@ -211,8 +211,8 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
             text = "The texts to be judged for each item."
         elif section.title == "Sampling" and kind.compares_pairs:
             text = (
-                "If you leave all numbers empty, 100 pairs of each kind are used. If there are fewer than 100, all are "
-                "used."
+                "If you leave all numbers empty, 100 pairs of each kind are used. If a kind has fewer than "
+                "100 pairs, all its pairs are used."
             )
         if keys:
             fields = {key: _field_for_kind(key, kind) for key in keys}

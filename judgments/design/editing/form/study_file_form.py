@@ -22,7 +22,7 @@ class StudyFileForm(forms.Form):
         ),
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 18, "spellcheck": "false"}),
     )
-    file = forms.FileField(label=gettext_lazy("or a file"), required=False)
+    file = forms.FileField(label=gettext_lazy("or choose a study file"), required=False)
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
