@@ -26,7 +26,7 @@ MODELS_IN_WORDS = (
     ("cumulative", pgettext_lazy("staff", "Cumulative (Rao and Kupper)")),
 )
 CONTROLS_IN_WORDS = (
-    ("none", pgettext_lazy("staff", "Nothing")),
+    ("none", pgettext_lazy("staff", "No control variable")),
     (LENGTH_CONTROL, pgettext_lazy("staff", "Length of the texts")),
 )
 # the end of the name in a row, for each figure of a share

@@ -118,7 +118,7 @@ class Workers(Part):
         json_schema_extra={"rows": 2},
     )
     approval_above: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, title="Approval rate must exceed", description="Between 0 and 1. 0: not required."
+        0.0, title="Participants need an approval rate above", description="Between 0 and 1. 0: not required."
     )
     approved_at_least: Count = Field(
         0, title="Minimum number of approved pages of work", description="0: no minimum."

@@ -56,7 +56,7 @@ def test_a_participant_asks_and_an_owner_erases(study: Study, ada: Person, desig
     claim_assignment(study=study, worker=ada.worker)
     assert f"/s/{study.slug}/leave/" in ada.client.get("/me/").content.decode()
     shown = ada.client.get(f"/s/{study.slug}/leave/").content.decode()
-    assert "What is removed" in shown
+    assert "Data that are removed" in shown
     assert ada.client.post(f"/s/{study.slug}/leave/", {}).status_code == 400
     ada.client.post(f"/s/{study.slug}/leave/", {"sure": "1"})
     ada.client.post(f"/s/{study.slug}/leave/", {"sure": "1"})

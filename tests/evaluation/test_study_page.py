@@ -186,7 +186,7 @@ def test_graded_studies_show_how_metrics_order_captions(study: Study, designer: 
     evaluate_study(study=made.study, metrics=["bleu-1"], tau_c=True, single_grades=True)
     response = designer.get(address(made.study))
     shown = words(response)
-    assert "Metric Tau-b Rho r Best kappa Thresholds of metric / people n bleu-1" in shown
+    assert "Metric Tau-b Rho r Highest kappa Thresholds of metric / people n bleu-1" in shown
     assert "bleu-1 means, or shares, of people tau-c" in shown
     assert "bleu-1 every single judgment tau-b" in shown
     assert {"tau_c", "own_kept", "metric_at_least"} <= fields(response)
