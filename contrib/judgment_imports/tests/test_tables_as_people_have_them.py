@@ -229,8 +229,7 @@ def test_several_criteria_are_one_import_and_a_study_each(
     said = imports(table, "--map", *options)
     assert (
         "The file has several criteria; a separate study was created for each of them: "
-        "brought-fluency, brought-adequacy."
-        in said
+        "brought-fluency, brought-adequacy." in said
     )
     for slug, mean in zip(("brought-fluency", "brought-adequacy"), means, strict=True):
         study = Study.objects.get(slug=slug)
