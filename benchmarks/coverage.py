@@ -49,8 +49,8 @@ SEED = 17
 DATA_SETS = 1000
 # Number of data sets for the truth, per data set that is tried. The truth has 1/70, its deviation 1 %, error.
 TRUTHS = 5
-FEWEST_TRUTHS = 2000
-MOST_NUMBERS = 2_000_000  # number of random numbers drawn at once
+MIN_TRUTHS = 2000
+MAX_NUMBERS = 2_000_000  # number of random numbers drawn at once
 
 ITEMS = (12, 50, 150)
 RATERS = (3, 4, 5, 8, 12, 25, 50)
@@ -65,8 +65,8 @@ FAR, ALIKE = 0.9, 0.3  # gap and standard deviation of pairs that the first wins
 GOOD = (0.15, 2.0)  # noise of a metric that is nearly always right
 GRADES = 5
 SEGMENTS = 3  # number of segments of a document
-MOST_WIDTH, LEAST_POWER = 1.25, 0.9  # as multiples of the oracle's
-MOST_FALL = 0.03
+MAX_WIDTH, MIN_POWER = 1.25, 0.9  # as multiples of the oracle's
+MAX_FALL = 0.03
 YES_OF_METRIC, YES_OF_PEOPLE = 0.3, 3.1  # no mean of an odd number of votes equals the second
 
 
@@ -494,7 +494,7 @@ FIGURES = {
 
 def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Iterator[Data]:
     """Yield data sets in parts that fit into memory. Figures of the same draw have the same data sets."""
-    at_once = max(1, MOST_NUMBERS // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
+    at_once = max(1, MAX_NUMBERS // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
     generator = cell.generator(f"{purpose} {apart}")
     for start in range(0, sets, at_once):
         yield draw(cell, generator, min(at_once, sets - start), apart)
@@ -571,9 +571,7 @@ def sample(
     cell: Cell, draw: Draw, figures: Mapping[str, Figure], apart: bool, data_sets: int
 ) -> dict[str, Sample]:
     truths, values, estimates = ({name: [] for name in figures} for _ in range(3))  # type: ignore[var-annotated]
-    for data in (
-        data_of(cell, draw, "truth", apart, max(FEWEST_TRUTHS, TRUTHS * data_sets)) if figures else ()
-    ):
+    for data in data_of(cell, draw, "truth", apart, max(MIN_TRUTHS, TRUTHS * data_sets)) if figures else ():
         for name, figure in figures.items():
             truths[name].append(figure.values(data))
     for data in data_of(cell, draw, "study", apart, data_sets) if figures else ():
@@ -610,7 +608,7 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
     if len(widths):
         with np.errstate(invalid="ignore"):  # intervals may be infinite
             width, error = float(widths.mean()), float(widths.std()) / math.sqrt(len(widths))
-        if row.cell.raters >= 8 and not loose and not width - 3 * error <= MOST_WIDTH * 2 * half:
+        if row.cell.raters >= 8 and not loose and not width - 3 * error <= MAX_WIDTH * 2 * half:
             row = row.fail("width")
     return replace(
         row,
@@ -632,7 +630,7 @@ def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
     largest = 0.08 if row.cell.strong else 0.065
     if beyond(size - largest, largest, row.data_sets):
         row = row.fail("size")
-    missed = LEAST_POWER * right_of_oracle - right_of_test
+    missed = MIN_POWER * right_of_oracle - right_of_test
     if row.cell.raters >= 8 and missed.mean() > 3 * missed.std() / math.sqrt(row.data_sets):
         row = row.fail("power")
     return replace(
@@ -681,7 +679,7 @@ def with_falls(rows: Sequence[Row]) -> list[Row]:
             for fewer, more in pairwise(chain):
                 before, after = rows[fewer].power, rows[more].power
                 error = math.sqrt((before * (1 - before) + after * (1 - after)) / rows[more].data_sets)
-                if before - after > MOST_FALL + 3 * error:
+                if before - after > MAX_FALL + 3 * error:
                     reason = f"power {short(before)} with {factor}={getattr(rows[fewer].cell, factor)}"
                     checked[more] = checked[more].fail(reason)
     return checked

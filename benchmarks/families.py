@@ -19,7 +19,7 @@ from benchmarks.captions import Captions, made_up, peer_raw_text, raw_text, star
 from quorum.metrics import score
 
 METRICS = ("bleu-4", "rouge-l", "cider")
-REPEATS = 7
+REPETITIONS = 7
 ACCENTS = str.maketrans("aeiougnp", "áéíöüğñþ")
 CHINESE = str.maketrans({chr(ord("a") + i): chr(0x4E00 + 37 * i) for i in range(26)})
 ARABIC = str.maketrans({chr(ord("a") + i): chr(0x0627 + i % 20) for i in range(26)})
@@ -80,7 +80,7 @@ def processor_seconds(work: Callable[[], object]) -> float:
 def best(work: Callable[[], object]) -> float:
     work()
     seconds = []
-    for _ in range(REPEATS):
+    for _ in range(REPETITIONS):
         start = time.process_time()
         work()
         seconds.append(time.process_time() - start)

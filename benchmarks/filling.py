@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
 SIZE, VOTES, WORKERS = 20, 3, 300
 PAIRS = ((0, 1, "HM"), (0, 2, "HM"), (1, 2, "MM"))
-MOST_IMAGES = 20_000
+MAX_IMAGES = 20_000
 UNTAKEN = 10  # number of HITs at the end that nobody has taken
-HITS_AT_ONCE, CAPTIONS_AT_ONCE = 2_000, 50_000
+HITS_PER_BATCH, CAPTIONS_PER_BATCH = 2_000, 50_000
 WORDS = tuple(f"word{number}" for number in range(40))
 BOXES = (
     {"id": "b1", "label": "word1", "box": [0, 0, 10, 10]},
@@ -73,7 +73,7 @@ class Size:
         if triplet:
             self.images, self.candidates = -(-self.units // (len(PAIRS) * self.references)), 3
         else:
-            self.images = min(MOST_IMAGES, self.units)
+            self.images = min(MAX_IMAGES, self.units)
             self.candidates = -(-self.units // self.images) if self.protocol == "relevance" else 1
 
     @property
@@ -114,9 +114,9 @@ def fill_study(
         ((study.pk, one.pk, f"code-{at:04}") for at, one in enumerate(people)),
     )
     workers = [one.pk for one in people]
-    for start in range(0, size.hits, HITS_AT_ONCE):
+    for start in range(0, size.hits, HITS_PER_BATCH):
         with transaction.atomic():
-            numbers = range(start, min(start + HITS_AT_ONCE, size.hits))
+            numbers = range(start, min(start + HITS_PER_BATCH, size.hits))
             units, hits = _hits(study, size, numbers)
             _work(study, size, numbers, units, hits, workers, rng)
             if start == 0:  # so that the database plans queries for the new rows well
@@ -160,7 +160,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     from judgments.models import Caption
 
     each = size.references + size.candidates
-    at_once = max(1, CAPTIONS_AT_ONCE // each)
+    at_once = max(1, CAPTIONS_PER_BATCH // each)
     for start in range(0, size.images, at_once):
         some = range(start, min(start + at_once, size.images))
         picked = rng.integers(0, len(WORDS), size=(len(some), each, 8))

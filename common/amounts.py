@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CENT = Decimal("0.01")
 DASH = "–"
-LEAST_P = 0.001
+MIN_P_SHOWN = 0.001
 NO_BREAK = "\N{NO-BREAK SPACE}"  # between a number and its unit
 
 
@@ -59,9 +59,9 @@ def p_value(p: float) -> str:
     """Format p as in APA 7, §6.36."""
     if not math.isfinite(p):
         return DASH
-    if p < LEAST_P:
+    if p < MIN_P_SHOWN:
         return f"<{NO_BREAK}.001"
-    if p > 1 - LEAST_P:
+    if p > 1 - MIN_P_SHOWN:
         return f">{NO_BREAK}.999"
     return f"{p:.3f}".removeprefix("0")
 

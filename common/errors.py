@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 from quorum.numeric.names import nearest_name
 
 PROBLEM_TYPE = "application/problem+json"
-MOST_LISTED = 20  # most expected values that a sentence lists
-LONGEST_DETAIL = 600  # most characters of a sentence sent to a client
+MAX_LISTED = 20  # expected values that a sentence lists
+MAX_DETAIL_LENGTH = 600  # characters of a sentence sent to a client
 
 
 class QuorumError(Exception):
@@ -79,7 +79,7 @@ def did_you_mean(name: object, known: Iterable[object]) -> str:
 def unknown_value(value: object, known: Iterable[object]) -> str:
     """Return a sentence about an unknown value of a parameter, with the expected values."""
     known = list(known)
-    listed = ", ".join(map(str, known[:MOST_LISTED])) + (", …" if len(known) > MOST_LISTED else "")
+    listed = ", ".join(map(str, known[:MAX_LISTED])) + (", …" if len(known) > MAX_LISTED else "")
     sentence = (
         gettext("%(value)r is unknown; expected one of %(known)s.")
         if known
@@ -102,9 +102,9 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
 def shortened(value: Any) -> Any:
     if isinstance(value, list):
         return [shortened(entry) for entry in value]
-    if not isinstance(value, str) or len(value) <= LONGEST_DETAIL:
+    if not isinstance(value, str) or len(value) <= MAX_DETAIL_LENGTH:
         return value
-    return f"{value[: LONGEST_DETAIL // 2]} … {value[-LONGEST_DETAIL // 2 :]}"
+    return f"{value[: MAX_DETAIL_LENGTH // 2]} … {value[-MAX_DETAIL_LENGTH // 2 :]}"
 
 
 def sentence_of(detail: Any) -> str:

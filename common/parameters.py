@@ -14,8 +14,8 @@ from rest_framework import serializers
 from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
-LONGEST_REASON = 500
-LONGEST_FILE = 20_000_000
+MAX_REASON_LENGTH = 500
+MAX_FILE_LENGTH = 20_000_000
 
 # JSON types by class of field. They are checked, since the REST framework accepts "2" for 2, and 1 for true.
 JSON_TYPES: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], type | tuple[type, ...]], ...] = (
@@ -146,7 +146,7 @@ class FileText(serializers.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         area = {"base_template": "textarea.html"}
-        super().__init__(trim_whitespace=False, max_length=LONGEST_FILE, style=area, **kwargs)
+        super().__init__(trim_whitespace=False, max_length=MAX_FILE_LENGTH, style=area, **kwargs)
 
 
 class RowId(serializers.IntegerField):
@@ -158,7 +158,7 @@ class Reason(Parameters):
     """The reason, for the study's log."""
 
     why = serializers.CharField(
-        max_length=LONGEST_REASON,
+        max_length=MAX_REASON_LENGTH,
         label="Reason",
         help_text="The reason is shown in the study's log.",
         error_messages=dict.fromkeys(

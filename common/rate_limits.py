@@ -39,7 +39,7 @@ from common.errors import QuorumError
 logger = logging.getLogger(__name__)
 
 # Up to this limit, the time of each use is stored. Higher limits are counted in two windows.
-MOST_REMEMBERED = 1_000
+MAX_REMEMBERED = 1_000
 SWEEP_SECONDS = 60.0
 REDIS_SECONDS = 2.0  # seconds without response after which Redis counts as unavailable
 OUTAGE_SECONDS = 10.0  # seconds for which Redis is not asked again after it was unavailable
@@ -145,7 +145,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
 
 def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
     """Return the time from which another use is allowed; None if this use is allowed."""
-    redis, many = settings.REDIS_URL, limit.amount > MOST_REMEMBERED
+    redis, many = settings.REDIS_URL, limit.amount > MAX_REMEMBERED
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
             return _ask(_limiter(redis, many), limit, key, counted)

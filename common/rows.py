@@ -138,11 +138,11 @@ class PreparedUpdate:
 
 
 T = TypeVar("T")
-ROWS_AT_ONCE = 5_000
-READ_AT_ONCE = 20_000
-MOST_PREPARED_ROWS = 30  # most rows that are written by a prepared statement
+ROWS_PER_BATCH = 5_000
+READ_SIZE = 20_000
+MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
-LARGEST_INTEGER = 2**63 - 1
+MAX_INTEGER = 2**63 - 1
 REINDEXED_ROWS = 50_000  # least number of rows for which rebuilding indexes is faster
 LOCK_TIMEOUT = "500ms"  # longest time that a submission waits for the lock of `last_row`
 CACHE_KIB = 64 * 1024
@@ -237,7 +237,7 @@ def insert_rows(
     """
     count = 0
     write = _writer(model, names, ready)
-    for batch in batched(rows, ROWS_AT_ONCE):
+    for batch in batched(rows, ROWS_PER_BATCH):
         write(zip(*batch, strict=True))
         count += len(batch)
     return count
@@ -246,7 +246,7 @@ def insert_rows(
 def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
     """Insert rows that are given as columns of equal length, by field name. Raise ValueError if lengths differ."""
     write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
-    while any(batch := [list(islice(column, ROWS_AT_ONCE)) for column in values]):
+    while any(batch := [list(islice(column, ROWS_PER_BATCH)) for column in values]):
         if len(set(map(len, batch))) > 1:
             raise ValueError(f"columns of {model.__name__} have different lengths")
         write(batch)
@@ -299,7 +299,7 @@ def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
 
     For many rows, binding single values and running a statement for each row would take longer than storing them.
     """
-    if count <= MOST_PREPARED_ROWS:
+    if count <= MAX_PREPARED_ROWS:
         _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
         return
     # bind the first column in any case, since a statement needs a parameter
@@ -331,7 +331,7 @@ def _literal_of(column: list[Any]) -> str:
     if value is None:
         return "NULL"
     if (
-        isinstance(value, int) and -LARGEST_INTEGER <= value <= LARGEST_INTEGER
+        isinstance(value, int) and -MAX_INTEGER <= value <= MAX_INTEGER
     ):  # SQLite would turn a larger literal into a float
         return str(int(value))
     return f"'{value}'" if value in ("", "{}") else ""
@@ -340,7 +340,7 @@ def _literal_of(column: list[Any]) -> str:
 def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
     """Insert rows into PostgreSQL: few rows by a prepared statement, more by COPY, which needs two more messages."""
     rows = zip(*columns, strict=True)
-    if count > MOST_PREPARED_ROWS:
+    if count > MAX_PREPARED_ROWS:
         _copy(into, rows)
     elif count:
         marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
@@ -499,7 +499,7 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
     if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
-        return lru_cache(READ_AT_ONCE)(lambda value: field.get_db_prep_save(value, connection))
+        return lru_cache(READ_SIZE)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
 
@@ -534,7 +534,7 @@ def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     Use it for integers, texts and booleans, which are 0 and 1 with SQLite. ``iterator`` takes 1.05 times as long for
     integers, 1.5 times as long with a boolean, and 4 times as long with JSON.
     """
-    return chain.from_iterable(_chunks(rows, READ_AT_ONCE))
+    return chain.from_iterable(_chunks(rows, READ_SIZE))
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
@@ -548,14 +548,14 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     except EmptyResultSet:
         return
     ready = {
-        index: lru_cache(READ_AT_ONCE, typed=True)(
+        index: lru_cache(READ_SIZE, typed=True)(
             partial(_converted, functions, expression, compiler.connection)
         )
         for index, (functions, expression) in compiler.get_converters(
             [column for column, _sql, _alias in compiler.select]
         ).items()
     }
-    for chunk in _chunks(rows, ROWS_AT_ONCE):
+    for chunk in _chunks(rows, ROWS_PER_BATCH):
         columns: list[Iterable[Any]] = list(zip(*chunk, strict=True))
         for index, convert in ready.items():
             columns[index] = map(convert, columns[index])
@@ -583,6 +583,6 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
     """Yield the result of ``columns_of`` in parts of some thousand rows, to save memory."""
-    for chunk in _chunks(rows, READ_AT_ONCE):
+    for chunk in _chunks(rows, READ_SIZE):
         numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
         yield numbers.reshape(-1, count).T

@@ -24,7 +24,7 @@ from config.apps import SIGNED_IN
 from config.observing.requests import Middleware
 
 KNOWN_COOKIE = "quorum_known"
-HALF_A_YEAR = 180 * 24 * 3600
+HALF_YEAR = 180 * 24 * 3600
 
 
 class LimitedBackend(ModelBackend):
@@ -57,7 +57,7 @@ def _account(username: str) -> str:
 
 def _is_known(request: HttpRequest, account: str) -> bool:
     try:
-        marked = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=HALF_A_YEAR)
+        marked = signing.loads(request.COOKIES.get(KNOWN_COOKIE, ""), salt=KNOWN_COOKIE, max_age=HALF_YEAR)
     except signing.BadSignature:
         return False
     return bool(marked == account)
@@ -67,7 +67,7 @@ def remember_browser(response: HttpResponse, user: AbstractBaseUser) -> None:
     """Set a cookie that marks the browser as one from which the account signed in."""
     mark = signing.dumps(_account(user.get_username()), salt=KNOWN_COOKIE)
     response.set_cookie(
-        KNOWN_COOKIE, mark, max_age=HALF_A_YEAR, httponly=True, samesite="Lax", secure=settings.HTTPS
+        KNOWN_COOKIE, mark, max_age=HALF_YEAR, httponly=True, samesite="Lax", secure=settings.HTTPS
     )
 
 

@@ -14,7 +14,7 @@ from common.rows import AppendOnlyRow, FiguresField
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import account_key
 
-LONGEST_METRIC = 80  # largest number of characters of a metric's name with its options
+MAX_METRIC_LENGTH = 80  # characters of a metric's name with its options
 # Metrics that an evaluation computes by default.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
@@ -135,7 +135,7 @@ class MetricScore(models.Model):
     of_study = ("analysis__study",)
 
     analysis = models.ForeignKey(Analysis, on_delete=models.CASCADE, related_name="scores")
-    metric = models.CharField(max_length=LONGEST_METRIC)
+    metric = models.CharField(max_length=MAX_METRIC_LENGTH)
     pair = models.ForeignKey(CandidatePair, on_delete=models.CASCADE, related_name="+", null=True, blank=True)
     unit = models.ForeignKey(
         Unit, verbose_name="item", on_delete=models.CASCADE, related_name="+", null=True, blank=True
@@ -181,7 +181,7 @@ class ImportedMetric(models.Model):
         LOWER = "lower", gettext_lazy("lower")
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="imported_metrics")
-    name = models.CharField(max_length=LONGEST_METRIC)
+    name = models.CharField(max_length=MAX_METRIC_LENGTH)
     better = models.CharField(max_length=6, choices=Better, default=Better.HIGHER)
     keys = models.ForeignKey(ScoreKeys, on_delete=models.CASCADE, related_name="metrics")
     per = models.CharField(max_length=8, choices=ScoreKeys.Per, help_text="As that of its keys.")

@@ -36,7 +36,7 @@ from scripts.environment import (
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOP_SECONDS = 8
 START_SECONDS = 60
-MOST_RESTARTS = 5
+MAX_RESTARTS = 5
 WEB, WORKER, READING, HEAVY = (
     "web server",
     "background worker",
@@ -171,7 +171,7 @@ def keep_running(services: Services, installation: Installation) -> None:
             if process.poll() is None:
                 continue
             restarts += 1
-            if restarts > MOST_RESTARTS:
+            if restarts > MAX_RESTARTS:
                 _check_alive(services)
             print_line(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
             _end_group(process)

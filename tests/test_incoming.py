@@ -27,7 +27,7 @@ from hypothesis import strategies as st
 
 from common.environment import Limits
 from common.errors import QuorumError
-from common.incoming import MOST_REQUEST_BYTES, RequestBytesExceeded, within_request
+from common.incoming import MAX_REQUEST_BYTES, RequestBytesExceeded, within_request
 from judgments.datasets import uploads
 from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.records.columns import Columns
@@ -369,7 +369,7 @@ def test_each_limit_has_its_sentence(
 
 def test_a_request_reads_no_more_than_its_part_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "sent.csv.gz"
-    path.write_bytes(gzip.compress(CSV.encode() + b"b.jpg,A cat\n" * MOST_REQUEST_BYTES))
+    path.write_bytes(gzip.compress(CSV.encode() + b"b.jpg,A cat\n" * MAX_REQUEST_BYTES))
     with within_request(), pytest.raises(RequestBytesExceeded):
         list(open_dataset("csv", path).references())
     assert list(open_dataset("csv", path).references())
@@ -473,9 +473,9 @@ class TestUploads:
 
     def test_a_study_file_is_read_in_a_request_and_no_larger(self, designer: Client) -> None:
         address = reverse("admin:judgments_study_from_file")
-        answer = designer.post(address, {"file": sent("study.toml", b"#" * (MOST_REQUEST_BYTES + 1))})
+        answer = designer.post(address, {"file": sent("study.toml", b"#" * (MAX_REQUEST_BYTES + 1))})
         assert "study.toml has 65,537 bytes; expected at most 65,536." in words(answer)
-        answer = designer.post(address, {"text": "#" * (MOST_REQUEST_BYTES + 1)})
+        answer = designer.post(address, {"text": "#" * (MAX_REQUEST_BYTES + 1)})
         assert "at most 65536 characters" in words(answer)
 
     def test_a_template_with_many_inputs_becomes_a_draft_by_a_job(self, designer: Client) -> None:

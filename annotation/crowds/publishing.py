@@ -22,7 +22,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-LONGEST_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
+MAX_HOURS = 8760  # a year, Mechanical Turk's longest lifetime
 OPEN_STATES = (Publication.State.PLANNED, Publication.State.PUBLISHED)
 PUBLISHED_STATES = (Publication.State.PUBLISHED, Publication.State.EXPIRED)
 

@@ -61,7 +61,7 @@ from judgments.kinds import KINDS
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
-MOST_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither confirms nor denies
+MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither confirms nor denies
 
 Status = CrowdSession.Status
 HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
@@ -205,7 +205,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
     """
     same = CrowdSession.objects.filter(platform=session.platform, external_id=session.external_id)
     if same.filter(status=Status.SUBMITTED, confirmed=False).exclude(pk=session.pk).exists():
-        return MOST_EXTRA_SLOTS  # two people have the same id, of whom the crowd will later confirm only one
+        return MAX_EXTRA_SLOTS  # two people have the same id, of whom the crowd will later confirm only one
     raw = RawId.objects.filter(worker=session.worker_id, session=None).first()
     named = backend_of(session.study).knows_work(
         session.publication, worker=raw.value if raw else "", work=session.external_id
@@ -218,7 +218,7 @@ def _slots_to_add(session: CrowdSession) -> int | None:
                 "Otherwise, please return the HIT."
             )
         )
-    return None if named else MOST_EXTRA_SLOTS
+    return None if named else MAX_EXTRA_SLOTS
 
 
 def _refuse_beyond_limit(session: CrowdSession) -> None:

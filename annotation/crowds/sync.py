@@ -47,9 +47,9 @@ from judgments.studies.studies import lock_study, mark_closed
 Status = CrowdSession.Status
 State = Publication.State
 SYNC = "sync_crowd"  # the job's kind
-LEAST_HINT_INTERVAL = timedelta(minutes=1)  # least time between two syncs started by hints
+MIN_HINT_INTERVAL = timedelta(minutes=1)  # time between two syncs started by hints
 CLOSED_INTERVAL_FACTOR = 12  # factor of the usual interval in a closed study that only waits for decisions
-MOST_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
+MAX_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
 OVERRIDABLE = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
 FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external HITs are read all the same
 
@@ -102,7 +102,7 @@ def record_notification(*, platform: str, external_id: str) -> bool:
     if publication is None:
         return False
     rows.update(hinted_at=timezone.now())
-    ask_to_sync(study=publication.study, soonest=LEAST_HINT_INTERVAL)
+    ask_to_sync(study=publication.study, soonest=MIN_HINT_INTERVAL)
     return True
 
 
@@ -295,7 +295,7 @@ class _Comparison:
                 unread += 1
                 name = publication.external_id
                 self.note("not-looked-at", f"{name}: {problem}", publication=name)
-                if unread == MOST_UNREADABLE:
+                if unread == MAX_UNREADABLE:
                     break
             if progress is not None:
                 progress((number + 1) / len(listed), f"{number + 1} of {len(listed)} looked at")

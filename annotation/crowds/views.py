@@ -61,10 +61,10 @@ from judgments.studies.step_form import Refusal, add_operation, take_refusal
 from judgments.studies.study_page import STEPS, study_page
 from judgments.templatetags.judgments_tags import cents
 
-MOST_LINES_SHOWN = 20
-UNITS_A_PAGE = 20  # approximate number of units in a HIT
+MAX_LINES_SHOWN = 20
+UNITS_PER_PAGE = 20  # approximate number of units in a HIT
 LATEST_CALLS = 200  # number of latest calls that are read; similar ones are shown in one line
-MOST_SUGGESTIONS = 200  # number of workers' names suggested in a field
+MAX_SUGGESTIONS = 200  # number of workers' names suggested in a field
 LIMITS_SHOWN = (
     Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.LIST, Ability.APPROVE, Ability.REJECT, Ability.BONUS,
     Ability.BLOCK, Ability.MESSAGE, Ability.COST,
@@ -217,12 +217,12 @@ class CrowdFigures:
     @property
     def rows(self) -> int:
         """The estimated number of rows that were counted."""
-        return UNITS_A_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
+        return UNITS_PER_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:
     pays, overclaims = pay_and_claims(study)
-    lowest = [pay for pay in pays if pay.top_up_cents][:MOST_LINES_SHOWN]
+    lowest = [pay for pay in pays if pay.top_up_cents][:MAX_LINES_SHOWN]
     previews = [
         top_ups_of(study, pays, overclaims, worker)
         for worker in dict.fromkeys(pay.worker for pay in lowest if pay.approved)
@@ -236,7 +236,7 @@ def crowd_figures(study: Study) -> CrowdFigures:
         ],
         confirm=top_ups_of(study, pays, overclaims).confirm if previews else "",
         unopposed=len(assignments_without_objection(study)) if study.opened_at else 0,
-        overclaims=overclaims[:MOST_LINES_SHOWN],
+        overclaims=overclaims[:MAX_LINES_SHOWN],
         overclaimed=len(overclaims),
     )
 
@@ -305,7 +305,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "top_ups": figures.top_ups,
         "top_up_confirm": figures.confirm,
         "spending_requests": study.spending_requests.filter(state="waiting").select_related("asked_by")[
-            :MOST_LINES_SHOWN
+            :MAX_LINES_SHOWN
         ],
         "publications": _counted(at_crowd(Publication, study), "state", Publication.State),
         "sessions": _counted(at_crowd(CrowdSession, study), "status", CrowdSession.Status),
@@ -318,8 +318,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "held_up": calls.filter(state="waiting").exclude(problem="").order_by("-next_at").first()
         if states.get("waiting")
         else None,
-        "latest": _lines(calls)[:MOST_LINES_SHOWN] if states else [],
-        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MOST_LINES_SHOWN]),
+        "latest": _lines(calls)[:MAX_LINES_SHOWN] if states else [],
+        "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MAX_LINES_SHOWN]),
         "compared": _compared(study),
         "qualifications": _qualifications(study, design.workers),
         "pause": _pause(settings.CROWD_SYNC_SECONDS),
@@ -350,7 +350,7 @@ def _pause(seconds: int) -> str:
 def _parked(calls: QuerySet[CrowdCall]) -> list[dict[str, object]]:
     """Return failed and indeterminate calls for the page. A person decides on the indeterminate ones."""
     rows = calls.filter(state=CrowdCall.State.FAILED).select_related("worker", "publication__hit")[
-        :MOST_LINES_SHOWN
+        :MAX_LINES_SHOWN
     ]
     return [
         {
@@ -397,7 +397,7 @@ def _describe_subject(call: CrowdCall) -> str:
 
 def _names(study: Study) -> list[str]:
     taking_part = Worker.objects.filter(participations__study=study)
-    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:MOST_SUGGESTIONS])
+    return list(taking_part.order_by("-participations__pk").values_list("name", flat=True)[:MAX_SUGGESTIONS])
 
 
 def _counted(rows: QuerySet[Any], field: str, choices: type[TextChoices]) -> list[tuple[str, int]]:
@@ -422,7 +422,7 @@ def _compared(study: Study) -> dict[str, object] | None:
     discrepancies = [
         discrepancy for discrepancy in last.result.get("discrepancies", []) if discrepancy["kind"] != "parked"
     ]
-    return {"at": last.finished_at, "found": discrepancies[:MOST_LINES_SHOWN], "count": len(discrepancies)}
+    return {"at": last.finished_at, "found": discrepancies[:MAX_LINES_SHOWN], "count": len(discrepancies)}
 
 
 def _syncs(study: Study) -> bool:

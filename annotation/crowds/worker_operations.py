@@ -22,7 +22,7 @@ from judgments.design.requirements import LONGEST_QUALIFICATION
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-MOST_IDS = 1_000  # this many take some seconds, during which nobody else can write to SQLite
+MAX_IDS = 1_000  # this many take some seconds, during which nobody else can write to SQLite
 NAME_ATTRIBUTES = {"list": "crowd-workers"}  # the id of the list of names on the page
 
 
@@ -77,7 +77,7 @@ class QualifyRequest(Parameters):
 
     worker = serializers.CharField(max_length=80, required=False, label="Participant", style=NAME_ATTRIBUTES)
     ids = KeysField(
-        max_length=MOST_IDS,
+        max_length=MAX_IDS,
         required=False,
         label="Ids at the crowd (instead of a participant)",
         help_text="One id per line. The people need not be participants of a study.",
@@ -122,9 +122,9 @@ class MessageRequest(Parameters):
     worker = serializers.CharField(
         max_length=80, required=False, allow_blank=True, label="Participant", style=NAME_ATTRIBUTES
     )
-    subject = serializers.CharField(max_length=messages.LONGEST_SUBJECT)
+    subject = serializers.CharField(max_length=messages.MAX_SUBJECT_LENGTH)
     text = serializers.CharField(
-        max_length=messages.LONGEST_MESSAGE, style={"base_template": "textarea.html"}
+        max_length=messages.MAX_MESSAGE_LENGTH, style={"base_template": "textarea.html"}
     )
 
 

@@ -30,7 +30,7 @@ LIVE_STATES = (*LEASED_STATES, "submitted", "approved", "rejected")
 EXCLUDED_STATES = ("invalidated", "apart")
 FINISHED_STATES = ("submitted", "approved", "rejected")
 
-BY_A_PERSON = "person"  # the reason, in files, of an exclusion without a rule
+EXCLUDED_BY_PERSON = "person"  # the reason, in files, of an exclusion without a rule
 UNKNOWN_TO_CROWD = "unknown-to-crowd"  # the reason, in files, if the crowd does not know the work
 # name of a signal: the number of earlier answers that are missing from an imported file
 IMPORTED_REVISION = "revision"

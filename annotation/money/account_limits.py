@@ -16,7 +16,7 @@ from annotation.money.limits import cents_committed_today, committed_cents, entr
 from common.audit import current_act
 from common.errors import ObjectNotFound, WrongState
 
-MOST_SHOWN = 30
+MAX_SHOWN = 30
 
 # limits that only the installation's row has, which has no account
 INSTALLATION_SUMS = ("account_day_cents", "account_total_cents", "confirm_cents")
@@ -83,10 +83,10 @@ def spending_by_account() -> list[AccountSpending]:
     limited = SpendingLimit.objects.filter(account__isnull=False).order_by("-pk")
     of_today = entries_of_today().filter(by__isnull=False).order_by()
     accounts = {
-        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MOST_SHOWN],
-        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MOST_SHOWN],
+        *shares.values_list("account").annotate(n=Sum("cents")).filter(n__gt=0).order_by("-n")[:MAX_SHOWN],
+        *of_today.values_list("by").annotate(n=Sum("moved")).order_by("-n")[:MAX_SHOWN],
     }
-    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MOST_SHOWN])
+    pks = {pk for pk, _ in accounts} | set(limited.values_list("account", flat=True)[:MAX_SHOWN])
     sums: dict[tuple[str, int | None], int] = {
         (currency, account): cents
         for currency, account, cents in shares.filter(account__in=pks)

@@ -9,7 +9,7 @@ from django.db.models import Count, Q, Sum
 
 from annotation.crowds import CrowdBackend, backend_for, backend_of
 from annotation.models import CrowdSession, LedgerEntry, Publication
-from annotation.money.wages import SECONDS_AN_HOUR
+from annotation.money.wages import SECONDS_PER_HOUR
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import LARGEST_PAGE
 from judgments.models import HIT, HITUnit, Study
@@ -95,7 +95,7 @@ def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecas
 
 def _wage(design: StudyDesign, seconds: float) -> int | None:
     reward = design.crowd.reward_cents
-    return round(reward * SECONDS_AN_HOUR / seconds) if reward and seconds else None
+    return round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None
 
 
 def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:

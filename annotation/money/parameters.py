@@ -10,9 +10,9 @@ from rest_framework.utils.html import is_html_input
 
 from common.parameters import Parameters
 
-MOST_CENTS = 10**9
-MOST_LIMIT = 10**14
-LONGEST_WHY = 1000
+MAX_CENTS = 10**9
+MAX_LIMIT = 10**14
+MAX_WHY_LENGTH = 1000
 
 
 class CentsField(serializers.IntegerField):
@@ -22,7 +22,7 @@ class CentsField(serializers.IntegerField):
 
     def __init__(self, **kwargs: Any) -> None:
         style = {"name": "amount", "kind": "text", "inputmode": "decimal"}
-        super().__init__(max_value=MOST_CENTS, style=style, **kwargs)
+        super().__init__(max_value=MAX_CENTS, style=style, **kwargs)
 
     def get_value(self, dictionary: Any) -> Any:
         text = dictionary.get("amount") if is_html_input(dictionary) else None
@@ -35,7 +35,7 @@ class CentsField(serializers.IntegerField):
 
     def to_internal_value(self, data: Any) -> int:
         if isinstance(data, Decimal):
-            if not data.is_finite() or not 0 <= data <= MOST_CENTS or data != data.to_integral_value():
+            if not data.is_finite() or not 0 <= data <= MAX_CENTS or data != data.to_integral_value():
                 self.fail("amount")
             data = int(data)
         return super().to_internal_value(data)
@@ -47,7 +47,7 @@ class ConfirmRequest(Parameters):
     why = serializers.CharField(
         required=False,
         allow_blank=True,
-        max_length=LONGEST_WHY,
+        max_length=MAX_WHY_LENGTH,
         label="Reason",
         help_text="The reason is shown in the log.",
     )
@@ -57,7 +57,7 @@ class PaymentReason(Parameters):
     """The reason of a payment, which the workers read."""
 
     why = serializers.CharField(
-        max_length=LONGEST_WHY,
+        max_length=MAX_WHY_LENGTH,
         label="Message to the participant",
         help_text="Message to the participants.",
     )
@@ -91,7 +91,7 @@ class BudgetRequest(ConfirmRequest):
 
 
 def _limit_field(help_text: str) -> serializers.IntegerField:
-    return serializers.IntegerField(required=False, min_value=0, max_value=MOST_LIMIT, help_text=help_text)
+    return serializers.IntegerField(required=False, min_value=0, max_value=MAX_LIMIT, help_text=help_text)
 
 
 class LimitsRequest(Parameters):

@@ -17,7 +17,7 @@ from common.amounts import spell_seconds
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-SECONDS_AN_HOUR = 3600
+SECONDS_PER_HOUR = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
                 seconds=time.paid,
                 reward_cents=reward,
                 bonus_cents=bonuses.get(pk, 0),
-                wage_cents=round(cents * SECONDS_AN_HOUR / time.paid),
+                wage_cents=round(cents * SECONDS_PER_HOUR / time.paid),
                 top_up_cents=cents_below_floor(cents, time.paid, floor),
                 approved=status == CrowdSession.Status.APPROVED,
             )
@@ -136,7 +136,7 @@ def _bonuses(study: Study) -> dict[int, int]:
 
 def cents_below_floor(cents: int, seconds: float, floor_cents_per_hour: int) -> int:
     """Return by how many cents the pay for this time is below the wage floor, rounded up."""
-    due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_AN_HOUR
+    due = Decimal(floor_cents_per_hour) * Decimal(repr(seconds)) / SECONDS_PER_HOUR
     return max(0, int(due.to_integral_value(rounding=ROUND_CEILING)) - cents)
 
 

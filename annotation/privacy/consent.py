@@ -28,7 +28,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 LENGTH = 16
-MOST_VERSIONS = 50  # versions shown on a page
+MAX_VERSIONS = 50  # versions shown on a page
 
 
 def consent_version(design: StudyDesign) -> str:
@@ -184,7 +184,7 @@ def versions_of(study: Study) -> list[CountedVersion]:
     rows = ConsentVersion.objects.filter(study=study).select_related("made_by").order_by("-number")
     return [
         CountedVersion(version, people.get(version.version, 0), pages.get(version.version, 0))
-        for version in rows[:MOST_VERSIONS]
+        for version in rows[:MAX_VERSIONS]
     ]
 
 

@@ -24,14 +24,14 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 WORKER = "Name or pseudonym, or the crowd’s own id."
 
 
 class EraseRequest(Parameters):
     """The person to erase, and what is erased with them."""
 
-    worker = serializers.CharField(max_length=LONGEST_NAME, label="Participant", help_text=WORKER)
+    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, label="Participant", help_text=WORKER)
     way = serializers.ChoiceField(
         choices=Erasure.Extent.choices,
         required=False,
@@ -45,7 +45,7 @@ class EraseRequest(Parameters):
         help_text="Also remove the files of releases from this server; their versions and hashes stay.",
     )
     confirm = serializers.CharField(
-        max_length=LONGEST_NAME,
+        max_length=MAX_NAME_LENGTH,
         label="Type the name again",
         help_text="The same name again: nothing can be brought back.",
     )
@@ -96,7 +96,7 @@ def erase(
 class DeclineRequest(Reason):
     """The participant whose request is declined, and the reason."""
 
-    worker = serializers.CharField(max_length=LONGEST_NAME, help_text=WORKER)
+    worker = serializers.CharField(max_length=MAX_NAME_LENGTH, help_text=WORKER)
 
 
 @operation(

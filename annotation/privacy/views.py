@@ -22,7 +22,7 @@ from annotation.api.work import Problem, Schema, WorkView, calling_worker, priva
 from annotation.models import Assignment, ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version, needs_consent, versions_of
 from annotation.privacy.erasing import erasure_of, find_person, preview_erasure, why_not_erasable
-from annotation.privacy.erasure_requests import AT_ONCE, NOT_OFFERED, erasure_request_of, leave
+from annotation.privacy.erasure_requests import NOT_OFFERED, UNITS_PER_BATCH, erasure_request_of, leave
 from annotation.privacy.operations import WORKER, change_consent_text, decline_request, erase
 from annotation.privacy.retention import retention_of
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
@@ -256,7 +256,7 @@ class ConsentVersionResource(Resource):
     filterset_class = filters_of(ConsentVersion, "number", "version", study=study_filter())
 
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 
 
 @study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
@@ -269,8 +269,8 @@ def show_privacy(request: HttpRequest, study: Study, context: Context, **more: A
         "versions": versions_of(study),
         "languages": sorted(design.translations),
         "promised": retention_of(study),
-        "requests": requests.order_by("state", "asked_at")[:MOST_SHOWN],
-        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MOST_SHOWN],
+        "requests": requests.order_by("state", "asked_at")[:MAX_SHOWN],
+        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_SHOWN],
         "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
         **_erasure_context(request, study, context),
         **more,
@@ -345,7 +345,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "study": study,
         "design": design,
         "offered": design.erasure.offered != NOT_OFFERED,
-        "at_once": design.erasure.offered == AT_ONCE and not why_not_erasable(study, worker),
+        "at_once": design.erasure.offered == UNITS_PER_BATCH and not why_not_erasable(study, worker),
         "everything": design.erasure.way == "all",
         "asked": erasure_request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),

@@ -16,7 +16,7 @@ from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.rows import batched
 from judgments.design.tables.controls import Controls
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
 from judgments.kinds import Kind
 from judgments.models import Study
@@ -319,14 +319,14 @@ def control_answers(
             row for row in stored if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
         ]
     keys = sorted(
-        {content[REPEATS] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}
+        {content[ORIGINAL_UNIT] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}
     )
     first = dict(_first_answers(judgments, keys)) if keys else {}
     kind = kind_of(study)
     answers = []
     for worker_id, value, answer, expected, control_kind, unit, assignment, content in stored:
         if control_kind == REPEATED:
-            other = first.get((assignment, content[REPEATS]))
+            other = first.get((assignment, content[ORIGINAL_UNIT]))
             expected = None if other is None else kind.expected_on_repeat(other)
         if expected is not None:
             chosen = value if answer is None else answer

@@ -28,7 +28,7 @@ from annotation.work.slots.release import expire_overdue, return_assignment
 from annotation.work.submissions import submit_assignment
 from common.errors import ServiceBusy, WrongState
 from judgments.access.study_log import note_event
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study
@@ -176,7 +176,7 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
         page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
     ):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        wanted = answers_by_unit.get(page_unit.unit.content.get(REPEATS, ""), truth[page_unit.unit.pk])
+        wanted = answers_by_unit.get(page_unit.unit.content.get(ORIGINAL_UNIT, ""), truth[page_unit.unit.pk])
         canonical = answers_by_unit[page_unit.unit.key] = rehearsal.draw_answer(
             page_unit.unit, wanted, right=right, rng=rng
         )

@@ -9,7 +9,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from common.errors import WrongState
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.kinds import Rehearsal
@@ -60,7 +60,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
         if unit.control_kind == REPEATED:
-            again[unit.pk] = unit.content[REPEATS]
+            again[unit.pk] = unit.content[ORIGINAL_UNIT]
             continue
         if unit.control:
             truths[unit.pk] = unit.expected

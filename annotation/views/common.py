@@ -59,7 +59,7 @@ from judgments.studies.studies import find_study
 
 WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"
-HALF_A_YEAR = 180 * 24 * 3600
+HALF_YEAR = 180 * 24 * 3600
 TEN_MINUTES = 600
 SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods of a page
 # keys of request.META that no visitor's header can have
@@ -111,7 +111,7 @@ def member_of(request: HttpRequest, study: Study) -> Worker | None:
 
 
 def remember_worker(response: HttpResponse, token: str) -> None:
-    _set_cookie(response, WORKER_COOKIE, token, HALF_A_YEAR, "/")
+    _set_cookie(response, WORKER_COOKIE, token, HALF_YEAR, "/")
 
 
 def remember_resume_code(response: HttpResponse, code: str, path: str) -> None:

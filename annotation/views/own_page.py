@@ -40,7 +40,7 @@ from annotation.work.summaries import (
 from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
 
-MOST_OPEN_STUDIES = 20  # number of open studies listed on the page
+MAX_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 
 @worker_page(FORM)
@@ -62,7 +62,7 @@ def me(request: HttpRequest) -> HttpResponse:
         "pending": spell_totals((part.pending_cents, part.design.named_currency) for part in paid),
         "approved": spell_totals((part.approved_cents, part.design.named_currency) for part in paid),
         "open_studies": studies_with_effort(
-            open_studies().exclude(participations__worker=worker)[:MOST_OPEN_STUDIES]
+            open_studies().exclude(participations__worker=worker)[:MAX_OPEN_STUDIES]
         ),
         "resume_code": request.COOKIES.get(RESUME_COOKIE, ""),
     }

@@ -11,12 +11,12 @@ from annotation.work.summaries import open_studies, studies_with_effort
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
-MOST_STUDIES = 30  # number of studies on the home page
+MAX_STUDIES = 30  # number of studies on the home page
 
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    listed = studies_with_effort(open_studies()[:MOST_STUDIES])
+    listed = studies_with_effort(open_studies()[:MAX_STUDIES])
     return render(request, "home.html", {"studies": listed})
 
 

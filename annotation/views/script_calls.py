@@ -14,7 +14,7 @@ from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 
-MOST_BYTES = 1_000_000
+MAX_BYTES = 1_000_000
 
 # the note that the page shows for each error
 ERROR_CODES: dict[type[QuorumError], str] = {
@@ -58,7 +58,7 @@ def errors_as_json(view: View) -> View:
 
 
 def body_of_call(request: HttpRequest) -> dict[str, Any]:
-    if len(request.body) > MOST_BYTES:
+    if len(request.body) > MAX_BYTES:
         raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:
         body = load_json(request.body)

@@ -49,7 +49,7 @@ from judgments.studies.designs import design_of
 # states of assignments that count towards workers.hits_at_most
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
-MOST_INVITATIONS = 500
+MAX_INVITATIONS = 500
 TOKEN_BYTES = 32
 
 

@@ -21,7 +21,7 @@ from annotation.crowds import Ability, backend_of
 from annotation.crowds.opening import ASK_THE_CROWD
 from annotation.crowds.outbox.messages import ask_to_take_down
 from annotation.crowds.publishing import (
-    LONGEST_HOURS,
+    MAX_HOURS,
     ask_to_expire,
     ask_to_extend,
     offer_again,
@@ -40,7 +40,7 @@ from annotation.models import (
 from annotation.models.assignments import LEASED_STATES
 from annotation.money.limits import commit_as_one_order
 from annotation.money.orders import confirmable
-from annotation.work.joining import MOST_INVITATIONS, create_invitations
+from annotation.work.joining import MAX_INVITATIONS, create_invitations
 from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import release_reserved, release_slots
 from annotation.work.stopping import lock_for_settling, update_outcomes
@@ -53,10 +53,10 @@ from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of, stops_early
 
-MOST_WORKERS = 100  # workers added at a time
-MOST_MINUTES = 7 * 24 * 60
-MOST_REQUIRED = 32_000  # fits the column on every database
-KEYS_AT_ONCE = 500
+MAX_WORKERS = 100  # workers added at a time
+MAX_MINUTES = 7 * 24 * 60
+MAX_JUDGMENTS_PER_UNIT = 32_000  # fits the column on every database
+KEYS_PER_BATCH = 500
 LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
 
@@ -133,10 +133,10 @@ def extend_study(
     chosen = _hits_of(study, hits)
     lock_for_settling(study=study, hits=chosen)
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
-    if any(row.required + workers > MOST_REQUIRED for row in rows):
+    if any(row.required + workers > MAX_JUDGMENTS_PER_UNIT for row in rows):
         raise WrongState(
             _("Nothing was changed: a page of work can have at most %(most)s participants.")
-            % {"most": thousands(MOST_REQUIRED)}
+            % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
         )
     if stops_early(study):  # update_outcomes opens as many slots as are needed
         HIT.objects.filter(pk__in=chosen).update(
@@ -171,7 +171,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
     by_key: dict[str, int] = {}
-    for some in batched(sorted(set(keys)), KEYS_AT_ONCE):
+    for some in batched(sorted(set(keys)), KEYS_PER_BATCH):
         by_key.update(study.hits.filter(key__in=some).values_list("key", "pk"))
     unknown = sorted(set(keys) - by_key.keys())
     if unknown:
@@ -301,7 +301,7 @@ def reopen_units(
     Workers are added to the HITs of the units. They judge all units of these HITs.
     """
     hits: dict[str, str] = {}
-    for some in batched(sorted(set(units)), KEYS_AT_ONCE):
+    for some in batched(sorted(set(units)), KEYS_PER_BATCH):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)
         hits.update(rows.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - hits.keys())
@@ -406,7 +406,7 @@ class ExtendRequest(Reason):
 
     workers = serializers.IntegerField(
         min_value=1,
-        max_value=MOST_WORKERS,
+        max_value=MAX_WORKERS,
         required=False,
         initial=1,
         label="More participants per page",
@@ -414,14 +414,14 @@ class ExtendRequest(Reason):
     )
     minutes = serializers.IntegerField(
         min_value=1,
-        max_value=MOST_MINUTES,
+        max_value=MAX_MINUTES,
         required=False,
         initial=30,
         help_text="Number of minutes to add to every page of work in progress. No participants are added.",
     )
     hours = serializers.IntegerField(
         min_value=1,
-        max_value=LONGEST_HOURS,
+        max_value=MAX_HOURS,
         required=False,
         help_text="The crowd offers the work for this number of hours from now. The number of "
         "participants does not change.",
@@ -523,7 +523,7 @@ def expire(
 class InvitationRequest(Parameters):
     """The number of invitations, and a note about them."""
 
-    count = serializers.IntegerField(min_value=1, max_value=MOST_INVITATIONS)
+    count = serializers.IntegerField(min_value=1, max_value=MAX_INVITATIONS)
     note = serializers.CharField(
         required=False,
         allow_blank=True,

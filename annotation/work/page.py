@@ -35,9 +35,9 @@ from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import page_of_running, study_page
 
-ON_A_PAGE = 100  # invitations per page
-MOST_ASSIGNMENTS = 50  # number of newest assignments that are shown
-MOST_IMAGES = 500  # number of images whose names are suggested
+PAGE_SIZE = 100  # invitations per page
+MAX_ASSIGNMENTS = 50  # number of newest assignments that are shown
+MAX_IMAGES = 500  # number of images whose names are suggested
 TEXT_LABELS = {
     "reference": gettext_noop("Reference"),
     "first": gettext_noop("First text"),
@@ -59,7 +59,7 @@ def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpRe
     design, backend = design_of(study), backend_of(study)
     runs_here = page_of_running() == "workers"
     invitations = Invitation.objects.filter(study=study).select_related("worker")
-    page = Paginator(invitations, ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(invitations, PAGE_SIZE).get_page(request.GET.get("page"))
     states = Assignment.objects.filter(study=study).aggregate(
         working=Count("pk", filter=Q(state="accepted", expires_at__gt=timezone.now())),
         handed_in=Count("pk", filter=Q(state__in=["submitted", "approved", "rejected"])),
@@ -145,7 +145,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "items": [_describe(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
         "shows_picture": kind.page.shows_picture or design.source.show,
         "new_hits": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
-        "images": study.dataset.items.values_list("name", flat=True)[:MOST_IMAGES],
+        "images": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
         **({} if is_draft else _work_context(hit, units, kind)),
     }
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
@@ -171,9 +171,7 @@ def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
 def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]:
     """Return the workers who took a HIT, those who hold it now, and the current answers by item."""
     assignments = list(
-        Assignment.objects.filter(hit=hit)
-        .select_related("worker")
-        .order_by("-accepted_at")[:MOST_ASSIGNMENTS]
+        Assignment.objects.filter(hit=hit).select_related("worker").order_by("-accepted_at")[:MAX_ASSIGNMENTS]
     )
     answers: dict[int, list[tuple[str, str]]] = defaultdict(list)
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")

@@ -26,13 +26,13 @@ from annotation.models.assignments import LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
 from common.rows import PreparedQuery, batched, query_parameter
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
 from judgments.studies.designs import design_of, kind_of, stops_early
 from judgments.studies.stopping import unit_range
 
-HITS_AT_ONCE = 200
+HITS_PER_BATCH = 200
 
 
 def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
@@ -70,7 +70,7 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     if not stops_early(study):
         return
     design = design_of(study)
-    parts = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_AT_ONCE)]
+    parts = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
     _lock_pairs(
         {hit_unit.pair for hit_units in parts for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
     )
@@ -120,7 +120,7 @@ def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return the ids of the HIT's units that need no more judgments, and of their repetitions."""
     done = set(OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
     keys = {unit.key for unit in units if unit.pk in done}
-    again = {unit.pk for unit in units if unit.control and unit.content.get(REPEATS) in keys}
+    again = {unit.pk for unit in units if unit.control and unit.content.get(ORIGINAL_UNIT) in keys}
     return frozenset(done | again)
 
 

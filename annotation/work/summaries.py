@@ -32,7 +32,7 @@ from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of, kind_of
 
 SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
-MOST_REJECTED = 50
+MAX_REJECTED = 50
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
         part = parts[total["assignment__study"]]
         part.judgments, part.seconds = total["n"], total["seconds"] or 0.0
     rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
-    for assignment in rejected.order_by("-submitted_at")[:MOST_REJECTED]:
+    for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
         parts[assignment.study_id].rejected.append(assignment)
     if quizzed := [part.study for part in parts.values() if asks_anything(part.design.quiz)]:
         for study, state in quiz_backend().states_for(worker, quizzed).items():

@@ -14,7 +14,7 @@ TINY = 1e-12
 ROUNDED = 1e-18  # largest variance of a coefficient that is only a rounding error
 LEVEL, POWER = 0.05, 0.8
 TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
-MOST_TIMES, NEARLY, ENDLESS = 20, 1.25, 1e6
+MAX_SIZE_FACTOR, NEARLY, ENDLESS = 20, 1.25, 1e6
 
 
 def effective(sizes: list[int]) -> float:
@@ -326,11 +326,11 @@ def smallest(differences: list[Difference], items: int, people: int | None) -> L
 
     If the same people suffice with about as many items, no further people are added.
     """
-    times = fewest(lambda times: settles(differences, times, times), MOST_TIMES)
+    times = fewest(lambda times: settles(differences, times, times), MAX_SIZE_FACTOR)
     if times is None or (people is not None and people < 2):
         return Larger(None, 0, None)
     same = fewest(lambda times: settles(differences, times, 1.0), ENDLESS)
-    if people is None or (same is not None and same <= min(NEARLY * times, MOST_TIMES)):
+    if people is None or (same is not None and same <= min(NEARLY * times, MAX_SIZE_FACTOR)):
         return Larger(items * (same or times), 0, None)
     return Larger(items * times, people * times - people, None if same is None else items * same)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 RETRY_STATUSES = (HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT", "DELETE")  # RFC 9110, section 9.2.2
-LARGEST_ANSWER = 32 << 20  # bytes of a response
+MAX_RESPONSE_BYTES = 32 << 20  # bytes of a response
 CONNECT_SECONDS = 10.0
 NUMBER = re.compile(r"^\[[^]]*\] *")  # "[Errno 111] " in messages of the operating system
 Payload = bytes | Callable[[], Iterable[bytes]]
@@ -98,7 +98,7 @@ class Client:
         seconds: float,
         credentials: Mapping[str, str] | None = None,
         secret: str = "",
-        largest: int = LARGEST_ANSWER,
+        largest: int = MAX_RESPONSE_BYTES,
         in_time: bool = False,
         transport: httpx.BaseTransport | None = None,
     ) -> None:

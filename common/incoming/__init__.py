@@ -18,8 +18,8 @@ from django.utils.translation import gettext
 from common.environment import DEFAULTS, Limits
 from common.errors import QuorumError
 
-READ_AT_ONCE = 65_536
-MOST_REQUEST_BYTES = 65_536  # most bytes of files that a request reads
+READ_SIZE = 65_536
+MAX_REQUEST_BYTES = 65_536  # bytes of files that a request reads
 ADDRESS_LIMIT = 500  # most characters of an address
 UNLIMITED_GROWTH_BYTES = 2**20  # unpacked bytes up to which the limit of growth does not apply
 
@@ -66,7 +66,7 @@ class LimitExceeded(QuorumError):
 
 
 class RequestBytesExceeded(QuorumError):
-    """A request would read more than MOST_REQUEST_BYTES of files. A job must read them."""
+    """A request would read more than MAX_REQUEST_BYTES of files. A job must read them."""
 
     title = "Too large to be read at once"
 
@@ -79,8 +79,8 @@ class RequestBytesExceeded(QuorumError):
 
 @contextmanager
 def within_request() -> Iterator[None]:
-    """Let the block read at most MOST_REQUEST_BYTES of files."""
-    token = _bytes_left.set([MOST_REQUEST_BYTES])
+    """Let the block read at most MAX_REQUEST_BYTES of files."""
+    token = _bytes_left.set([MAX_REQUEST_BYTES])
     try:
         yield
     finally:
@@ -89,7 +89,7 @@ def within_request() -> Iterator[None]:
 
 def check_head(size: int) -> None:
     """Raise RequestBytesExceeded if a file of this size is too large for a request. Do nothing outside a request."""
-    if _bytes_left.get() is not None and size > MOST_REQUEST_BYTES:
+    if _bytes_left.get() is not None and size > MAX_REQUEST_BYTES:
         raise RequestBytesExceeded
 
 

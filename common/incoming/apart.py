@@ -19,7 +19,7 @@ from common.memory import data_segment_bytes
 
 PARQUET = Path(__file__).with_name("parquet.py")
 DATA_SHARE = 0.6  # share of the memory limit for data; the rest is for libraries
-BYTES_A_CHARACTER = 4  # most bytes of a character in UTF-8
+BYTES_PER_CHARACTER = 4  # most bytes of a character in UTF-8
 
 
 @contextmanager
@@ -59,7 +59,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     )
     with reader:
         try:
-            yield from _rows_written(cast(IO[bytes], reader.stdout), BYTES_A_CHARACTER * most.line)
+            yield from _rows_written(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * most.line)
             state = reader.wait()
         finally:
             reader.kill()

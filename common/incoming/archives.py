@@ -20,7 +20,7 @@ from django.utils.translation import gettext
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.incoming import MOST_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_head, count_bytes, limits
+from common.incoming import MAX_REQUEST_BYTES, UNLIMITED_GROWTH_BYTES, check_head, count_bytes, limits
 
 SMALL_ARCHIVE = 100 * UNLIMITED_GROWTH_BYTES  # unpacked bytes up to which the limit of growth does not apply
 
@@ -28,11 +28,11 @@ LISTED_BYTES = 330  # most bytes of each file in the table of contents, which is
 
 END_RECORD = 22  # bytes of the end-of-archive record without a comment
 
-LONGEST_END = 2**16 + 200  # most bytes of the end of an archive: records and a comment
+MAX_END_BYTES = 2**16 + 200  # bytes of the end of an archive: records and a comment
 
 CHUNK = 2**20
 
-LONGEST_NAME = 255  # most bytes of a path component in common file systems
+MAX_NAME_LENGTH = 255  # bytes of a path component in common file systems
 
 # Exceptions that zipfile raises for damaged archives.
 ARCHIVE_ERRORS = (zipfile.BadZipFile, EOFError, NotImplementedError, ValueError, zlib.error)
@@ -51,7 +51,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
 
     A long table of contents is not checked, since that is too slow for a request. The job that unpacks it checks it.
     """
-    if listing_size(packed, name) <= MOST_REQUEST_BYTES:
+    if listing_size(packed, name) <= MAX_REQUEST_BYTES:
         _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
     packed.seek(0)
 
@@ -125,8 +125,8 @@ def listing_size(packed: IO[bytes] | UploadedFile, name: str) -> int:
 def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
     """Return the size of the table of contents, as stated in the end record; 0 if the archive has no end record."""
     size = _size(packed)
-    packed.seek(max(0, size - LONGEST_END))
-    tail = packed.read(LONGEST_END)
+    packed.seek(max(0, size - MAX_END_BYTES))
+    tail = packed.read(MAX_END_BYTES)
     # Like zipfile, first look for a record without comment, since a comment may contain the signature.
     end = len(tail) - END_RECORD
     if not (tail[end : end + 4] == b"PK\x05\x06" and tail.endswith(b"\x00\x00")):
@@ -141,9 +141,9 @@ def _stated_size(packed: IO[bytes] | UploadedFile) -> int:
 def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     size = listing_size(packed, name)
     check_head(size)
-    packed.seek(max(0, _size(packed) - LONGEST_END - size))
+    packed.seek(max(0, _size(packed) - MAX_END_BYTES - size))
     if (
-        packed.read(size + LONGEST_END).count(b"PK\x01\x02") > limits().files
+        packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files
     ):  # refuse it early, since zipfile makes an object of each entry
         raise _too_many_files(name)
     try:
@@ -193,7 +193,7 @@ def _is_litter(inner: PurePosixPath) -> bool:
 
 def _problem_of(member: zipfile.ZipInfo, inner: PurePosixPath, suffixes: set[str] | None) -> str:
     """Return the reason why a file may not be unpacked; "" if it may be."""
-    if any(len(part.encode("utf-8", "surrogateescape")) > LONGEST_NAME for part in inner.parts):
+    if any(len(part.encode("utf-8", "surrogateescape")) > MAX_NAME_LENGTH for part in inner.parts):
         return gettext("has a name that is too long; please rename it")
     leads_out = inner.is_absolute() or ".." in inner.parts or "\\" in member.filename or ":" in inner.parts[0]
     if leads_out or re.search(r"[\x00-\x1f]", member.filename):

@@ -15,8 +15,8 @@ from django.utils.translation import gettext
 from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import (
-    MOST_REQUEST_BYTES,
-    READ_AT_ONCE,
+    MAX_REQUEST_BYTES,
+    READ_SIZE,
     UNLIMITED_GROWTH_BYTES,
     LimitExceeded,
     count_bytes,
@@ -31,7 +31,7 @@ class TextRefused(QuorumError):
     title = "The file cannot be used"
 
 
-def uploaded_text(file: UploadedFile, *, most: int = MOST_REQUEST_BYTES) -> str:
+def uploaded_text(file: UploadedFile, *, most: int = MAX_REQUEST_BYTES) -> str:
     """Return the text of an upload. Raise TextRefused if it has more than ``most`` bytes, or is not valid text."""
     values = {"name": file.name, "size": thousands(file.size or 0), "most": thousands(most)}
     if (file.size or 0) > most:
@@ -53,7 +53,7 @@ def open_bounded(path: Path) -> io.BufferedReader:
 
     Reading from it may raise LimitExceeded, RequestBytesExceeded or one of GZIP_ERRORS.
     """
-    return io.BufferedReader(_BoundedFile(path.open("rb")), READ_AT_ONCE)
+    return io.BufferedReader(_BoundedFile(path.open("rb")), READ_SIZE)
 
 
 class _PiecewiseFile:
@@ -84,7 +84,7 @@ class _BoundedFile(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        data = self._source.read(min(len(buffer), READ_AT_ONCE))
+        data = self._source.read(min(len(buffer), READ_SIZE))
         buffer[: len(data)] = data
         self._size += len(data)
         self._lines += max(data.count(b"\n"), data.count(b"\r"))

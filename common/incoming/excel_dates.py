@@ -19,9 +19,9 @@ _PART = re.compile(
     r"|(?P<half>AM/PM|A/P)|(?P<token>y+|m+|d+|h+|s+(?:\.0+)?)|(?P<other>.)",
     re.I | re.S,
 )
-_SECONDS_A_DAY = 86_400
+_SECONDS_PER_DAY = 86_400
 _LEAP_DAY = 60  # 29 February 1900, which Excel counts although it did not exist
-_MOST_DAYS = 2_958_466  # the end of 9999
+_MAX_DAYS = 2_958_466  # the end of 9999
 
 
 def is_date_format(code: str) -> bool:
@@ -36,10 +36,10 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
         serial = float(number)
     except ValueError:
         return number
-    if not 0 <= serial < _MOST_DAYS - 1_462 * since_1904:
+    if not 0 <= serial < _MAX_DAYS - 1_462 * since_1904:
         return number
     code = code.partition(";")[0]
-    seconds = round(serial * _SECONDS_A_DAY, 3 if ".0" in code else 0)
+    seconds = round(serial * _SECONDS_PER_DAY, 3 if ".0" in code else 0)
     year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _LEAP_DAY))
     moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # UTC is a stand-in
     return _written(list(_PART.finditer(code)), moment, seconds)

@@ -15,7 +15,7 @@ STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"', re.DOTALL)
 DEPTH_STEPS = bytes(sign in b"[{" for sign in range(256))
 NO_BRACKETS = bytes(sign for sign in range(256) if sign not in b"[]{}")
 _BLANKS = " \t\r\n"
-_LONGEST_MARK = 16  # most characters of a word, an escape or a number's end that the buffer may cut off
+_MAX_TOKEN_LENGTH = 16  # characters of a word, an escape or a number's end that the buffer may cut off
 _DECODER = json.JSONDecoder()
 
 
@@ -170,7 +170,7 @@ class JSONStream:
                     if self._more():
                         continue
                 raise self._with_place(error) from None
-            if len(self._buffer) - end < _LONGEST_MARK and self._more():
+            if len(self._buffer) - end < _MAX_TOKEN_LENGTH and self._more():
                 continue  # a number at the end of the buffer may continue
             check_depth(self._buffer[self._at : end])
             self._at = end
@@ -179,7 +179,7 @@ class JSONStream:
     def _is_broken(self, error: ValueError) -> bool:
         if not isinstance(error, json.JSONDecodeError) or error.msg.startswith("Unterminated"):
             return False
-        return error.pos + _LONGEST_MARK < len(self._buffer)
+        return error.pos + _MAX_TOKEN_LENGTH < len(self._buffer)
 
     def _fault(self, message: str) -> ValueError:
         """Return an error at the character that `_next` returned last."""

@@ -23,16 +23,16 @@ import pyarrow.parquet as pq
 
 from common.memory import data_segment_bytes
 
-MOST_COLUMNS = 16_384
-ROWS_AT_ONCE = 256
-BYTES_AT_ONCE = 2**23
-READ_AT_ONCE = 65_536
+MAX_COLUMNS = 16_384
+ROWS_PER_BATCH = 256
+BYTES_PER_BATCH = 2**23
+READ_SIZE = 65_536
 OUT_OF_MEMORY = 3  # the exit code if the memory does not suffice
 
 
 def _rows_of(path: str) -> Iterator[list[Any]]:
     """Yield the names of the columns, then the rows. Columns of bytes, such as pictures, are not read."""
-    with pq.ParquetFile(path, buffer_size=READ_AT_ONCE) as file:
+    with pq.ParquetFile(path, buffer_size=READ_SIZE) as file:
         about, names = file.metadata, file.schema_arrow.names
         yield names
         leaves = [about.schema.column(number) for number in range(about.num_columns)]
@@ -42,8 +42,8 @@ def _rows_of(path: str) -> Iterator[list[Any]]:
             for group in range(about.num_row_groups)
             for number in read
         )
-        fitting = BYTES_AT_ONCE * about.num_rows // max(size, 1)  # a wrong size only takes more memory
-        at_once = min(max(fitting, 1), ROWS_AT_ONCE)
+        fitting = BYTES_PER_BATCH * about.num_rows // max(size, 1)  # a wrong size only takes more memory
+        at_once = min(max(fitting, 1), ROWS_PER_BATCH)
         for batch in file.iter_batches(at_once, columns=[leaves[n].path for n in read], use_threads=False):
             present = dict(
                 zip(batch.schema.names, (column.to_pylist() for column in batch.columns), strict=True)
@@ -79,8 +79,8 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
     """Write the rows until a limit is exceeded. Return what exceeds the limit and what was expected, or None."""
     until, size = time.monotonic() + limits["seconds"], 0
     for number, row in enumerate(_rows_of(path)):
-        if not number and len(row) > MOST_COLUMNS:
-            return f"{len(row):,} columns", f"at most {MOST_COLUMNS:,}"
+        if not number and len(row) > MAX_COLUMNS:
+            return f"{len(row):,} columns", f"at most {MAX_COLUMNS:,}"
         text = json.dumps(row, ensure_ascii=False)
         if len(text) > limits["line"]:
             return f"a record of more than {limits['line']:,} characters", "shorter ones"

@@ -13,19 +13,19 @@ from xml.etree.ElementTree import ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import DefusedXMLParser
 
-from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, LimitExceeded, check_head, count_bytes, limits
+from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, LimitExceeded, check_head, count_bytes, limits
 from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archive, listing_size
 from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
 
-MOST_COLUMNS = 16_384
-MOST_CELL = 131_072  # most characters of a cell, as in CSV
-MOST_SHARED = 2**27  # most bytes of shared strings
-LONGEST_MARK = 2**20  # most bytes of one token of XML, which expat buffers and scans again
-MOST_NAMES = 10_000  # most names of elements, attributes, prefixes and namespaces, which expat keeps
-MOST_OF_NAMES = 2**20  # most characters of all these names
-MOST_LISTING = 2**21  # most bytes of the archive's table of contents, which takes ten times the memory
-MOST_STYLES = 65_536  # most cell styles, as in Excel
-MOST_OF_FORMAT = 255  # most characters of a number format, as in Excel
+MAX_COLUMNS = 16_384
+MAX_CELL = 131_072  # characters of a cell, as in CSV
+MAX_SHARED_BYTES = 2**27  # bytes of shared strings
+MAX_TOKEN_BYTES = 2**20  # bytes of one token of XML, which expat buffers and scans again
+MAX_NAMES = 10_000  # names of elements, attributes, prefixes and namespaces, which expat keeps
+MAX_NAMES_LENGTH = 2**20  # characters of all these names
+MAX_LISTING_BYTES = 2**21  # bytes of the archive's table of contents, which takes ten times the memory
+MAX_STYLES = 65_536  # cell styles, as in Excel
+MAX_FORMAT = 255  # characters of a number format, as in Excel
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *ARCHIVE_ERRORS)
 
@@ -38,10 +38,10 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         LimitExceeded: a limit is exceeded.
         WORKBOOK_ERRORS: the file is not a workbook.
     """
-    check_head(MOST_REQUEST_BYTES + 1)
+    check_head(MAX_REQUEST_BYTES + 1)
     with path.open("rb") as packed:
         check_archive(packed, name=path.name)
-        if listing_size(packed, path.name) > MOST_LISTING:
+        if listing_size(packed, path.name) > MAX_LISTING_BYTES:
             raise LimitExceeded("an archive that lists very many files", "an Excel workbook (.xlsx)")
         packed.seek(0)
         archive = zipfile.ZipFile(packed)
@@ -89,13 +89,13 @@ class _Cells:
         parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._most.seconds
         until = time.monotonic() + seconds
         with archive.open(name) as member:
-            while chunk := member.read(READ_AT_ONCE):
+            while chunk := member.read(READ_SIZE):
                 count_bytes(len(chunk))
                 self._silent += len(chunk)
                 parser.feed(chunk)
-                if self._silent > LONGEST_MARK:
+                if self._silent > MAX_TOKEN_BYTES:
                     raise LimitExceeded(
-                        f"XML with a mark of more than {LONGEST_MARK:,} bytes", "shorter ones"
+                        f"XML with a mark of more than {MAX_TOKEN_BYTES:,} bytes", "shorter ones"
                     )
                 if time.monotonic() > until:
                     raise LimitExceeded(
@@ -114,7 +114,7 @@ class _Cells:
             if name not in self._names:
                 self._names.add(name)
                 self._named += len(name)
-        if len(self._names) > MOST_NAMES or self._named > MOST_OF_NAMES:
+        if len(self._names) > MAX_NAMES or self._named > MAX_NAMES_LENGTH:
             raise LimitExceeded("XML with too many names, or too long ones", "the sheet of a workbook")
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
@@ -131,8 +131,8 @@ class _Cells:
             self._style = _number(attributes, "s")
             letters = re.match(r"[A-Z]{1,3}", attributes.get("r", ""))
             self._at = _column(letters.group()) if letters else self._at + (tag == "c")
-            if self._at >= MOST_COLUMNS:
-                raise LimitExceeded(f"column {self._at + 1:,}", f"at most {MOST_COLUMNS:,}")
+            if self._at >= MAX_COLUMNS:
+                raise LimitExceeded(f"column {self._at + 1:,}", f"at most {MAX_COLUMNS:,}")
         self._taken = tag in ("v", "t")
 
     def data(self, text: str) -> None:
@@ -140,8 +140,8 @@ class _Cells:
         if self._taken:
             self._parts.append(text)
             self._cell += len(text)
-            if self._cell > MOST_CELL:
-                raise LimitExceeded(f"a cell of more than {MOST_CELL:,} characters", f"at most {MOST_CELL:,}")
+            if self._cell > MAX_CELL:
+                raise LimitExceeded(f"a cell of more than {MAX_CELL:,} characters", f"at most {MAX_CELL:,}")
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
@@ -149,8 +149,8 @@ class _Cells:
         if tag == "si":
             self.texts.append("".join(self._parts))
             self._size += getsizeof(self.texts[-1]) + 8
-            if self._size > MOST_SHARED:
-                raise LimitExceeded(f"shared texts of more than {MOST_SHARED:,} bytes", "fewer")
+            if self._size > MAX_SHARED_BYTES:
+                raise LimitExceeded(f"shared texts of more than {MAX_SHARED_BYTES:,} bytes", "fewer")
         elif tag == "c":
             text = self._text("".join(self._parts))
             self._cells[self._at] = text
@@ -196,7 +196,7 @@ class _Formats(_Cells):
         if tag == "workbookPr":
             self.since_1904 = attributes.get("date1904", "") in ("1", "true")
         elif tag == "numFmt":
-            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[:MOST_OF_FORMAT]
+            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[:MAX_FORMAT]
         elif tag in ("cellXfs", "cellStyleXfs"):
             self._of_cells = tag == "cellXfs"
         elif tag == "xf" and self._of_cells:
@@ -205,8 +205,8 @@ class _Formats(_Cells):
             if is_date_format(code):
                 self.dates[self._count_of_styles] = code
             self._count_of_styles += 1
-            if self._count_of_styles > MOST_STYLES:
-                raise LimitExceeded(f"more than {MOST_STYLES:,} styles of cells", "fewer")
+            if self._count_of_styles > MAX_STYLES:
+                raise LimitExceeded(f"more than {MAX_STYLES:,} styles of cells", "fewer")
 
 
 def _number(attributes: Mapping[str, str], name: str) -> int:

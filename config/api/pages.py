@@ -23,7 +23,7 @@ from common.errors import unknown_value
 from common.incoming.json_documents import load_json
 from quorum.numeric.names import nearest_name
 
-DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
+DEFAULT_SIZE, MAX_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
@@ -138,7 +138,7 @@ class CursorPages(BasePagination):
         orderings = [sign + name for name in view.orderings for sign in ("", "-")]
         described: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
-            ("page_size", {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE}, "Rows a page."),
+            ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_SIZE}, "Rows a page."),
             ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
         )
         return [
@@ -148,8 +148,8 @@ class CursorPages(BasePagination):
 
     def _page_size(self, request: Request) -> int:
         text = request.query_params.get("page_size", str(DEFAULT_SIZE))
-        if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= LARGEST_SIZE:
-            raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
+        if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_SIZE:
+            raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
         return int(text)
 
     def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:

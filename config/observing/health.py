@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonRes
 from config.observing.figures import figures_response, may_read
 from config.observing.requests import Middleware, visitor_address
 
-LEAST_FREE_BYTES = 100 * 1024 * 1024  # bytes that a release or an export may need at once
+MIN_FREE_BYTES = 100 * 1024 * 1024  # bytes that a release or an export may need at once
 
 OK = "ok"
 
@@ -59,4 +59,4 @@ def _data_folder() -> str:
     if not os.access(folder, os.W_OK | os.X_OK):
         return "cannot be written"
     free = shutil.disk_usage(folder).free
-    return OK if free >= LEAST_FREE_BYTES else f"has only {free // 1024**2} MB left"
+    return OK if free >= MIN_FREE_BYTES else f"has only {free // 1024**2} MB left"

@@ -23,7 +23,7 @@ from judgments.datasets.importing import check_owner, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
                 position=positions[caption.item_id],
             )
         )
-    stored = Caption.objects.bulk_create(references, batch_size=ROWS_AT_ONCE)
+    stored = Caption.objects.bulk_create(references, batch_size=ROWS_PER_BATCH)
     rows = {caption.judgment_id: row.pk for caption, row in zip(fresh, stored, strict=True)}
     _store_writers(rows, fresh)
     return len(fresh)
@@ -158,7 +158,7 @@ def _add_outputs(
                 Output(system=system, item_id=caption.item_id, caption_id=key[1], rank=ranks[caption.item_id])
             )
             ranks[caption.item_id] += 1
-    Output.objects.bulk_create(fresh, batch_size=ROWS_AT_ONCE)
+    Output.objects.bulk_create(fresh, batch_size=ROWS_PER_BATCH)
     noted = set(
         WrittenCaption.objects.filter(caption__in=set(captions.values())).values_list(
             "judgment_id", "caption_id"
@@ -179,7 +179,7 @@ def _store_writers(captions: dict[int, int], written: list[CollectedCaption]) ->
             )
             for caption in written
         ),
-        batch_size=ROWS_AT_ONCE,
+        batch_size=ROWS_PER_BATCH,
     )
 
 

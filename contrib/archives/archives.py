@@ -35,8 +35,8 @@ from contrib.archives.models import Deposit
 from judgments.studies.generation.progress import Progress
 
 SECONDS = 60.0  # seconds to wait for the next byte
-MOST_TRIES = 5
-LONGEST_DETAIL = 300
+MAX_TRIES = 5
+MAX_DETAIL_LENGTH = 300
 
 
 class UnclearOutcome(Exception):
@@ -133,7 +133,7 @@ class Site(Client):
         return address.startswith(f"{self.url}/")
 
     def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
-        retries = Retries(MOST_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
+        retries = Retries(MAX_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
         try:
             answer = self.send(method, address, retries=retries, repeatable=again, **call)
         except CallFailed as error:
@@ -160,7 +160,7 @@ class Site(Client):
 
     def _unclear_error(self, why: str) -> PublishingError:
         return PublishingError(
-            f"{self.host} {why}, {MOST_TRIES} times over. Send it again later: it goes on where it stopped."
+            f"{self.host} {why}, {MAX_TRIES} times over. Send it again later: it goes on where it stopped."
         )
 
 
@@ -171,7 +171,7 @@ def _detail(written: bytes) -> str:
         detail = " ".join([detail, *problems_of(body)])
     except (ValueError, AttributeError):
         detail = written.decode(errors="replace")
-    return " ".join(detail.replace("\0", "").split())[:LONGEST_DETAIL] or "it does not say why"
+    return " ".join(detail.replace("\0", "").split())[:MAX_DETAIL_LENGTH] or "it does not say why"
 
 
 def problems_of(body: Mapping[str, Any]) -> list[str]:
@@ -187,7 +187,7 @@ def problems_of(body: Mapping[str, Any]) -> list[str]:
 State = Deposit.State
 # without it, Zenodo answers in its older format
 ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}
-MOST_RECORDS_LISTED = 100
+MAX_RECORDS_LISTED = 100
 POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 Note = Callable[..., None]
 
@@ -334,7 +334,7 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
     mark = deposit.mark.urn
     while True:
         reply = site.call(
-            "GET", f"api/user/records?sort=newest&size={MOST_RECORDS_LISTED}", what="to list your records"
+            "GET", f"api/user/records?sort=newest&size={MAX_RECORDS_LISTED}", what="to list your records"
         )
         for record in reply.get("hits", {}).get("hits", []):
             marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
@@ -416,7 +416,7 @@ def _is_complete(entry: Mapping[str, Any], file: DepositFile) -> bool:
 
 
 LFS = "application/vnd.git-lfs+json"
-LARGEST_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
+MAX_BYTES_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
 INITIAL_FILES = {".gitattributes"}
 
 
@@ -528,7 +528,7 @@ def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str]
     ]
     reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": listed})
     modes = {entry["path"]: entry["uploadMode"] for entry in reply["files"]}
-    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > LARGEST_IN_COMMIT]
+    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > MAX_BYTES_IN_COMMIT]
     _send_large(site, repository, large)
     summary = f"Release {plan.release.version}"
     header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
@@ -588,7 +588,7 @@ def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
     for entry in reply["objects"]:
         file = by_hash[entry["oid"]]
         if error := entry.get("error"):
-            why = str(error.get("message"))[:LONGEST_DETAIL]
+            why = str(error.get("message"))[:MAX_DETAIL_LENGTH]
             raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
         actions = entry.get("actions") or {}
         if upload := actions.get("upload"):

@@ -24,7 +24,7 @@ from judgments.studies.designs import design_of
 from quorum.statistics.drawing import Drawing, prior_strengths
 
 RENEWAL_DIVISOR = 50  # draw from a new state once the number of answers has grown by a fiftieth
-MOST_TRIES = 8  # number of items to try for a pair of systems, to find one that is not on the page yet
+MAX_TRIES = 8  # number of items to try for a pair of systems, to find one that is not on the page yet
 
 _STUDY, _WORKER, _HIT = query_parameter("study"), query_parameter("worker"), query_parameter("hit")
 _NEWEST_STATE: PreparedQuery[Any] = PreparedQuery(
@@ -139,7 +139,7 @@ def draw_page(
             break
         pair, chance = drawing.draw(units_left > 0, rng)
         units_left[pair] -= 1
-        chosen.append((pair, chance, rng.integers(table.units[pair], size=MOST_TRIES).tolist()))
+        chosen.append((pair, chance, rng.integers(table.units[pair], size=MAX_TRIES).tolist()))
     wanted = {int(table.start[pair]) + offset for pair, _, offsets in chosen for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
     units: dict[int, Sequence[Any]] = {
@@ -175,13 +175,13 @@ def _find_free_positions(
     rows_by_position: Any,
 ) -> list[int]:
     places = [start + offset for offset in rng.permutation(units).tolist() if start + offset not in taken]
-    rows = Unit.objects.filter(study=study, position__in=places[:MOST_TRIES])
+    rows = Unit.objects.filter(study=study, position__in=places[:MAX_TRIES])
     rows_by_position.update(
         (row[0], row[1:]) for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     )
     return [
         position
-        for position in places[:MOST_TRIES]
+        for position in places[:MAX_TRIES]
         if shows_no_own_caption(rows_by_position[position], own_captions)
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rest_framework import serializers
 
 from common.parameters import KeysField
-from evaluation.results.operations import LARGEST_SEED, MetricsRequest
+from evaluation.results.operations import MAX_SEED, MetricsRequest
 
 # WG16 section 3: smoothed sentence BLEU, F of the ROUGE script, METEOR, CIDEr of unstemmed words, and CIDEr-D
 # without the factor 10.
@@ -53,6 +53,6 @@ class LeaveOneOutRequest(MetricsRequest):
     seed = serializers.IntegerField(
         required=False,
         min_value=0,
-        max_value=LARGEST_SEED,
+        max_value=MAX_SEED,
         help_text="Seed of the random numbers (default: 0).",
     )

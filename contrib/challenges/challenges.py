@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 RANKED_STATISTIC = "mean over images"
 REASSIGNMENTS = 10_000
 CORRECTION, LEVEL = "holm", 0.05
-MOST_SHOWN = 1_000  # largest number of systems on a page of a leaderboard
+MAX_SHOWN = 1_000  # systems on a page of a leaderboard
 log = logging.getLogger(__name__)
 CACHED_CHALLENGES = 2  # number of challenges whose references a process keeps in memory
 RESAMPLES = 2000
@@ -322,7 +322,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
         return []
     every = Submission.objects.on_leaderboard(challenge)
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
-    shown = list(every.order_by(corpus.desc(), "pk")[:MOST_SHOWN])
+    shown = list(every.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
     ranks: dict[str, Any] = {}
     if shown:
         standing = Standing.objects.filter(challenge=challenge).first()
@@ -338,7 +338,7 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
 
 
 def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
-    if len(shown) < MOST_SHOWN:
+    if len(shown) < MAX_SHOWN:
         return sorted(compared) == sorted(submission.pk for submission in shown)
     # Compare number, sum and maximum of the ids, which are too many to fetch.
     totals = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from common.audit import acting_person
-from common.incoming import READ_AT_ONCE
+from common.incoming import READ_SIZE
 from contrib.challenges.challenges import (
     compute_scores,
     compute_standing,
@@ -27,7 +27,7 @@ def submit_captions(run: JobRun, *, upload: str, challenge: str, about: dict[str
 
     def chunks(file: BinaryIO) -> Iterator[bytes]:
         size = os.fstat(file.fileno()).st_size
-        while chunk := file.read(READ_AT_ONCE):
+        while chunk := file.read(READ_SIZE):
             run.progress(file.tell() / size)
             yield chunk
 

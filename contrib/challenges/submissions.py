@@ -20,7 +20,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import WrongState
 from common.files import can_be_stored
-from common.incoming import MOST_REQUEST_BYTES, LimitExceeded
+from common.incoming import MAX_REQUEST_BYTES, LimitExceeded
 from common.incoming.json_documents import JSONStream, TooDeep
 from common.rate_limits import TooMany
 from contrib.challenges.challenges import image_names
@@ -31,16 +31,16 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 
 SUBMIT = "submit_captions"  # the kind of job
-LONGEST_CAPTION = 1000  # characters of a caption
-LONGEST_ENTRY = 1 << 16  # characters of one object of the file
-MOST_IMAGES_NAMED = 3  # images that an error message names
-BYTES_AN_IMAGE = 500
-BYTES_AT_LEAST = 1 << 20
+MAX_CAPTION_LENGTH = 1000  # characters of a caption
+MAX_ENTRY_LENGTH = 1 << 16  # characters of one object of the file
+MAX_IMAGES_NAMED = 3  # images that an error message names
+BYTES_PER_IMAGE = 500
+MIN_BYTES = 1 << 20
 TRIES = 20  # largest number of concurrent uploads of an account
 
 
 def largest_submission(images: int) -> int:
-    return BYTES_AT_LEAST + BYTES_AN_IMAGE * images
+    return MIN_BYTES + BYTES_PER_IMAGE * images
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:
@@ -58,11 +58,11 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
         position = positions.get(image)
         if position is None:
             unknown.append(image)
-            if len(unknown) > MOST_IMAGES_NAMED:
+            if len(unknown) > MAX_IMAGES_NAMED:
                 break
         elif captions[position] is not None:
             twice.append(image)
-            if len(twice) > MOST_IMAGES_NAMED:
+            if len(twice) > MAX_IMAGES_NAMED:
                 break
         else:
             captions[position] = caption
@@ -88,15 +88,15 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             % {
                 "found": len(positions) - len(missing),
                 "wanted": len(positions),
-                "images": _name_some(missing[: MOST_IMAGES_NAMED + 1]),
+                "images": _name_some(missing[: MAX_IMAGES_NAMED + 1]),
             }
         )
     return [caption for caption in captions if caption is not None]
 
 
 def _name_some(images: list[str]) -> str:
-    shown = ", ".join(repr(image[:60]) for image in images[:MOST_IMAGES_NAMED])
-    return f"{shown}, …" if len(images) > MOST_IMAGES_NAMED else shown
+    shown = ", ".join(repr(image[:60]) for image in images[:MAX_IMAGES_NAMED])
+    return f"{shown}, …" if len(images) > MAX_IMAGES_NAMED else shown
 
 
 def _check_entry(number: int, entry: Any) -> tuple[str, str]:
@@ -115,10 +115,10 @@ def _check_entry(number: int, entry: Any) -> tuple[str, str]:
         raise SubmissionRefused(
             _("Entry %(number)s has no caption; expected a text, which may be empty.") % {"number": number}
         )
-    if len(caption) > LONGEST_CAPTION:
+    if len(caption) > MAX_CAPTION_LENGTH:
         raise SubmissionRefused(
             _("Entry %(number)s has a caption of %(length)s characters; expected at most %(most)s.")
-            % {"number": number, "length": len(caption), "most": LONGEST_CAPTION}
+            % {"number": number, "length": len(caption), "most": MAX_CAPTION_LENGTH}
         )
     if not can_be_stored([str(image), caption]):
         raise SubmissionRefused(
@@ -132,7 +132,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the values of the JSON array. Only one of them is in memory at a time."""
     begun = False
     try:
-        for key, number, value in JSONStream(_decoded(chunks), most=LONGEST_ENTRY).members():
+        for key, number, value in JSONStream(_decoded(chunks), most=MAX_ENTRY_LENGTH).members():
             if key or (number is None and value != []):
                 raise _not_an_array()
             begun = True
@@ -201,7 +201,7 @@ def submit_upload(
     *, challenge: Challenge, user: User, about: SubmissionDetails, file: UploadedFile
 ) -> tuple[Submission | Job, bool]:
     """Submit a file as `submit_caption_file` does. For a larger file, start a job and return it instead."""
-    if (file.size or 0) <= MOST_REQUEST_BYTES:
+    if (file.size or 0) <= MAX_REQUEST_BYTES:
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # check the limits now, since the time of the upload counts
     file.name = "captions.json"

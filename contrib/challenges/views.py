@@ -63,7 +63,7 @@ from judgments.api.resources import (
 from judgments.jobs.queues import cancel_job
 from judgments.models import ApiToken, Job
 
-MOST_CHALLENGES = 100
+MAX_CHALLENGES = 100
 JOBS_SHOWN = 5
 ROOM_FOR_FIELDS = 1 << 16  # bytes of a request in addition to its file
 SEE_OTHER = 303
@@ -96,7 +96,7 @@ def sign_out(request: HttpRequest) -> HttpResponse:
 @require_safe
 def challenges(request: HttpRequest) -> HttpResponse:
     now = timezone.now()
-    rows = Challenge.objects.select_related("dataset")[:MOST_CHALLENGES]
+    rows = Challenge.objects.select_related("dataset")[:MAX_CHALLENGES]
     listed = [{"challenge": row, "state": _describe_state(row)} for row in rows]
     return render(request, "challenges/list.html", {"challenges": listed, "now": now})
 

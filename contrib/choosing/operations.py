@@ -29,7 +29,7 @@ from judgments.operations import CommandHelp, Outcome, background_operation, ope
 from judgments.studies.generation.progress import Progress
 from quorum.statistics.choosing import FLOOR, METHODS
 
-MOST_METRICS = 12
+MAX_METRICS = 12
 
 
 class SeedField(serializers.IntegerField):
@@ -45,7 +45,7 @@ class ScoresRequest(AnyMetricsRequest):
     metrics = KeysField(
         required=False,
         min_length=1,
-        max_length=MOST_METRICS,
+        max_length=MAX_METRICS,
         initial=list(USUAL_METRICS),
         help_text=f"Names of computed or imported metrics (default: {', '.join(USUAL_METRICS)}).",
         style={"choices": metric_names},

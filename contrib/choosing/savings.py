@@ -25,7 +25,7 @@ from quorum.statistics.choosing import FLOOR, METHODS, draw_items, inclusion_pro
 
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5)
 DRAWS = 200
-LEAST_ITEMS = 20  # least number of items; a twentieth of it is one item
+MIN_ITEMS = 20  # items; a twentieth of it is one item
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +148,14 @@ def compute_savings(
     """Measure the savings for a judged study. Raise EvaluationError if they cannot be measured."""
     progress(0.05, "reading judgments")
     population = judged_population(study)
-    if population.size < LEAST_ITEMS:
+    if population.size < MIN_ITEMS:
         raise EvaluationError(
             pgettext(
                 "staff",
                 "Study %(slug)r has %(n)s items with a consensus; expected at least %(fewest)s to "
                 "sample from.",
             )
-            % {"slug": study.slug, "n": population.size, "fewest": LEAST_ITEMS}
+            % {"slug": study.slug, "n": population.size, "fewest": MIN_ITEMS}
         )
     progress(0.2, "scoring captions")
     scored = score_population(study, population, metrics, tokenizer)

@@ -38,7 +38,7 @@ ITEM_LABELS = {"pairs": gettext_noop("candidate pairs"), "images": gettext_noop(
 
 # These metrics reward different properties, and take only seconds for thousands of captions.
 USUAL_METRICS = ("bleu-4", "rouge-l", "cider-d")
-MOST_IDS = 100_000  # number of ids in a design
+MAX_IDS = 100_000  # number of ids in a design
 
 
 def usefulness_of(method: str, population: Population, scored: ScoredPopulation | None) -> Floats:
@@ -119,12 +119,12 @@ def compute_choice(
         for key, item in zip(population.members, population.item.tolist(), strict=True)
         if item in drawn
     }
-    if len(chances) > MOST_IDS:
+    if len(chances) > MAX_IDS:
         raise EvaluationError(
             pgettext(
                 "staff", "This would choose %(n)s items; expected at most %(most)s, the limit for a design."
             )
-            % {"n": thousands(len(chances)), "most": thousands(MOST_IDS)}
+            % {"n": thousands(len(chances)), "most": thousands(MAX_IDS)}
         )
     chosen = {
         "method": method,

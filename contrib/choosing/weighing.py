@@ -25,7 +25,7 @@ from quorum.statistics.meta import metric_winners
 
 ESTIMATE = ("value", "low", "high", "n", "items", "effective", "reason")
 ACCURACY, WINS, MEAN, TAU = "accuracy", "wins", "mean", "tau-b"
-MOST_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
+MAX_DIFFERENCES = 45  # number of pairs of metrics, or of systems, in a result
 
 
 def choice_of_study(study: Study) -> Chosen:
@@ -163,7 +163,7 @@ def pair_estimates(
             of_kind = np.where(kinds == kind, right[:, index], np.nan)
             if not np.isnan(of_kind).all():
                 estimates.append(rows.mean(ACCURACY, name, of_kind, kind))
-    for first, second in list(combinations(range(len(metrics)), 2))[:MOST_DIFFERENCES]:
+    for first, second in list(combinations(range(len(metrics)), 2))[:MAX_DIFFERENCES]:
         difference = f"{metrics[first]} − {metrics[second]}"
         estimates.append(rows.mean(ACCURACY, difference, right[:, first] - right[:, second]))
     estimates += [
@@ -188,7 +188,7 @@ def caption_estimates(
     by_system = scores_by_system(population, people)
     estimates = [rows.mean(MEAN, name, values) for name, values in sorted(by_system.items())]
     means = {name: _means_by_image(values, population) for name, values in by_system.items()}
-    for first, second in list(combinations(sorted(means), 2))[:MOST_DIFFERENCES]:
+    for first, second in list(combinations(sorted(means), 2))[:MAX_DIFFERENCES]:
         difference = means[first] - means[second]
         if not np.isnan(difference).all():
             estimates.append(rows.mean(MEAN, f"{first} − {second}", difference))

@@ -10,7 +10,7 @@ from evaluation.data.releases.storage import find_release, release_file
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
-MOST_FLIPPED = 100
+MAX_FLIPPED_PAIRS = 100
 
 
 def compare_metrics_of_study(run: JobRun, *, study: str, **values: Any) -> dict[str, Any]:
@@ -22,4 +22,4 @@ def compare_releases_of_study(run: JobRun, *, study: str, before: str, after: st
     run.progress(0.1, "reading both")
     changes = compare_bundles(*(release_file(find_release(of_study, version)) for version in (before, after)))
     flipped = changes["consensus"]
-    return {**changes, "consensus": flipped[:MOST_FLIPPED], "flipped": len(flipped)}
+    return {**changes, "consensus": flipped[:MAX_FLIPPED_PAIRS], "flipped": len(flipped)}

@@ -24,7 +24,7 @@ from evaluation.data.imported_scores import (
 )
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
-from evaluation.models import DEFAULT_TOKENIZER, LONGEST_METRIC, ScoreKeys
+from evaluation.models import DEFAULT_TOKENIZER, MAX_METRIC_LENGTH, ScoreKeys
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.meta_evaluation import (
@@ -64,7 +64,7 @@ Per = ScoreKeys.Per
 
 JOB_KIND = "compare_metrics"
 DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
-FEWEST_SYSTEMS = 3
+MIN_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
 LEVEL = 0.05
 
@@ -357,7 +357,7 @@ def _compare_on_systems(
         for system in dict.fromkeys(credited(caption.systems, gave.get((caption.item, caption.key), ())))
     ]
     systems = [system for system, _row in cells]
-    if len(set(systems)) < FEWEST_SYSTEMS:
+    if len(set(systems)) < MIN_SYSTEMS:
         return None
     rows = np.array([row for _system, row in cells], dtype=np.int64)
     scores: list[Floats] = []
@@ -469,13 +469,13 @@ class CompareMetricsRequest(Parameters):
     """Two metrics to compare, each computed or imported."""
 
     first = serializers.CharField(
-        max_length=LONGEST_METRIC,
+        max_length=MAX_METRIC_LENGTH,
         label="First metric",
         help_text="Name of a computed or imported metric.",
         style={"choices": metric_names, "kind": "select"},
     )
     second = serializers.CharField(
-        max_length=LONGEST_METRIC,
+        max_length=MAX_METRIC_LENGTH,
         label="Second metric",
         help_text="Name of another metric.",
         style={"choices": metric_names, "kind": "select"},

@@ -35,13 +35,13 @@ from judgments.studies.pages import Context, PagePart, StudyPlace, can_be_evalua
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
-MOST_STUDIES_OFFERED = 200  # number of studies in the list
+MAX_STUDIES_OFFERED = 200  # number of studies in the list
 SHADES = 4  # number of shades of a cell's background
 MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
     "no": gettext_noop("count them as “no” in this study"),
 }
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 
 
 class CompareForm(forms.Form):
@@ -75,7 +75,7 @@ def show_study_comparison(request: HttpRequest, study: Study, context: Context) 
     slug = request.GET.get("with", "")
     missing = request.GET.get("missing", "")
     missing = missing if missing in MISSING else MISSING[0]
-    studies = list(seen[:MOST_STUDIES_OFFERED]) if has_numbers(study) else []
+    studies = list(seen[:MAX_STUDIES_OFFERED]) if has_numbers(study) else []
     other = next((listed for listed in studies if listed.slug == slug), None)
     if other is None and slug:
         other = seen.filter(slug=slug).first()

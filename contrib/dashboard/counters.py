@@ -19,8 +19,8 @@ from judgments.jobs.queues import enqueue
 from judgments.models import Job, Study
 
 JOB_KIND = "board"
-MOST_LEASES_SHOWN = 20
-LEAST_INTERVAL = 15.0  # least number of seconds between two snapshots
+MAX_LEASES_SHOWN = 20
+MIN_INTERVAL = 15.0  # seconds between two snapshots
 INTERVAL_FACTOR = 10.0  # limits the share of time spent on snapshots: one that took 3 s is made every 30 s
 
 
@@ -54,7 +54,7 @@ def change_mark(study: Study) -> ChangeMark:
     newest = snapshot.newest if snapshot else 0
     new = first_answers(study).filter(pk__gt=newest).count()
     rows = Assignment.objects.with_lease(timezone.now()).filter(study=study).order_by("expires_at", "pk")
-    leases = rows.values_list("pk", "expires_at")[: MOST_LEASES_SHOWN + 1]
+    leases = rows.values_list("pk", "expires_at")[: MAX_LEASES_SHOWN + 1]
     return ChangeMark(snapshot, new, tuple((str(pk), str(until)) for pk, until in leases))
 
 
@@ -72,7 +72,7 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
     if mark.snapshot is None:
         return True
     age = ((now or timezone.now()) - mark.snapshot.made_at).total_seconds()
-    if age < max(LEAST_INTERVAL, INTERVAL_FACTOR * mark.snapshot.seconds):
+    if age < max(MIN_INTERVAL, INTERVAL_FACTOR * mark.snapshot.seconds):
         return False
     if mark.new:
         return True
@@ -127,7 +127,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     counted = Subquery(first.values("n"), output_field=IntegerField())
     last_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
     missing = max(0, wanted - judgments)
-    ids = [pk for pk, _ in mark.leases[:MOST_LEASES_SHOWN]]
+    ids = [pk for pk, _ in mark.leases[:MAX_LEASES_SHOWN]]
     leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
     spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
     return LiveCounters(
@@ -136,7 +136,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
         last_hour=last_hour,
         hours_left=missing / last_hour if missing and last_hour else None,
         leases=list(leases.order_by("expires_at", "pk")),
-        has_more_leases=len(mark.leases) > MOST_LEASES_SHOWN,
+        has_more_leases=len(mark.leases) > MAX_LEASES_SHOWN,
         spending=spending,
         local_cents=0 if spending else local_cost_cents(study),
     )

@@ -72,11 +72,11 @@ COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
 FOLDS = 5
-FEWEST_RATERS = 5  # least number of raters in a group; in a smaller group, people could be recognised
-FEWEST_JUDGMENTS = 10  # least number of judgments of a worker who is treated as a predictor
-MOST_JUDGES = 200
+MIN_RATERS = 5  # raters in a group; in a smaller group, people could be recognised
+MIN_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
+MAX_JUDGES = 200
 SIDE_SCORES = {FIRST: 0.5, SECOND: -0.5}
-MOST_DISPUTED = 8
+MAX_DISPUTED_ITEMS = 8
 BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
@@ -329,7 +329,7 @@ def _entropies(shares: Floats) -> Floats:
 
 def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
     several = np.flatnonzero(soft.judgments > 1)
-    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:MOST_DISPUTED]
+    first = several[np.lexsort((positions[several], -soft.entropy[several]))][:MAX_DISPUTED_ITEMS]
     return rows_as_json(
         unit=texts_of_column(units.key.take(positions[first])),
         n=soft.judgments[first],
@@ -460,7 +460,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
         others = soft.counts[unit[indices]].astype(np.float64)
         others[np.arange(len(indices)), value[indices]] -= 1
         known = others.sum(axis=1) > 0
-        if known.sum() < FEWEST_JUDGMENTS:
+        if known.sum() < MIN_JUDGMENTS:
             continue
         others = others[known]
         divergences = divergence(
@@ -475,7 +475,7 @@ def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) ->
             }
         )
     rows.sort(key=lambda row: (row["cross_entropy"], row["worker"]))
-    return rows[:MOST_JUDGES]
+    return rows[:MAX_JUDGES]
 
 
 def _compare_groups(
@@ -489,8 +489,8 @@ def _compare_groups(
     raters = len(np.unique(table.worker[counted]))
     if bootstraps == 0:
         return {"reason": "the test was left out"}
-    if raters < 2 * FEWEST_RATERS:
-        return {"reason": TOO_FEW_RATERS.format(n=raters, fewest=2 * FEWEST_RATERS)}
+    if raters < 2 * MIN_RATERS:
+        return {"reason": TOO_FEW_RATERS.format(n=raters, fewest=2 * MIN_RATERS)}
     if soft.judgments.max() < 2:
         return {"reason": NO_SHARED_UNIT}
     if bootstraps is None:
@@ -537,7 +537,7 @@ def _compare_known_groups(
         for pk in np.unique(worker).tolist():
             if group_of.get(pk):
                 sizes[group_of[pk]] = sizes.get(group_of[pk], 0) + 1
-        large = {pk: group for pk, group in group_of.items() if sizes.get(group, 0) >= FEWEST_RATERS}
+        large = {pk: group for pk, group in group_of.items() if sizes.get(group, 0) >= MIN_RATERS}
         in_large_group = np.isin(worker, list(large))
         if len(set(large.values())) < 2:
             continue

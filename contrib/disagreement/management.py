@@ -14,7 +14,7 @@ from evaluation.presentation.content import Estimate, Table, estimate_of, format
 from judgments.management.base import FileOperationCommand, operation_at
 from judgments.studies.studies import find_study
 
-MOST_SAMPLES = 9_999
+MAX_SAMPLES = 9_999
 
 
 class PrintSoftLabels(QuorumCommand):
@@ -46,9 +46,9 @@ class PrintSoftLabels(QuorumCommand):
         from contrib.disagreement.analysis import compute_disagreement
 
         study, bootstraps = find_study(options["study"]), options["bootstraps"]
-        if bootstraps is not None and not 0 <= bootstraps <= MOST_SAMPLES:
+        if bootstraps is not None and not 0 <= bootstraps <= MAX_SAMPLES:
             raise EvaluationError(
-                f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MOST_SAMPLES}."
+                f"--bootstraps is {bootstraps}, expected a whole number from 0 to {MAX_SAMPLES}."
             )
         with progress_bar() as progress:
             disagreement = compute_disagreement(

@@ -51,7 +51,7 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page
 
 JUDGES_SHOWN = 20
-MOST_SHOWN = 100  # number of imported predictions
+MAX_SHOWN = 100  # number of imported predictions
 BASELINES = {
     EQUALLY: gettext_noop("Uniform distribution"),
     ALWAYS: gettext_noop("The same distribution for all items"),
@@ -70,7 +70,7 @@ def show_disagreement(request: HttpRequest, study: Study, context: Context) -> H
         context["refused"] = _(str(error))
     else:
         context |= _disagreement_context(study, result)
-    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MOST_SHOWN]
+    context["imported"] = Prediction.objects.filter(study=study).defer("units", "shares")[:MAX_SHOWN]
     return TemplateResponse(request, "evaluation/study_soft_labels.html", context)
 
 

@@ -37,8 +37,8 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
 from judgments.studies.study_page import study_page, study_page_address
 
-ON_A_PAGE = 25
-DEFAULT_SIZE, LARGEST_SIZE = 100, 1000
+PAGE_SIZE = 25
+DEFAULT_SIZE, MAX_SIZE = 100, 1000
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
 METRIC_PARAMETER = OpenApiParameter(
     "metric", str, description="One that was evaluated; the last of them unless told."
@@ -63,7 +63,7 @@ class ErrorAnalysisForm(forms.Form):
 def show_disagreements(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     pairs = KINDS[study.protocol].compares_pairs
     analysis = newest_evaluation(study)
-    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": ON_A_PAGE}
+    context |= {"analysis": analysis, "compares_pairs": pairs, "on_a_page": PAGE_SIZE}
     if analysis is None:
         return TemplateResponse(request, "evaluation/study_closer.html", context)
     metrics = list(analysis.result["metrics"])
@@ -72,7 +72,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
     ranked = find_disagreements(study, analysis, metric, wait=False)
     kinds = sorted({kind for kind in ranked.kinds if kind})
     kind = request.GET.get("kind", "") if request.GET.get("kind", "") in kinds else ""
-    page = Paginator(ranked.of_kind(kind), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(ranked.of_kind(kind), PAGE_SIZE).get_page(request.GET.get("page"))
     disagreements = disagreements_at(study, analysis, ranked, list(page.object_list))
     context |= {
         "form": ErrorAnalysisForm(
@@ -290,7 +290,7 @@ class DisagreementsView(APIView):
             OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
             OpenApiParameter(
                 "page_size",
-                {"type": "integer", "minimum": 1, "maximum": LARGEST_SIZE},
+                {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
                 description="Rows a page.",
             ),
         ],
@@ -352,8 +352,8 @@ def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
 
 
 def _page_size(text: str) -> int:
-    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= LARGEST_SIZE:
-        raise ValidationError({"page_size": [f"must be a whole number from 1 to {LARGEST_SIZE}."]})
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= MAX_SIZE:
+        raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
     return int(text)
 
 

@@ -34,7 +34,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 10
+PAGE_SIZE = 10
 
 
 class SystemsForm(forms.Form):
@@ -79,7 +79,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
         first, second = request.GET.get("first", ""), request.GET.get("second", "")
         first = first if first in systems else systems[0]
         second = second if second in systems else systems[1]
-        page = Paginator(shared_segments(segments, first, second), ON_A_PAGE).get_page(
+        page = Paginator(shared_segments(segments, first, second), PAGE_SIZE).get_page(
             request.GET.get("page")
         )
         context |= {

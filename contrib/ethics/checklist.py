@@ -35,8 +35,8 @@ from judgments.design.tables.crowd import DEMOGRAPHICS
 from judgments.models import HIT, Study, StudyRole
 from judgments.studies.designs import design_of, kind_of
 
-SECONDS_AN_HOUR = 3600
-MOST_OWNERS_NAMED = 20
+SECONDS_PER_HOUR = 3600
+MAX_OWNERS_NAMED = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def count_open_lines(sections: list[ChecklistSection]) -> int:
 
 def _responsibility_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     study, design = facts.study, facts.design
-    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MOST_OWNERS_NAMED]
+    owners = study.roles.filter(role=StudyRole.Role.OWNER).select_related("user")[:MAX_OWNERS_NAMED]
     names = ", ".join(role.user.get_full_name() or role.user.get_username() for role in owners)
     yield ChecklistLine(_("Title"), design.name, "CR (b)(1)")
     yield ChecklistLine(_("Responsible researchers"), names, "CR (b)(7), GDPR 13(1)(a)")
@@ -234,7 +234,7 @@ def _pay_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         "duration": spell_duration(seconds),
     }
     if seconds:
-        wage = round(reward * SECONDS_AN_HOUR / seconds)
+        wage = round(reward * SECONDS_PER_HOUR / seconds)
         answer += _("; at the expected speed, this is %(wage)s per hour") % {
             "wage": spell_cents(wage, currency)
         }

@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 from common.amounts import thousands
 from common.errors import ObjectNotFound, WrongState
-from common.parameters import LONGEST_REASON, Parameters
+from common.parameters import MAX_REASON_LENGTH, Parameters
 from evaluation.results.systems import items_left
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design
@@ -27,7 +27,7 @@ from judgments.studies.codes import without_short_code
 from judgments.studies.designs import design_of, draws_at_claim
 from judgments.studies.studies import create_study, next_copy
 
-MOST_ITEMS = 10_000
+MAX_ITEMS = 10_000
 
 
 def _add_units_of_same_screens(study: Study, units: QuerySet[Unit]) -> QuerySet[Unit]:
@@ -48,13 +48,13 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     chosen = list(dict.fromkeys(keys))
     if not chosen:
         raise WrongState(_("No study was created: select at least one row."))
-    if len(chosen) > MOST_ITEMS:
+    if len(chosen) > MAX_ITEMS:
         raise WrongState(
             _(
                 "No study was created: %(chosen)s rows are selected; expected at most %(most)s, the "
                 "limit for a design."
             )
-            % {"chosen": thousands(len(chosen)), "most": thousands(MOST_ITEMS)}
+            % {"chosen": thousands(len(chosen)), "most": thousands(MAX_ITEMS)}
         )
     if not kind.supports_unit_ids:
         raise WrongState(
@@ -173,7 +173,7 @@ class OptionalReason(serializers.CharField):
         super().__init__(
             default="",
             allow_blank=True,
-            max_length=LONGEST_REASON,
+            max_length=MAX_REASON_LENGTH,
             label="Reason",
             help_text="The reason is shown in the log.",
         )
@@ -185,7 +185,7 @@ class BatchRequest(Parameters):
     chosen = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,
-        max_length=MOST_ITEMS,
+        max_length=MAX_ITEMS,
         error_messages=dict.fromkeys(("required", "min_length"), gettext_lazy("Select at least one row.")),
     )
     why = OptionalReason()
@@ -202,7 +202,7 @@ def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str
 class MoreItemsRequest(Parameters):
     """The number of new items, and the reason."""
 
-    items = serializers.IntegerField(min_value=1, max_value=MOST_ITEMS, label="New items")
+    items = serializers.IntegerField(min_value=1, max_value=MAX_ITEMS, label="New items")
     why = OptionalReason()
 
 

@@ -22,8 +22,8 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 from judgments.studies.studies import change_design
 
-LEAST_VOTES = 3
-MOST_KNOWN_ITEMS = 1000  # known items that one call can take
+MIN_VOTES = 3
+MAX_KNOWN_ITEMS = 1000  # known items that one call can take
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def units_for_known_items(study: Study) -> QuerySet[Consensus]:
         )
         .exclude(unit__study=study)
         .filter(
-            Q(n__gte=LEAST_VOTES, share__in=(0, 1))  # for relevance, the share of yes
-            | Q(n__gte=LEAST_VOTES, share__isnull=True)
+            Q(n__gte=MIN_VOTES, share__in=(0, 1))  # for relevance, the share of yes
+            | Q(n__gte=MIN_VOTES, share__isnull=True)
             | Q(source=Consensus.Source.ADJUDICATED)
         )
         .select_related("unit__study", "unit__item", "unit__reference", "unit__first", "unit__second")
@@ -115,7 +115,7 @@ class TakeRequest(Parameters):
     chosen = serializers.ListField(
         child=RowId(),
         min_length=1,
-        max_length=MOST_KNOWN_ITEMS,
+        max_length=MAX_KNOWN_ITEMS,
         error_messages=dict.fromkeys(
             ("required", "min_length"), gettext_lazy("Select items on which all participants agreed.")
         ),

@@ -34,7 +34,7 @@ from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.studies import find_study
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 
 
 class KnownItemSerializer(RowSerializer[Consensus]):
@@ -119,7 +119,7 @@ class NextBatchView(OperationView):
 @study_page("known", order=31, parent_page="controls")
 def show_known(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     kind = context["kind"]
-    page = Paginator(_offered_items(request, study), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(_offered_items(request, study), PAGE_SIZE).get_page(request.GET.get("page"))
     rows = []
     for consensus in page.object_list:
         candidate = candidate_of(kind, consensus)

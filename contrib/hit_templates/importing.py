@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 FORMAT = "inputs"
 MARKUP = re.compile(r"</?[a-zA-Z][^<>]*>|&(amp|lt|gt|quot|#\d+);")
-MOST_NAMED = 5
-ROWS_A_REPORT = 1_000
+MAX_NAMED = 5
+ROWS_PER_REPORT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def check_template(
             columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
             _check_columns(template, columns, inputs)
         rows += 1
-        if rows % ROWS_A_REPORT == 0:
+        if rows % ROWS_PER_REPORT == 0:
             progress(0.5, f"{rows:,} rows")
         try:
             cells = dict(row.fields)
@@ -134,8 +134,8 @@ def _about_cells(
         if name not in template.fields and name not in expecting and name != "picture"
     ]
     if unused:
-        more = f" and {len(unused) - MOST_NAMED} more" if len(unused) > MOST_NAMED else ""
-        names = ", ".join(unused[:MOST_NAMED]) + more
+        more = f" and {len(unused) - MAX_NAMED} more" if len(unused) > MAX_NAMED else ""
+        names = ", ".join(unused[:MAX_NAMED]) + more
         sentences.append(
             f"Columns that the template does not show go along to the exports, and no participant sees them: {names}."
         )
@@ -156,7 +156,7 @@ def _about_known(template: TemplateForm, columns: tuple[str, ...], known: int, o
     sentences = []
     if known:
         says = "says" if known == 1 else "say"
-        columns_named = ", ".join(list(expecting)[:MOST_NAMED])
+        columns_named = ", ".join(list(expecting)[:MAX_NAMED])
         sentences.append(
             f"{_rows(known)} {says} what is expected ({columns_named}), which no participant sees: "
             "with controls.per_hit they are control items."

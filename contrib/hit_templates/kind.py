@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 RESAMPLES = 1000
-MOST_VALUES = 50  # number of values that are listed with their votes
-MOST_TEXTS = 20
+MAX_VALUES = 50  # number of values that are listed with their votes
+MAX_TEXTS = 20
 RECOVERY_TOLERANCE = 0.1  # largest distance of a rehearsal's mean from the truth, as a fraction of the range
 # Initial values of a new study's form.
 INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
@@ -94,7 +94,7 @@ def _figure(
     }
     if question.shape == "text":
         distinct = list(dict.fromkeys(values))
-        return figure | {"texts": distinct[:MOST_TEXTS], "different": len(distinct)}
+        return figure | {"texts": distinct[:MAX_TEXTS], "different": len(distinct)}
     if question.shape == "number":
         numbers = np.array(values, dtype=np.float64)
         columns = (
@@ -124,7 +124,7 @@ def _figure(
         units, names, workers, coded = zip(*parts, strict=True)
         agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
     return figure | {
-        "votes": dict(ordered[:MOST_VALUES]),
+        "votes": dict(ordered[:MAX_VALUES]),
         "different": len(ordered),
         "alpha": _alpha(agreed),
     }

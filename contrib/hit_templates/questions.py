@@ -11,10 +11,10 @@ from typing import Any, Literal
 FIELD = re.compile(r"\$\{\s*([^{}$\r\n]{1,200}?)\s*\}")
 VOID_ELEMENTS = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
 Shape = Literal["choice", "several", "number", "text", "fixed"]
-LONGEST_NAME = 100
-LONGEST_TEXT = 10_000
+MAX_NAME_LENGTH = 100
+MAX_TEXT_LENGTH = 10_000
 GREATEST_NUMBER = 1e15  # largest number that can be typed; up to it, whole numbers are exact
-MOST_QUESTIONS = 500
+MAX_QUESTIONS = 500
 TOLERANCE_ATTRIBUTE = "data-within"  # the tolerance of a number, which workers do not see
 BUTTONS = {"submit", "reset", "button", "image"}
 UNSUPPORTED_TYPES = {"file", "password"}
@@ -77,7 +77,7 @@ class FormQuestion:
     low: float | None = None
     high: float | None = None
     step: float | None = None
-    longest: int = LONGEST_TEXT
+    longest: int = MAX_TEXT_LENGTH
     preset: str = ""
     within: float | None = None
 
@@ -174,8 +174,8 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
     questions: dict[str, FormQuestion] = {}
     sentences: list[str] = []
     _read(page, labels, questions, sentences)
-    if len(questions) > MOST_QUESTIONS:
-        raise ValueError(f"The template asks {len(questions)} questions; expected at most {MOST_QUESTIONS}.")
+    if len(questions) > MAX_QUESTIONS:
+        raise ValueError(f"The template asks {len(questions)} questions; expected at most {MAX_QUESTIONS}.")
     for question in questions.values():
         _check_options(question)
         question.label = question.label or question.name
@@ -229,9 +229,9 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         raise ValueError(
             f"The name {name[:60]!r} of {SHAPE_WORDS[control]} holds a field; expected the same name in every row."
         )
-    if len(name) > LONGEST_NAME or not name.isprintable():
+    if len(name) > MAX_NAME_LENGTH or not name.isprintable():
         raise ValueError(
-            f"The name {name[:60]!r} is none; expected at most {LONGEST_NAME} visible characters."
+            f"The name {name[:60]!r} is none; expected at most {MAX_NAME_LENGTH} visible characters."
         )
     earlier = questions.get(name)
     if earlier is not None and earlier.control != control:
@@ -266,7 +266,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         _take_bounds(attributes, question)
         question.preset = attributes.get("value", "")
     else:
-        question.longest = _read_size(attributes.get("maxlength", ""), LONGEST_TEXT)
+        question.longest = _read_size(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
         text = "".join(part for part in element.children if isinstance(part, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 

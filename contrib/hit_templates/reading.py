@@ -23,8 +23,8 @@ from contrib.hit_templates.questions import (
     walk,
 )
 
-MOST_CHARACTERS = 100_000
-MOST_DEPTH = 100
+MAX_CHARACTERS = 100_000
+MAX_DEPTH = 100
 HEADINGS = ("h1", "h2", "h3", "h4", "h5", "h6")
 FIRST_LEVEL = 3  # a form uses h1, and h2 for each step
 
@@ -50,17 +50,17 @@ def read_template(source: str) -> TemplateForm:
     Raises:
         TemplateProblem: it is too long or too deeply nested, has no question, or uses a name for two things.
     """
-    if len(source) > MOST_CHARACTERS:
+    if len(source) > MAX_CHARACTERS:
         raise TemplateProblem(
-            f"The template has {len(source):,} characters; expected at most {MOST_CHARACTERS:,}."
+            f"The template has {len(source):,} characters; expected at most {MAX_CHARACTERS:,}."
         )
     clean = clean_page(source)
     reader = _TreeReader()
     reader.feed(clean)
     reader.close()
-    if reader.deepest > MOST_DEPTH:
+    if reader.deepest > MAX_DEPTH:
         raise TemplateProblem(
-            f"The template's elements stand {reader.deepest} deep in each other; expected at most {MOST_DEPTH}."
+            f"The template's elements stand {reader.deepest} deep in each other; expected at most {MAX_DEPTH}."
         )
     sentences: list[str] = []
     try:

@@ -53,24 +53,24 @@ from judgments.studies.generation.progress import no_progress
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
 SECONDS = 60.0  # time limit of a whole call
-LARGEST_REPLY = 1_000_000  # bytes
-LONGEST_DETAIL = 300
-MOST_PIXELS = 1024  # pixels of a picture's longer side
+MAX_REPLY_BYTES = 1_000_000  # bytes
+MAX_DETAIL_LENGTH = 300
+MAX_PIXELS = 1024  # pixels of a picture's longer side
 # pixels of a JPEG that is decoded completely, so that the bytes sent do not change
-MOST_JPEG_PIXELS = 24_000_000
+MAX_JPEG_PIXELS = 24_000_000
 # tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
 CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
-MOST_TRIES = 3  # attempts for a unit whose replies cannot be parsed
-MOST_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
-MOST_WAITS = 5  # consecutive waits for a busy endpoint
-LONGEST_WAIT = 60.0
+MAX_TRIES = 3  # attempts for a unit whose replies cannot be parsed
+MAX_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
+MAX_WAITS = 5  # consecutive waits for a busy endpoint
+MAX_WAIT = 60.0
 MILLION = 1_000_000
-LONGEST_REPLY, LONGEST_MARKS = 16, 1_000  # tokens
+MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # tokens
 PARALLEL_CALLS = 4
-ROWS_AT_ONCE = 1_000
+ROWS_PER_BATCH = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting takes less. So
 # a call that was made earlier than this has no running process any more.
 STALE_AFTER = timedelta(seconds=5 * SECONDS)
@@ -124,7 +124,7 @@ class Endpoint(Client):
             seconds=seconds,
             credentials={"Authorization": f"Bearer {key}"} if key else {},
             secret=key,
-            largest=LARGEST_REPLY,
+            largest=MAX_REPLY_BYTES,
             in_time=True,
         )
 
@@ -150,7 +150,7 @@ class Endpoint(Client):
             raise AskLater(f"it answers {status}", served=served, after=answer.wait)
         if status != HTTPStatus.OK:
             detail = _clean(answer.content.decode(errors="replace"))
-            raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:LONGEST_DETAIL]}")
+            raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
         return _read(answer.content)
 
 
@@ -289,10 +289,10 @@ def picture_of(item: Item) -> str:
         with item.picture.open("rb") as file:
             served = BytesIO(strip_metadata(file.read()))  # the picture that people see
         with Image.open(served, formats=list(FORMATS)) as image:
-            large = image.width * image.height > MOST_JPEG_PIXELS
-            prepare_decoding(image, (MOST_PIXELS, MOST_PIXELS) if large else image.size)
+            large = image.width * image.height > MAX_JPEG_PIXELS
+            prepare_decoding(image, (MAX_PIXELS, MAX_PIXELS) if large else image.size)
             small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((MOST_PIXELS, MOST_PIXELS))
+            small.thumbnail((MAX_PIXELS, MAX_PIXELS))
     except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
     written = BytesIO()
@@ -369,7 +369,7 @@ def ask_model(
 
     Args:
         budget: for all runs together. Prices are per million tokens, in the same currency.
-        max_tokens: by default LONGEST_REPLY, or LONGEST_MARKS if errors are marked.
+        max_tokens: by default MAX_REPLY_TOKENS, or MAX_MARKS_TOKENS if errors are marked.
         prompt: text before each item; by default the study's question and the allowed replies.
     """
     kind = kind_of(study)
@@ -378,7 +378,7 @@ def ask_model(
         options = {
             "endpoint": opened.host,
             "temperature": 0,
-            "max_tokens": max_tokens or (LONGEST_REPLY if kind.marks is None else LONGEST_MARKS),
+            "max_tokens": max_tokens or (MAX_REPLY_TOKENS if kind.marks is None else MAX_MARKS_TOKENS),
             "price_in": str(price_in),
             "price_out": str(price_out),
         }
@@ -481,7 +481,7 @@ def _make_rows(study: Study, judge: Judge) -> None:
             for swapped in orders
             if (unit, swapped) not in existing
         ),
-        batch_size=ROWS_AT_ONCE,
+        batch_size=ROWS_PER_BATCH,
         ignore_conflicts=True,
     )
 
@@ -639,23 +639,23 @@ class _Run:
         if not later:
             return ""
         self.waits += 1
-        if self.waits >= MOST_WAITS:
+        if self.waits >= MAX_WAITS:
             return (
                 f"{self.endpoint.host} does not answer: {later[-1]}. Ask again later; what is there is kept."
             )
         backoff = getattr(settings, "JUDGE_BACKOFF_SECONDS", 0.5) * 2 ** (self.waits - 1)
-        time.sleep(min(max(backoff, *(reply.after for reply in later)), LONGEST_WAIT))
+        time.sleep(min(max(backoff, *(reply.after for reply in later)), MAX_WAIT))
         return ""
 
     def _unreadable(self) -> str:
         """Return why the run must stop: there were many replies, and none could be parsed. Return "" otherwise."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         n = replied.count()
-        if n < MOST_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
+        if n < MAX_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
             return ""
         last = replied.order_by("-answered_at").values_list("reply", flat=True)[0]
         return (
-            f"None of the replies to {n:,} questions could be read, the last of which is {last[:LONGEST_DETAIL]!r}; "
+            f"None of the replies to {n:,} questions could be read, the last of which is {last[:MAX_DETAIL_LENGTH]!r}; "
             "expected another name with another --prompt, or larger --max-tokens where it thinks aloud."
         )
 
@@ -669,7 +669,7 @@ class _Run:
             "state": JudgeAnswer.State.ANSWERED,
         }
         if answer is None:
-            again = row.attempts < MOST_TRIES
+            again = row.attempts < MAX_TRIES
             values["state"] = JudgeAnswer.State.WAITING if again else JudgeAnswer.State.FAILED
         return values
 

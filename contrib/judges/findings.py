@@ -50,18 +50,18 @@ from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumber_codes
 from quorum.statistics.judges import (
     ACCURACY,
     EPSILON,
-    FEWEST_UNITS,
+    MIN_CURVE_LENGTH,
+    MIN_UNITS,
     RMSE,
-    SHORTEST_CURVE,
     alternative_annotator_test,
     prediction_powered_mean,
     savings_curve,
 )
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between the two orders
 DRAWS = 200
-SHARES_OF_PEOPLE = (0.1, 0.25, 0.5)
+JUDGED_SHARES = (0.1, 0.25, 0.5)
 WORDS = 10.0  # the bias by length is stated in points per this many words
 ALL_ITEMS = "all items"
 PEOPLE_LABEL = "people among themselves"
@@ -247,7 +247,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
     for pk, item, content, systems_of_file, key, left, right, *systems in rows.values_list(
         *names, *of_pairs
-    ).iterator(ROWS_AT_ONCE):
+    ).iterator(ROWS_PER_BATCH):
         index = index_of[pk]
         options = content["options"] if kind.names_best else ()
         for side, text in enumerate([option["text"] for option in options] or (left, right)):
@@ -263,10 +263,10 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
                 by_caption[item, caption].append((index, side, by_file))
     if by_caption:
         outputs = Output.objects.of_study(study).annotations().order_by()
-        if len(by_caption) < ROWS_AT_ONCE:
+        if len(by_caption) < ROWS_PER_BATCH:
             outputs = outputs.filter(item__in={item for item, _ in by_caption})
         rows_of_systems = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
-        for item, caption, system, name in rows_of_systems.iterator(ROWS_AT_ONCE):
+        for item, caption, system, name in rows_of_systems.iterator(ROWS_PER_BATCH):
             for index, side, by_file in by_caption.get((item, caption), ()):
                 if system in credited(by_file, (system,)):
                     by_system[name][index, side] = True
@@ -277,7 +277,7 @@ def _load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, 
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
-    cells = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_AT_ONCE))
+    cells = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
     unit = places_in(material.pk, np.array([cell[0] for cell in cells], dtype=np.int64))
     answers = [value if answer is None else answer for *_, value, answer in cells]
     swapped = np.array([cell[1] for cell in cells], dtype=np.bool_)
@@ -528,7 +528,7 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
         "people": int((~np.isnan(test.p)).sum()),
         "won": int(test.won.sum()),
         "passed": test.passed,
-        "least_units": FEWEST_UNITS,
+        "least_units": MIN_UNITS,
         "each": rows_as_json(
             units=test.units,
             judge=test.judge_advantage,
@@ -575,8 +575,8 @@ def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) 
 
 def sizes_of_curve(n: int) -> list[int]:
     """Return the numbers of judged items on the savings curve, for n items."""
-    sizes = [round(n * share) for share in SHARES_OF_PEOPLE]
-    return [size for size in sizes if SHORTEST_CURVE <= size <= n - SHORTEST_CURVE]
+    sizes = [round(n * share) for share in JUDGED_SHARES]
+    return [size for size in sizes if MIN_CURVE_LENGTH <= size <= n - MIN_CURVE_LENGTH]
 
 
 def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
@@ -612,7 +612,7 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
 def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
     """Yield the judge's name, the unit's row id and the value of each answer of a judge."""
     answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
-    yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_AT_ONCE)
+    yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_PER_BATCH)
 
 
 def describe_judge(study: Study, **_signal: Any) -> str:

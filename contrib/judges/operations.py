@@ -19,9 +19,9 @@ from common.errors import DataConflict
 from common.incoming.json_documents import load_json
 from common.parameters import FileText, KeysField, Parameters
 from contrib.judges.asking import (
-    LONGEST_MARKS,
-    LONGEST_REPLY,
-    ROWS_AT_ONCE,
+    MAX_MARKS_TOKENS,
+    MAX_REPLY_TOKENS,
+    ROWS_PER_BATCH,
     answer_field_of,
     ask_model,
     check_kind,
@@ -40,9 +40,9 @@ from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import EPSILON
 
 ORDERS = {"": False, "first-left": False, "second-left": True}
-LONGEST_RATER = 80
-LONGEST_PROMPT = 10_000
-LARGEST_SEED = 2**31 - 1
+MAX_RATER_LENGTH = 80
+MAX_PROMPT_LENGTH = 10_000
+MAX_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def store_answers(
         )  # fmt: skip
         JudgeAnswer.objects.bulk_create(
             (JudgeAnswer(judge=judge, state=JudgeAnswer.State.ANSWERED, **row) for row in rows),
-            batch_size=ROWS_AT_ONCE,
+            batch_size=ROWS_PER_BATCH,
         )
         sentence = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
         note_event(study=study, what="judge-imported", sentence=sentence, by=by)
@@ -149,9 +149,9 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
                 "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
             )
             raise EvaluationError(f"Line {line} has order {order[:40]!r}; expected {wanted}.")
-        if len(rater) > LONGEST_RATER:
+        if len(rater) > MAX_RATER_LENGTH:
             raise EvaluationError(
-                f"Line {line} names a rater with {len(rater)} characters, expected {LONGEST_RATER} at most."
+                f"Line {line} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
             )
         answer = {"unit_id": unit.pk, "rater": rater, "swapped": ORDERS[order]}
         if tuple(answer.values()) in seen:
@@ -283,7 +283,7 @@ class AskJudgeRequest(JudgeName):
         required=False,
     )
     prompt = serializers.CharField(
-        max_length=LONGEST_PROMPT,
+        max_length=MAX_PROMPT_LENGTH,
         required=False,
         style={"base_template": "textarea.html"},
         label="Prompt",
@@ -294,8 +294,8 @@ class AskJudgeRequest(JudgeName):
         max_value=100_000,
         required=False,
         label="Maximum length of a reply",
-        help_text=f"Maximum number of tokens in a reply (default: {LONGEST_REPLY}, or {LONGEST_MARKS:,} if errors are "
-        "marked). Reasoning models need more.",
+        help_text=f"Maximum number of tokens in a reply (default: {MAX_REPLY_TOKENS}, or {MAX_MARKS_TOKENS:,} if "
+        "errors are marked). Reasoning models need more.",
     )
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -354,7 +354,7 @@ class CompareJudgesRequest(Parameters):
     )
     seed = serializers.IntegerField(
         min_value=0,
-        max_value=LARGEST_SEED,
+        max_value=MAX_SEED,
         required=False,
         initial=0,
         label="Seed",

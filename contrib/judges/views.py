@@ -32,7 +32,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
-MOST_SHOWN = 100  # number of judges
+MAX_SHOWN = 100  # number of judges
 
 
 def can_have_judges(study: Study) -> bool:
@@ -46,7 +46,7 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
     newest = (
         Judge.objects.filter(study=study)
         .annotate(all_answers=Count("answers"), answered=answered, failed=failed)
-        .order_by("-pk")[: MOST_SHOWN + 1]
+        .order_by("-pk")[: MAX_SHOWN + 1]
     )
     judges = list(newest)
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
@@ -59,9 +59,9 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
                 "open": judge.all_answers - judge.answered - judge.failed,
                 "money": _describe_costs(judge),
             }
-            for judge in sorted(judges[:MOST_SHOWN], key=lambda judge: judge.name)
+            for judge in sorted(judges[:MAX_SHOWN], key=lambda judge: judge.name)
         ],
-        "most": MOST_SHOWN if len(judges) > MOST_SHOWN else None,
+        "most": MAX_SHOWN if len(judges) > MAX_SHOWN else None,
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
         "compared": [

@@ -28,7 +28,7 @@ from contrib.judgment_imports.reading import (
     words_of_scale,
 )
 from contrib.judgment_imports.writing.judgments import JudgmentWriter
-from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE
+from contrib.judgment_imports.writing.systems import ROWS_PER_BATCH
 from judgments.access.study_log import note_event
 from judgments.datasets.importing import ImportSummary, remember_mapping
 from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by_criterion
@@ -159,7 +159,7 @@ def _refuse_other_judgments(
 
 
 def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progress: Progress) -> None:
-    for number, batch in enumerate(batched(rows, ROWS_AT_ONCE)):
+    for number, batch in enumerate(batched(rows, ROWS_PER_BATCH)):
         writer.add(batch)
         progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
 

@@ -20,7 +20,7 @@ from judgments.models import Item
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
-MOST_VALUES_LISTED = 12
+MAX_VALUES_LISTED = 12
 REPORT_EVERY = 2_000
 
 
@@ -44,8 +44,8 @@ class FileContent:
 
     def sentences(self) -> list[str]:
         listed = sorted(self.values.items(), key=lambda counted: _by_number(counted[0]))
-        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MOST_VALUES_LISTED])
-        more = len(self.values) - MOST_VALUES_LISTED
+        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MAX_VALUES_LISTED])
+        more = len(self.values) - MAX_VALUES_LISTED
         return [
             f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
             f"{'anonymous people' if self.anonymous else counted(len(self.workers), 'worker')} "

@@ -40,7 +40,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the parts of the two stages
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
@@ -257,7 +257,7 @@ def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
     # If a system has several captions of an image, take the one that it ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
-    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_AT_ONCE):
+    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
         if item in board.segments:
             board.set_caption(board.systems[system], board.segments[item], *caption)
     if KINDS[study.protocol].compares_pairs:
@@ -269,7 +269,7 @@ def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
     of_sides = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
     missing = board.caption == 0
-    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_AT_ONCE):
+    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_PER_BATCH):
         for system, caption, key in batched(sides, 3):
             row, segment = board.systems.get(system), board.segments.get(item)
             if row is not None and segment is not None and missing[row, segment]:
@@ -361,7 +361,7 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 
     By default, its document is the image itself, and its domain the split.
     """
-    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_AT_ONCE)
+    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_PER_BATCH)
     images = [row for row in rows if row[0] in board.segments]
     names = _names((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
@@ -386,7 +386,7 @@ def _write_ratings(
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     fields = ("pk", "item", "first__text_key", "first__text", "systems")
-    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(ROWS_AT_ONCE):
+    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(ROWS_PER_BATCH):
         segment = board.segments.get(item)
         if segment is None:
             continue
@@ -438,7 +438,7 @@ class References:
             .order_by("item__position", "item_id", "position", "pk")
             .values_list("item_id", "text")
         )
-        for item, text in rows.iterator(ROWS_AT_ONCE):
+        for item, text in rows.iterator(ROWS_PER_BATCH):
             if item in board.segments:
                 texts[board.segments[item]].append(_on_one_line(text))
         return cls(texts)
@@ -480,7 +480,7 @@ class References:
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    for some in batched(captions.tolist(), ROWS_AT_ONCE // 4):
+    for some in batched(captions.tolist(), ROWS_PER_BATCH // 4):
         texts = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
         yield from (texts.get(pk) for pk in some)
 

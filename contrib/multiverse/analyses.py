@@ -82,7 +82,7 @@ LEVELS = {"interval": ("interval", "ordinal")}
 BOTH_CLUSTERS = "item-and-rater"
 # thresholds of right control items, in addition to the study's own; 0 excludes nobody
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
-MOST_SPECIFICATIONS = 1000
+MAX_SPECIFICATIONS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Universe:
         cls,
         choices: tuple[AnalysisChoice, ...],
         generator: np.random.Generator,
-        most: int = MOST_SPECIFICATIONS,
+        most: int = MAX_SPECIFICATIONS,
     ) -> Universe:
         shape = tuple(len(choice.options) for choice in choices)
         possible = math.prod(shape)

@@ -15,7 +15,7 @@ import numpy as np
 
 from common.amounts import as_json
 from contrib.multiverse.analyses import (
-    MOST_SPECIFICATIONS,
+    MAX_SPECIFICATIONS,
     CaptionMetrics,
     PairMetrics,
     SpecificationFigures,
@@ -37,7 +37,7 @@ BEST = "best"
 
 # Krippendorff 2004: the least alpha for reliable and for tentative conclusions.
 RELIABLE, TENTATIVE = 0.8, 0.667
-MOST_COMPARED = 8  # number of metrics with which the best one is compared
+MAX_COMPARED_METRICS = 8  # number of metrics with which the best one is compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def compute_multiverse(
         "seed": votes.seed,
         "metrics": list(metrics),
         "tokenizer": tokenizer,
-        "most": MOST_SPECIFICATIONS,
+        "most": MAX_SPECIFICATIONS,
         "universes": {
             name: {
                 "choices": [
@@ -149,12 +149,12 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
     if len(order) < 2:
         return []
     best, *others = order
-    above = [name for name in others if defined[best] > defined[name]][:MOST_COMPARED]
+    above = [name for name in others if defined[best] > defined[name]][:MAX_COMPARED_METRICS]
     conclusions = [
         Conclusion(f"{BEST}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(above, start=1)
     ]
-    if len(above) < len(others[:MOST_COMPARED]):
+    if len(above) < len(others[:MAX_COMPARED_METRICS]):
         return conclusions  # several metrics are highest, so none is best
     return [Conclusion(BEST, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
 
@@ -285,7 +285,7 @@ def _settings(study: Study, metrics: Sequence[str], tokenizer: str) -> dict[str,
         "protocol": study.protocol,
         "metrics": ",".join(metrics),
         "tok": tokenizer,
-        "most": MOST_SPECIFICATIONS,
+        "most": MAX_SPECIFICATIONS,
     }
     hashes = imported_hashes(study.dataset, metrics)
     return settings | {"imported": hashes} if hashes else settings

@@ -15,8 +15,8 @@ from evaluation.presentation.rendering import add_wording, plot, render_sentence
 
 add_wording(Path(__file__).parent / "wording.toml")
 
-MOST_CURVES = 4
-MOST_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
+MAX_CURVES = 4
+MAX_POINTS = 240  # number of specifications in a curve; they are evenly spaced in the sorted order
 
 Result = Mapping[str, Any]
 
@@ -29,7 +29,7 @@ def multiverse_section(result: Result) -> Section:
         key=lambda claim: claim["holds"],
     )
     headline = [claim for claim in conclusions if claim["name"] in (BEST, AGREEMENT)]
-    drawn = (headline + least)[:MOST_CURVES]
+    drawn = (headline + least)[:MAX_CURVES]
     curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn)]
     return section(
         "multiverse",
@@ -134,10 +134,10 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
 
 
 def _thin_evenly(order: Sequence[int]) -> list[int]:
-    """Return at most MOST_POINTS evenly spaced members of the order. Always keep 0, the reported specification."""
-    if len(order) <= MOST_POINTS:
+    """Return at most MAX_POINTS evenly spaced members of the order. Always keep 0, the reported specification."""
+    if len(order) <= MAX_POINTS:
         return list(order)
-    positions = set(np.linspace(0, len(order) - 1, MOST_POINTS - 1).round().astype(int).tolist())
+    positions = set(np.linspace(0, len(order) - 1, MAX_POINTS - 1).round().astype(int).tolist())
     if 0 in order:
         positions.add(list(order).index(0))
     return [order[position] for position in sorted(positions)]

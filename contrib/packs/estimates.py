@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from common.amounts import json_float
-from evaluation.presentation.content import DASH, Curve, Estimate, Heatmap, HeatPanel, Plot, plain_table
+from evaluation.presentation.content import DASH, Curve, Estimate, Heatmap, HeatmapPanel, Plot, plain_table
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.crossed import CONFIDENCE, share_of_rows
 from quorum.statistics.meta import ReferenceCurve
@@ -76,7 +76,7 @@ def heat_plot(
     name: str,
     title: str,
     sentence: str,
-    panels: Sequence[HeatPanel],
+    panels: Sequence[HeatmapPanel],
     axes: tuple[str, str],
     columns: Iterable[tuple[str, str]],
 ) -> Plot:

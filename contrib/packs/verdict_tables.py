@@ -9,7 +9,7 @@ from contrib.packs.reading import Pack
 from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, NumberVerdict
 from evaluation.presentation.content import Column, Table
 
-MOST_REPEATED_CHARACTERS = 24  # longer cells are not repeated in each row
+MAX_REPEATED_LENGTH = 24  # longer cells are not repeated in each row
 
 REPEAT_MARK = "as above"  # stands in place of a long cell that equals the cell above
 COLUMNS = ("place", "number", "published", "ours", "interval", "verdict", "convention, and why")
@@ -34,7 +34,7 @@ def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
     rows = verdict_rows(verdicts)
     shown = [
         tuple(
-            REPEAT_MARK if cell == over and len(cell) > MOST_REPEATED_CHARACTERS else cell
+            REPEAT_MARK if cell == over and len(cell) > MAX_REPEATED_LENGTH else cell
             for cell, over in zip(*pair, strict=True)
         )
         for pair in zip(rows, [COLUMNS, *rows], strict=False)
@@ -55,7 +55,7 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     """Return the section of a pack in `verdicts.md`. A note that explains several numbers is listed once."""
     compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
     counts = Counter(text for verdict in compared for text in verdict.explanations)
-    notes = [text for text, count in counts.items() if count > 1 and len(text) > MOST_REPEATED_CHARACTERS]
+    notes = [text for text, count in counts.items() if count > 1 and len(text) > MAX_REPEATED_LENGTH]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {describe_verdict_counts(verdicts)}", ""]
     if compared:
         lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]

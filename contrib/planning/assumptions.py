@@ -15,7 +15,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.power import (
-    MOST_TASTE,
+    MAX_TASTE,
     People,
     Question,
     TwoMetrics,
@@ -43,7 +43,7 @@ class Assumptions(Part):
     worker_spread: Share = 0.5
     pairs_each: Annotated[int, Field(ge=0, le=1_000_000)] = 0  # 0 stands for the number of pairs of a HIT
     raters: Annotated[int, Field(ge=0, le=1_000_000)] = 0
-    taste: Annotated[float, Field(ge=0, le=MOST_TASTE)] = 0.0
+    taste: Annotated[float, Field(ge=0, le=MAX_TASTE)] = 0.0
     pairs: Listed[Amount] = Field((50, 100, 150, 200, 300, 400, 600, 800), min_length=1, max_length=40)
     references: Listed[Amount] = Field((1,), min_length=1, max_length=20)
     votes: Listed[Amount] = Field((1, 3, 5), min_length=1, max_length=20)

@@ -22,7 +22,7 @@ from evaluation.presentation.plots.canvas import (
     write_beside,
 )
 
-MOST_LINES = 4
+MAX_LINES = 4
 LABEL_GAP = 0.07  # least distance between two labels, as a fraction of the axis
 
 
@@ -37,7 +37,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
         (key for key in lines if key != chosen),
         key=lambda key: (abs(key[0] - chosen[0]), abs(key[1] - chosen[1]), key),
     )
-    shown = [chosen, *others[: MOST_LINES - 1]]
+    shown = [chosen, *others[: MAX_LINES - 1]]
     height = 3.2
     figure, axes = new_plot(height, grid="both")
     ends = []

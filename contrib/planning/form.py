@@ -12,7 +12,7 @@ from unfold.widgets import UnfoldAdminIntegerFieldWidget, UnfoldAdminSelectWidge
 
 from common.amounts import AmountField
 from judgments.design.study_design import USUAL_CURRENCY
-from quorum.statistics.power import MOST_TASTE
+from quorum.statistics.power import MAX_TASTE
 
 WORDS = {
     "win_rate": (
@@ -103,7 +103,7 @@ class PlanningForm(forms.Form):
                 label=_(label),
                 help_text=_(help_text),
                 min_value=0,
-                max_value=MOST_TASTE if name == "taste" else 1,
+                max_value=MAX_TASTE if name == "taste" else 1,
                 widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
             )
         for name, label in LISTS.items():

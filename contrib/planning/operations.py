@@ -22,7 +22,7 @@ from judgments.operations import Outcome, background_operation, operation
 from judgments.studies.studies import change_design
 
 JOB_KIND = "plan_power"
-LONGEST_NAME = 200
+MAX_NAME_LENGTH = 200
 
 
 class PowerPlanRequest(Parameters):
@@ -30,8 +30,10 @@ class PowerPlanRequest(Parameters):
 
     assumptions = serializers.DictField(required=False, help_text="Those that differ from the usual.")
     pilot = serializers.CharField(required=False, help_text="Slug of a study whose people are taken.")
-    first = serializers.CharField(required=False, max_length=LONGEST_NAME, help_text="Of two in the pilot.")
-    second = serializers.CharField(required=False, max_length=LONGEST_NAME)
+    first = serializers.CharField(
+        required=False, max_length=MAX_NAME_LENGTH, help_text="Of two in the pilot."
+    )
+    second = serializers.CharField(required=False, max_length=MAX_NAME_LENGTH)
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         first, second = attrs.get("first"), attrs.get("second")

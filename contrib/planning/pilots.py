@@ -26,7 +26,7 @@ from quorum.statistics.crossed import ITEM, RATER, Clusters
 from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.meta import metric_winners
 from quorum.statistics.power import (
-    MOST_TASTE,
+    MAX_TASTE,
     People,
     PilotPeople,
     Size,
@@ -112,7 +112,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     if len(clusters.used) < len(columns):
         return 0.0
     votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
-    return min(MOST_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)
+    return min(MAX_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)
 
 
 def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:

@@ -25,8 +25,8 @@ from judgments.studies.pages import Context, StartPage, StudyPlace, StudyStep, w
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import add_start_page, add_step, study_page, study_page_address
 
-MOST_PILOTS = 50
-MOST_EARLIER = 20
+MAX_PILOTS = 50
+MAX_EARLIER_PLANS = 20
 
 
 @study_page(
@@ -91,7 +91,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
         "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
-        "earlier": list(done[:MOST_EARLIER]) if done.count() > 1 else [],
+        "earlier": list(done[:MAX_EARLIER_PLANS]) if done.count() > 1 else [],
     }
     if plan is not None:
         context |= {
@@ -106,7 +106,7 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
     seen = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
     )
-    return list(seen.order_by("-created_at").values_list("slug", "name")[:MOST_PILOTS])
+    return list(seen.order_by("-created_at").values_list("slug", "name")[:MAX_PILOTS])
 
 
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:

@@ -12,7 +12,7 @@ from annotation.crowds.base import CrowdProblem, CrowdRefusal, OutOfFunds, Retry
 from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
-_LONGEST_DETAIL = 400
+_MAX_DETAIL_LENGTH = 400
 # The reference has no error code for an account without money; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
@@ -55,7 +55,7 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
         return RetryLater(
             f"{method} {path} was answered with {status}; Prolific may have carried it out or not."
         )
-    detail = _detail(answer)[:_LONGEST_DETAIL]
+    detail = _detail(answer)[:_MAX_DETAIL_LENGTH]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return RetryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, had_no_effect=True, final=True)

@@ -38,10 +38,10 @@ from contrib.prolific.records import (
 )
 
 # least number of characters of the message of a rejection ("Approve or reject a submission" in the reference)
-SHORTEST_REJECTION = 100
+MIN_REJECTION_LENGTH = 100
 SCREEN_OUT = "FIXED_SCREEN_OUT_PAYMENT"  # an action of a completion code, which only some workspaces have
 PAGE_SIZE = 100
-MOST_PAGES = 1_000  # a list with more pages is taken for an error
+MAX_PAGES = 1_000  # a list with more pages is taken for an error
 Row = TypeVar("Row", PanelStudy, PanelSubmission, ParticipantGroup, ListedFilter, Hook)
 Parameters = Mapping[str, str | int]
 
@@ -135,10 +135,10 @@ class ProlificClient(Client):
         self._decide(submission, {"action": "APPROVE"})
 
     def reject(self, submission: str, *, message: str) -> None:
-        if len(message) < SHORTEST_REJECTION:
+        if len(message) < MIN_REJECTION_LENGTH:
             raise CrowdRefusal(
                 f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
-                f"expected {SHORTEST_REJECTION} or more."
+                f"expected {MIN_REJECTION_LENGTH} or more."
             )
         self._decide(submission, {"action": "REJECT", "rejection_category": "OTHER", "message": message})
 
@@ -247,7 +247,7 @@ class ProlificClient(Client):
         """Yield the pages of a list. An endpoint links to the next page, or gives a count, or has a single page."""
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         before: list[Mapping[str, Any]] = []
-        for number in range(2, MOST_PAGES + 2):
+        for number in range(2, MAX_PAGES + 2):
             answer = self._answered("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
@@ -267,7 +267,7 @@ class ProlificClient(Client):
                 return
             else:
                 query = {**query, "page": number}
-        raise RetryLater(f"Prolific's list of {path} did not end after {MOST_PAGES} pages.")
+        raise RetryLater(f"Prolific's list of {path} did not end after {MAX_PAGES} pages.")
 
     def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON object of a response. A truncated response counts as lost."""

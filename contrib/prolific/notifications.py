@@ -26,7 +26,7 @@ PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION, STUDY)
 OLDEST = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
-MOST_BYTES = 100_000
+MAX_BYTES = 100_000
 
 
 class HookUnreadable(QuorumError):
@@ -41,8 +41,8 @@ class HookForged(QuorumError):
 
 def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datetime) -> list[str]:
     """Return Prolific's ids of the studies that a webhook names; [] if it is about people without a session."""
-    if len(body) > MOST_BYTES:
-        raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MOST_BYTES:,} at most.")
+    if len(body) > MAX_BYTES:
+        raise HookUnreadable(f"The notification has {len(body):,} bytes; expected {MAX_BYTES:,} at most.")
     _check_signature(body, signature, timestamp, now)
     try:
         event = load_json(body)

@@ -15,7 +15,7 @@ from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
-LEAST_IMAGES = 2  # a wrong caption comes from another image
+MIN_IMAGES = 2  # a wrong caption comes from another image
 QUIZ = "quiz"
 
 
@@ -48,7 +48,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     usable = [image for image in pool if makers.quiz_usable(image)]
     reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
     most = len(usable) - reserved
-    if most < items or len(usable) < LEAST_IMAGES:
+    if most < items or len(usable) < MIN_IMAGES:
         raise DesignError(
             gettext(
                 "quiz.items is %(items)s, but the control split %(split)r has only %(n)s suitable items, "
@@ -57,7 +57,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",
         )
-    wanted = min(max(items * design.quiz.attempts, LEAST_IMAGES), most)
+    wanted = min(max(items * design.quiz.attempts, MIN_IMAGES), most)
     images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
     names = {image.name for image in images}
     rest = replace(

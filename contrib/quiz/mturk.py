@@ -8,7 +8,7 @@ from fractions import Fraction
 from xml.etree.ElementTree import Element
 
 from annotation.crowds.mturk.questions import (
-    MOST_BYTES,
+    MAX_BYTES,
     SCHEMAS,
     QuestionProblem,
     add_element,
@@ -103,9 +103,9 @@ def _selection(option: int) -> str:
 
 def _check_document_size(what: str, document: str) -> str:
     size = len(document.encode())
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise QuestionProblem(
-            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; expected fewer "
+            f"The {what} of the quiz is {size:,} bytes long, and Mechanical Turk takes {MAX_BYTES:,}; expected fewer "
             "or shorter questions."
         )
     return document

@@ -24,10 +24,10 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 50
-MOST_ATTEMPTS = 2_000  # number of latest attempts that the figures include
+PAGE_SIZE = 50
+MAX_ATTEMPTS = 2_000  # number of latest attempts that the figures include
 # our choice: a question with this many answers and a lower accuracy is suspect
-LEAST_ANSWERS, SUSPECT_SHARE = 5, 0.25
+MIN_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 
 @dataclass(slots=True)
@@ -54,7 +54,7 @@ class QuestionResult:
 
     @property
     def suspect(self) -> bool:
-        return self.answered >= LEAST_ANSWERS and self.right / self.answered < SUSPECT_SHARE
+        return self.answered >= MIN_ANSWERS and self.right / self.answered < SUSPECT_SHARE
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
@@ -100,7 +100,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
     named = qualification_of(study, design)
     rows = QuizAttempt.objects.filter(qualification=named).select_related("worker", "study")
-    attempts = list(rows.order_by("-started_at")[:MOST_ATTEMPTS])
+    attempts = list(rows.order_by("-started_at")[:MAX_ATTEMPTS])
     of_questions = question_results(sheets_of(attempts, study=study))
     workers = worker_results(attempts)
     context |= {
@@ -114,7 +114,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "over": sum(attempt.finished_at is not None for attempt in attempts),
         "people": len(workers),
         "passed": sum(row.passed for row in workers),
-        "page": Paginator(workers, ON_A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(workers, PAGE_SIZE).get_page(request.GET.get("page")),
         "suspects": sum(result.suspect for result in of_questions.values()),
     }
     return TemplateResponse(request, "admin/annotation/study_quiz.html", context)

@@ -21,7 +21,7 @@ from quorum.statistics.aggregation import borda_count
 
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
-DIMENSIONS, FEWEST = 46, 10  # H13: number of values to try, and the first of them
+DIMENSIONS, MIN_DIMENSION = 46, 10  # H13: number of values to try, and the first of them
 CUTS, PER_CUT = (1, 5, 10), 5
 
 
@@ -112,7 +112,7 @@ def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[
 
 
 def _sizes(most: int) -> list[int]:
-    spread = np.geomspace(min(FEWEST, most), most, DIMENSIONS)
+    spread = np.geomspace(min(MIN_DIMENSION, most), most, DIMENSIONS)
     return sorted(set(np.rint(spread).astype(int).tolist()))
 
 

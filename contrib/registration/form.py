@@ -16,10 +16,10 @@ from unfold.widgets import (
 from annotation.quality.detectors import RULES
 
 ROWS, SEEN = 20, 3  # number of fields for hypotheses; the template folds all after the third
-LONGEST_TEXT = 2000
+MAX_TEXT_LENGTH = 2000
 
 
-def _text_area(label: Any, help_text: Any, longest: int = LONGEST_TEXT) -> forms.CharField:
+def _text_area(label: Any, help_text: Any, longest: int = MAX_TEXT_LENGTH) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
@@ -45,7 +45,7 @@ class RegisteringForm(forms.Form):
     metrics = forms.CharField(
         label=gettext_lazy("Metrics to be compared with people"),
         required=False,
-        max_length=LONGEST_TEXT,
+        max_length=MAX_TEXT_LENGTH,
         help_text=gettext_lazy(
             "Separate the names by commas. Example: cider-d, rouge-l. Any other metric is reported as a "
             "deviation. If this field is empty, no metric is reported as a deviation."
@@ -71,12 +71,12 @@ class RegisteringForm(forms.Form):
         super().__init__(*args, **kwargs)
         for row in range(ROWS):
             self.fields[f"text-{row}"] = forms.CharField(
-                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=LONGEST_TEXT,
+                label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=MAX_TEXT_LENGTH,
                 widget=UnfoldAdminTextInputWidget,
             )  # fmt: skip
             self.fields[f"claim-{row}"] = forms.CharField(
                 label=_("Hypothesis %(n)s as a comparison of metrics") % {"n": row + 1}, required=False,
-                max_length=LONGEST_TEXT,
+                max_length=MAX_TEXT_LENGTH,
                 widget=UnfoldAdminTextInputWidget(attrs={"placeholder": "cider-d > rouge-l on HC"}),
             )  # fmt: skip
         for name, rule in RULES.items():

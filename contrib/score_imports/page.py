@@ -23,7 +23,7 @@ from judgments.studies.pages import Context, PagePart, StudyStep
 from judgments.studies.step_form import read_posted_parameters
 from judgments.studies.study_page import add_page_part, add_step
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 
 
 def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
@@ -31,7 +31,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
         ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
     )
     return {
-        "imported": [(metric, signature_of(metric)) for metric in rows[:MOST_SHOWN]],
+        "imported": [(metric, signature_of(metric)) for metric in rows[:MAX_SHOWN]],
         "may_import": has_role(request.user, study.dataset, "editor"),
     }
 

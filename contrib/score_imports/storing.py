@@ -27,7 +27,7 @@ from quorum.numeric.arrays import Floats
 if TYPE_CHECKING:
     from contrib.score_imports.reading import ScoreRows
 
-MOST_NAMED = 10
+MAX_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ class ImportResult:
                 "per": metric.get_per_display(),
                 "better": metric.get_better_display(),
             }
-            for metric in self.metrics[:MOST_NAMED]
+            for metric in self.metrics[:MAX_NAMED]
         ]
-        if len(self.metrics) > MOST_NAMED:
-            sentences.append(_("Also imported: %(n)s more metrics.") % {"n": len(self.metrics) - MOST_NAMED})
+        if len(self.metrics) > MAX_NAMED:
+            sentences.append(_("Also imported: %(n)s more metrics.") % {"n": len(self.metrics) - MAX_NAMED})
         if self.same:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")

@@ -29,7 +29,7 @@ from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.crossed import NAIVE, RATER
 
 LENGTH_CONTROL = "length"
-MOST_NEXT_COMPARISONS = 3
+MAX_NEXT_COMPARISONS = 3
 NO_PAIR_OF_TWO = gettext_noop(
     "Study %(slug)r has no judgments that compare two different systems and are used in results."
 )
@@ -161,7 +161,7 @@ def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[
 def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[str, Any]]:
     """Return the system pairs for which one more judgment would give the most information, with the gain in nats."""
     gains = np.triu(strengths.gains(), 1)
-    best = np.argsort(-gains, axis=None, kind="stable")[:MOST_NEXT_COMPARISONS]
+    best = np.argsort(-gains, axis=None, kind="stable")[:MAX_NEXT_COMPARISONS]
     return [
         {
             "first": names[index // len(names)],

@@ -27,8 +27,8 @@ from judgments.access.study_log import note_event
 SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
 ATTEMPTS = 10  # attempts, spread over about a day and a half
-FIRST_PAUSE, LONGEST_PAUSE = 5.0, 12 * 3600.0  # seconds
-MESSAGES_A_ROUND = 200  # number of messages per round
+FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds
+MESSAGES_PER_ROUND = 200  # number of messages per round
 # an attempt takes at most five seconds, so after this time its sender is presumed dead
 SENDER_TIMEOUT = timedelta(seconds=60)
 GONE_STATUS = 410  # Standard Webhooks: with this status, the endpoint asks for no more messages
@@ -83,7 +83,7 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
     rng = rng or random.Random()
     note_completions()
     delivered = 0
-    for _place in range(MESSAGES_A_ROUND):
+    for _place in range(MESSAGES_PER_ROUND):
         delivery = _next_delivery()
         if delivery is None:
             break
@@ -176,7 +176,7 @@ def _switch_off(webhook: Webhook) -> None:
 
 def _pause(rng: random.Random, times: int) -> float:
     """Return the seconds to wait after ``times`` failures. They grow fourfold, with a random factor from .5 to 1."""
-    longest = min(LONGEST_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
+    longest = min(MAX_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
     return rng.uniform(longest / 2, longest)
 
 

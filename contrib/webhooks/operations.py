@@ -23,7 +23,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of
 
-MOST_WEBHOOKS = 10  # webhooks per study
+MAX_WEBHOOKS = 10  # webhooks per study
 State = WebhookDelivery.State
 
 
@@ -37,8 +37,8 @@ def add_webhook(*, study: Study, url: str, events: Collection[str], by: User | N
             _("The webhook's address cannot be used: %(problem)s.") % {"problem": problem}, field="url"
         ) from None
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if Webhook.objects.filter(study=study).count() >= MOST_WEBHOOKS:
-        raise DataConflict(f"Study {study.slug!r} has {MOST_WEBHOOKS} webhooks already; remove one first.")
+    if Webhook.objects.filter(study=study).count() >= MAX_WEBHOOKS:
+        raise DataConflict(f"Study {study.slug!r} has {MAX_WEBHOOKS} webhooks already; remove one first.")
     try:
         with transaction.atomic():
             webhook = Webhook.objects.create(

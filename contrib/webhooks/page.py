@@ -22,7 +22,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 TEMPLATE = "admin/annotation/study_webhooks.html"
 
 
@@ -36,7 +36,7 @@ def _facts(request: HttpRequest, study: Study) -> Context:
     return {
         "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
         "events": {event: _(about) for event, about in EVENTS.items()},
-        "page": Paginator(log, ON_A_PAGE).get_page(request.GET.get("page")),
+        "page": Paginator(log, PAGE_SIZE).get_page(request.GET.get("page")),
     }
 
 

@@ -12,7 +12,7 @@ from common.http.addresses import BadAddress, refuse_private_host
 from common.http.client import CallFailed, Client
 
 POST_SECONDS = 5.0  # time limit of a whole attempt
-LONGEST_WAIT = 999_999.0  # largest number of seconds that a response may ask to wait
+MAX_WAIT = 999_999.0  # seconds that a response may ask to wait
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
     if answer.is_success:
         return Receipt(answer.status)
     where = "; redirects are not followed" if 300 <= answer.status < 400 else ""
-    return Receipt(answer.status, f"The answer was {answer.status}{where}.", min(answer.wait, LONGEST_WAIT))
+    return Receipt(answer.status, f"The answer was {answer.status}{where}.", min(answer.wait, MAX_WAIT))
 
 
 def _private_allowed() -> bool:

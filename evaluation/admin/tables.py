@@ -22,7 +22,7 @@ from judgments.admin.base import (
 )
 from judgments.studies.designs import installed_kind_of
 
-LONGEST_ANSWER = 160  # largest number of characters of a consensus in the list
+MAX_ANSWER_LENGTH = 160  # characters of a consensus in the list
 
 
 @admin.register(Consensus)
@@ -49,7 +49,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
 
     @display(description="value", ordering="value")
     def value_short(self, consensus: Consensus) -> str:
-        return Truncator(self.value_words(consensus)).chars(LONGEST_ANSWER)
+        return Truncator(self.value_words(consensus)).chars(MAX_ANSWER_LENGTH)
 
     @display(description="value")
     def value_words(self, consensus: Consensus) -> str:

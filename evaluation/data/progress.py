@@ -18,8 +18,8 @@ from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 from judgments.studies.stopping import expected_share
 
-MOST_POINTS = 200
-ROWS_AT_ONCE = 2_000
+MAX_POINTS = 200
+ROWS_PER_BATCH = 2_000
 
 
 def study_progress(study: Study) -> dict[str, Any]:
@@ -132,10 +132,10 @@ def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime
     revised = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
     columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
-    assignments = list(rows.values_list(*columns).iterator(ROWS_AT_ONCE))
+    assignments = list(rows.values_list(*columns).iterator(ROWS_PER_BATCH))
     finished = [row for row in assignments if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
-    every = -(-len(finished) // MOST_POINTS) or 1
+    every = -(-len(finished) // MAX_POINTS) or 1
     shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
     states = Counter(row[0] for row in assignments)
     return (

@@ -23,7 +23,7 @@ from common.amounts import (
 
 # Sections that pages show first, with an unfolded figure. Other sections are folded.
 LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
-MOST_NAMED = 6
+MAX_NAMED = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +204,7 @@ class LinePlot:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatPanel:
+class HeatmapPanel:
     """A matrix, blank where a value is None, with levels marked on its scale.
 
     footer: number of last rows that are separated from the others. shows: coefficient, or share (as per cent).
@@ -223,7 +223,7 @@ class HeatPanel:
 class Heatmap:
     """Matrices that share one scale from ``scale_min`` to 1."""
 
-    panels: tuple[HeatPanel, ...]
+    panels: tuple[HeatmapPanel, ...]
     y_axis: str
     x_axis: str
     scale_min: float = 0.0
@@ -406,7 +406,7 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Return names joined as "a, b and c". If there are many, the last ones are replaced by their number."""
-    shown, left = list(names[:MOST_NAMED]), len(names) - MOST_NAMED
+    shown, left = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
     if left > 0:
         shown.append(gettext("%(n)s more") % {"n": left})
     if len(shown) == 1:

@@ -32,8 +32,8 @@ from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.agreement.coefficient import CARELESS_NOTE, ClusteredCoefficient, careless_numbers
 from quorum.statistics.crossed import (
     CONFIDENCE,
-    FEWEST,
     ITEM,
+    MIN_CLUSTERS,
     NAIVE,
     RATER,
     ClusterColumns,
@@ -370,7 +370,7 @@ def alpha_dict(result: AgreementResult) -> dict[str, Any]:
         "workers": result.raters,
         **as_json(result, "judgments", "confidence", "resamples", "seed", "reason", "note"),
         **({"clusters": dict(result.clusters)} if result.clusters else {}),
-        **({"scope": scope_of(raters if raters > FEWEST else None)} if result.clusters else {}),
+        **({"scope": scope_of(raters if raters > MIN_CLUSTERS else None)} if result.clusters else {}),
     }
 
 

@@ -13,13 +13,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from common.amounts import thousands
-from quorum.statistics.crossed import FEWEST, Contrast, Spread
+from quorum.statistics.crossed import MIN_CLUSTERS, Contrast, Spread
 from quorum.statistics.significance import LEVEL
 
 POWER = 0.8
-MOST_TIMES = 20  # largest factor of the study's size that is proposed
+MAX_SIZE_FACTOR = 20  # factor of the study's size that is proposed
 SAME_PEOPLE_FACTOR = 1.25  # do not ask for more people if it saves less than this factor of items
-MOST_FACTOR = 1e6  # largest factor that is searched
+MAX_FACTOR = 1e6  # factor that is searched
 VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution of a variance
 
 
@@ -46,18 +46,18 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
     The power is that of the t test with this study's variance by items and raters, scaled to the larger numbers
     (Brennan 2001), and averaged over the uncertainty of the variance.
     """
-    if raters is not None and raters < FEWEST:
+    if raters is not None and raters < MIN_CLUSTERS:
         return NO_LARGER_STUDY
     level = LEVEL / max(len(contrasts), 1)
 
     def tells_apart(times: float, people: float) -> bool:
         return all(_expected_power(contrast, times, people, level) >= POWER for contrast in contrasts)
 
-    times = fewest_times(lambda times: tells_apart(times, times), MOST_TIMES)
+    times = fewest_times(lambda times: tells_apart(times, times), MAX_SIZE_FACTOR)
     if times is None:
         return NO_LARGER_STUDY
-    same = fewest_times(lambda times: tells_apart(times, 1.0), MOST_FACTOR)
-    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MOST_TIMES)):
+    same = fewest_times(lambda times: tells_apart(times, 1.0), MAX_FACTOR)
+    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)):
         return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
     return LargerStudy(
         more=math.ceil(items * times),
@@ -77,8 +77,8 @@ def _expected_power(contrast: Contrast, times: float, people: float, level: floa
 def _plausible_spreads(spread: Spread) -> list[Spread]:
     """Return equally likely true spreads, from the chi-squared distributions of both parts of the variance."""
     by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
-    items_df = max(spread.number, FEWEST) - 1
-    raters_df = max(spread.raters, FEWEST) - 1
+    items_df = max(spread.number, MIN_CLUSTERS) - 1
+    raters_df = max(spread.raters, MIN_CLUSTERS) - 1
     plausible = []
     for of_items, of_raters in product(_scales(items_df), _scales(raters_df)):
         by_raters = max(by_rater * of_raters - spread.within, 0.0)
@@ -130,7 +130,7 @@ def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
         return _(
             "The difference that was found is very small. Even %(times)d times as many items and "
             "participants might be too few to find a winner."
-        ) % {"times": MOST_TIMES}
+        ) % {"times": MAX_SIZE_FACTOR}
     new = ngettext("%(n)s new item", "%(n)s new items", verdict["more"]) % {"n": thousands(verdict["more"])}
     people = verdict.get("more_raters")
     if not people:

@@ -72,7 +72,7 @@ from quorum.statistics.meta.pairwise import CALIBRATE
 
 DRAWS = 10  # number of random subsets of references for each size
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
-FEWEST_RESAMPLES, MOST_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
+MIN_RESAMPLES, MAX_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
 ESTIMATE = ("value", "low", "high", "n", "reason")
 OF_PAIRS, OF_CAPTIONS = (
     ("all_pairs", "references", "ties"),
@@ -82,7 +82,7 @@ ITEMS_CHOSEN = (
     "The items were chosen by their usefulness, and these figures hold for the chosen items alone; “Weigh back” says "
     "what they are for all items."
 )
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ def compute_caption_readings(
         )
     if readings.single_grades:
         of, grades, grade_clusters = _single_grades(captions, table, clusters)
-        resamples = int(np.clip(GRADES_DRAWN // len(grades), FEWEST_RESAMPLES, MOST_RESAMPLES))
+        resamples = int(np.clip(GRADES_DRAWN // len(grades), MIN_RESAMPLES, MAX_RESAMPLES))
         options: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
         options["weights"] = None if weights is None else weights[of]
         figures["single_grades"] = by_metric(
@@ -597,7 +597,7 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
     images: dict[int, int] = {}
     scores: dict[str, list[tuple[float, float]]] = {}
     names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
-    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_PER_BATCH):
         kinds[pair], images[pair] = kind, image
         scores.setdefault(metric, []).append((first, second))
     if not scores:
@@ -755,7 +755,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
         result=evaluation.result,
     )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_AT_ONCE)
+    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_PER_BATCH)
     sentence = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", sentence=sentence, signature=evaluation.signature)
     return analysis

@@ -55,7 +55,7 @@ READINGS = {
 RESAMPLES = 1000
 # The bootstrap of a rank correlation takes time in proportion to observations times resamples. Large studies have
 # narrow intervals, so they need fewer resamples.
-FEWEST_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
+MIN_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
 # Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 ACCURACY = (
@@ -378,7 +378,7 @@ def correlation_of_captions(
     before 0.6 did. ``weights`` (N,) say how many captions each caption stands for. In tau, a pair of captions has the
     product of both weights.
     """
-    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), FEWEST_RESAMPLES, RESAMPLES))
+    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), MIN_RESAMPLES, RESAMPLES))
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
     figures: dict[str, Any] = {
         key: as_json(

@@ -17,10 +17,10 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import background_operation
 
-MOST_REFERENCES = 1000
-MOST_OFFERED = 100  # largest number of imported metrics offered in a form
+MAX_REFERENCES = 1000
+MAX_OFFERED = 100  # imported metrics offered in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
-LARGEST_SEED = 2**31 - 1
+MAX_SEED = 2**31 - 1
 
 
 class ClustersRequest(Parameters):
@@ -70,7 +70,7 @@ def metric_names(study: Study) -> list[tuple[str, str]]:
                 (ROUGE_BY_RECALL, _("%(name)s by recall, as in Vedantam et al. (2015)") % {"name": name})
             )
     imported = ImportedMetric.objects.filter(dataset=study.dataset).exclude(per=ScoreKeys.Per.SYSTEMS)
-    for name in imported.values_list("name", flat=True)[:MOST_OFFERED]:
+    for name in imported.values_list("name", flat=True)[:MAX_OFFERED]:
         names.append((name, _("%(name)s, imported") % {"name": name}))
     return names
 
@@ -84,7 +84,7 @@ def tokenizer_names(study: Study) -> list[tuple[str, str]]:
 class CountsField(KeysField):
     """A list of whole numbers from 1."""
 
-    child = serializers.IntegerField(min_value=1, max_value=MOST_REFERENCES)
+    child = serializers.IntegerField(min_value=1, max_value=MAX_REFERENCES)
 
 
 class ThresholdsField(KeysField):

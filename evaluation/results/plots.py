@@ -41,7 +41,7 @@ from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence,
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
-MOST_NAMED = 30
+MAX_NAMED = 30
 HOUR, DAY = 3600.0, 86_400.0
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
 NO_WORKERS = gettext_noop("No page of work has been submitted yet.")
@@ -138,7 +138,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         return ""
     rows = sorted(seen, key=lambda row: (-row["controls_share"], row["worker"])) if seen else []
     rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
-    named = len(rows) <= MOST_NAMED
+    named = len(rows) <= MAX_NAMED
     height = min(0.85 + (ROW if named else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
     if seen:

@@ -13,7 +13,7 @@ from rest_framework import serializers
 
 from annotation.crowds.opening import ASK_THE_CROWD
 from annotation.money.orders import confirmable
-from annotation.work.operations import MOST_WORKERS, reopen_units
+from annotation.work.operations import MAX_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import WrongState
 from common.parameters import KeysField, Reason
@@ -85,7 +85,7 @@ class ReopenRequest(Reason):
     )
     votes = serializers.IntegerField(
         min_value=1,
-        max_value=MOST_WORKERS,
+        max_value=MAX_WORKERS,
         initial=1,
         label="Additional votes for each item",
         help_text="Number of additional votes for each item.",

@@ -26,8 +26,8 @@ from evaluation.results.standings import raters_of
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.correlation import CONSTANT, CorrelationDifference
 from quorum.statistics.crossed import (
-    FEWEST,
     ITEM,
+    MIN_CLUSTERS,
     NAIVE,
     ClusterColumns,
     Contrast,
@@ -102,7 +102,7 @@ def winners_named(scores: Mapping[str, Floats]) -> dict[str, Ints]:
 
 def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
     """Return the name of the test that compares metrics."""
-    if deletions is not None and deletions.raters >= FEWEST:
+    if deletions is not None and deletions.raters >= MIN_CLUSTERS:
         return BY_ITEM_AND_RATER
     return BY_ITEM if clusters else TESTS
 

@@ -71,7 +71,7 @@ from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY_SECONDS = 86_400
 Drawn = TypeVar("Drawn")
-LEAST_JUDGMENTS = 20  # smallest number of judgments for a note on a worker's habit
+MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
 SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
 MODEL_ROWS_SHOWN = 8
@@ -84,7 +84,7 @@ MODEL_COLUMNS = {
 WORKERS_SHOWN = 200
 NEWEST = 5
 UNITS_SHOWN = 8
-CAPTIONS_AT_AN_END = 5
+EXTREME_CAPTIONS_SHOWN = 5
 WAYS = {
     "closer": gettext_noop("Where metrics and people disagree"),
     "metrics": gettext_noop("Imported scores"),
@@ -122,7 +122,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
             note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
         notes.append(note)
     left = row["left_share"]
-    if left is not None and row["judgments"] >= LEAST_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
+    if left is not None and row["judgments"] >= MIN_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
         notes.append(
             _("nearly always chooses left") if left >= SIDE_SHARE else _("nearly always chooses right")
         )
@@ -415,7 +415,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
         "filter_audit": audit_sentence(result["filter_audit"]) if "filter_audit" in result else "",
         "upper_bounds": figures.get("leave_one_out"),
         "split_half": figures.get("split_half"),
-        "captions": captions_table(captions, ends=CAPTIONS_AT_AN_END) if captions else None,
+        "captions": captions_table(captions, ends=EXTREME_CAPTIONS_SHOWN) if captions else None,
         "captions_count": len(captions),
         "questions": questions_tables(figures.get("questions", ())),
         "tables": {table.name.replace("-", "_"): table for table in consensus_tables(result)},

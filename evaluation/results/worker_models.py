@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 NOTHING_JUDGED = "No judgments are used in results yet."
 SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
-MOST_DIFFERING = 50
+MAX_DIFFERING_ITEMS = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
 
 # Names on pages of the models of workers that `aggregate` can fit in addition to Dawid and Skene's.
@@ -129,7 +129,7 @@ def model_answers(
     comparable &= compared & ~np.isnan(model_values)
     differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
-    for index in _largest(rows.probability, differs, MOST_DIFFERING).tolist():
+    for index in _largest(rows.probability, differs, MAX_DIFFERING_ITEMS).tolist():
         outcome = consensus.of_unit[int(fitted.units[index])]
         differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
@@ -140,7 +140,7 @@ def model_answers(
         "compared": int(compared.sum()),
         "differ": len(differs),
         "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
-        "differing": differing[:MOST_DIFFERING],
+        "differing": differing[:MAX_DIFFERING_ITEMS],
         **as_json(fitted, "iterations", "converged", "note", "signature"),
     }
 

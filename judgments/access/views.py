@@ -43,7 +43,7 @@ from common.files import guard_formula
 from judgments.access.permission_names import PermissionNamesAdmin
 from judgments.access.tokens import SCOPES, create_token, revoke_token
 from judgments.admin.base import (
-    MOST_OFFERED,
+    MAX_OFFERED,
     PER_PAGE,
     BoundedChoices,
     BoundedPaginator,
@@ -59,11 +59,11 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ON_A_PAGE = 50
+PAGE_SIZE = 50
 
-LONGEST_NAME = 150  # characters
+MAX_NAME_LENGTH = 150  # characters
 
-ROWS_A_DOWNLOAD = 1_000  # rows of a download
+ROWS_PER_DOWNLOAD = 1_000  # rows of a download
 
 ROLES = [
     ("viewer", "can view all pages, results and files"),
@@ -83,7 +83,7 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
     roles = (
         StudyRole.objects.filter(study=study).select_related("user", "given_by").order_by("given_at", "pk")
     )
-    page = BoundedPaginator(roles, ON_A_PAGE).get_page(request.GET.get("page"))
+    page = BoundedPaginator(roles, PAGE_SIZE).get_page(request.GET.get("page"))
     context |= offered_accounts() if context["may_own"] else {}
     context |= {
         "page": page,
@@ -96,17 +96,17 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def offered_accounts() -> Context:
     accounts = list(
-        User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MOST_OFFERED + 1]
+        User.objects.filter(is_active=True, is_staff=True).order_by("username")[: MAX_OFFERED + 1]
     )
-    return {"accounts": accounts[:MOST_OFFERED], "many_accounts": len(accounts) > MOST_OFFERED}
+    return {"accounts": accounts[:MAX_OFFERED], "many_accounts": len(accounts) > MAX_OFFERED}
 
 
 @study_page("log", "Log", order=81, group=StudyPlace.SHARE, help="roles.md#the-log")
 def show_log(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     events = StudyEvent.objects.filter(study=study)
-    kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MOST_OFFERED])
-    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MOST_OFFERED])
-    page = BoundedPaginator(_filter_events(request, events).select_related("by"), ON_A_PAGE).get_page(
+    kinds = list(events.order_by("what").values_list("what", flat=True).distinct()[:MAX_OFFERED])
+    people = list(User.objects.filter(pk__in=events.values("by")).order_by("username")[:MAX_OFFERED])
+    page = BoundedPaginator(_filter_events(request, events).select_related("by"), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
     filters = {name: request.GET[name] for name in ("what", "by") if request.GET.get(name)}
@@ -144,7 +144,7 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     events = (
         _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     )
-    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_A_DOWNLOAD))
+    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_PER_DOWNLOAD))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     name = request.GET.get("as", "csv")
     if name not in writers:

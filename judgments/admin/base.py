@@ -45,9 +45,9 @@ from judgments.models import Dataset, Item, Study
 from judgments.studies.designs import design_of
 
 PER_PAGE = 50
-MOST_COUNTED = 50_000
-MOST_OFFERED = 100  # choices of a filter
-LONGEST_KEY = 18  # digits; no row has a longer number
+MAX_COUNTED_ROWS = 50_000
+MAX_OFFERED = 100  # choices of a filter
+MAX_KEY_DIGITS = 18  # digits; no row has a longer number
 
 Row = TypeVar("Row", bound=Model)
 
@@ -148,7 +148,7 @@ def format_short(value: float | None) -> str:
 class BoundedPaginator(Paginator):
     """A paginator that counts rows only up to a maximum, since counting a million takes longer than showing a page."""
 
-    most = MOST_COUNTED
+    most = MAX_COUNTED_ROWS
 
     @cached_property
     def count(self) -> int:
@@ -191,7 +191,7 @@ def short_time(at: datetime) -> str:
 class BoundedChoices(RelatedFieldListFilter):
     """A filter by a related row. It offers only the newest rows and the selected row."""
 
-    most = MOST_OFFERED
+    most = MAX_OFFERED
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -210,7 +210,7 @@ class BoundedChoices(RelatedFieldListFilter):
         rows = list(offered.order_by("-pk")[: self.most + 1])
         self.has_more = len(rows) > self.most
         rows = rows[: self.most]
-        chosen = [pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) < LONGEST_KEY]
+        chosen = [pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) < MAX_KEY_DIGITS]
         if self.has_more and chosen:
             rows += offered.filter(pk__in=chosen[:1]).exclude(pk__in=[row.pk for row in rows])
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())
@@ -224,7 +224,7 @@ class VisibleChoices(BoundedChoices):
 class BoundedValues(AllValuesFieldListFilter):
     """A filter by a field's values. It offers only the values of the newest rows."""
 
-    most = MOST_OFFERED
+    most = MAX_OFFERED
     rows_searched = 10_000
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

@@ -23,7 +23,7 @@ from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_stale_files
 from common.incoming import RequestBytesExceeded, check_head
-from common.incoming.archives import LONGEST_NAME, UploadRefused, check_archive, is_archive, unpack
+from common.incoming.archives import MAX_NAME_LENGTH, UploadRefused, check_archive, is_archive, unpack
 from judgments.datasets.understanding import inspect_upload
 from judgments.datasets.upload_parts import InspectedUpload
 from judgments.models import Job
@@ -258,8 +258,8 @@ def check_name(name: str) -> None:
     try:
         size = len(os.fsencode(name))
     except UnicodeEncodeError:  # names on this machine are not UTF-8
-        size = LONGEST_NAME + 1
-    if not is_plain or size > LONGEST_NAME:
+        size = MAX_NAME_LENGTH + 1
+    if not is_plain or size > MAX_NAME_LENGTH:
         raise UploadRefused(
             gettext("A file with the name %(name)r cannot be stored. Please rename the file.")
             % {"name": name}

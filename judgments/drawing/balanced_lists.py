@@ -14,7 +14,7 @@ from math import comb
 
 import numpy as np
 
-TRIES_A_PLACE = 60  # exchanges tried per place of each list
+TRIES_PER_PLACE = 60  # exchanges tried per place of each list
 
 List = frozenset[int]
 
@@ -38,7 +38,7 @@ def balanced_lists(
     if count == comb(items, size):
         return list(combinations(range(items), size))
     design = _Design(items, _deal_lists(items, size, count, rng))
-    design.improve(rng, TRIES_A_PLACE * size * count)
+    design.improve(rng, TRIES_PER_PLACE * size * count)
     return [tuple(sorted(members)) for members in design.lists]
 
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from common.texts import one_text
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED, texts_by_wording
 from judgments.drawing.keys import content_key, text_key
 from judgments.drawing.material import Batch, HITSpec, Image, Material, Pair, Text, UnitSpec, screen_of
@@ -197,7 +197,7 @@ class _ChangedDraw:
         units, self._pages[page] = self._pages[page], []
         self._touched.add(page)
         for other in units:
-            repeats = other.control_kind == REPEATED and other.content.get(REPEATS) == unit.key
+            repeats = other.control_kind == REPEATED and other.content.get(ORIGINAL_UNIT) == unit.key
             if other is not unit and not repeats:
                 self._pages[page].append(other)
                 continue
@@ -205,7 +205,7 @@ class _ChangedDraw:
             if new is not None and repeats:
                 again: dict[str, Any] = {
                     "key": content_key("by hand", other.key, new.key),
-                    "content": {**new.content, REPEATS: new.key},
+                    "content": {**new.content, ORIGINAL_UNIT: new.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
                 self._add(page, replace(new, **again, **control))

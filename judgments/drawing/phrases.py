@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 
 SHORTEST, LONGEST = 2, 7  # words of a collocation; MC12: n <= 7
-LEAST_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
-MOST_OFFERED = 40
+MIN_OCCURRENCES = 2  # occurrences in a text, or texts of the dataset, that make an n-gram frequent
+MAX_OFFERED = 40
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
-TITLES_AT_ONCE = 100_000
+TITLES_PER_BATCH = 100_000
 KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
 TAG = 0.09  # maximum size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
 _SYNSET = re.compile(r"\.[nvars]\.\d+$")
@@ -134,7 +134,7 @@ def count_texts_by_ngram(
     counts: Counter[str] = Counter()
     for text in texts:
         counts.update({gram for gram, _ in _candidates(text, stop_words, longest)})
-    return Counter({gram: n for gram, n in counts.items() if n >= LEAST_OCCURRENCES})
+    return Counter({gram: n for gram, n in counts.items() if n >= MIN_OCCURRENCES})
 
 
 def frequent_phrases(
@@ -142,7 +142,7 @@ def frequent_phrases(
     spread: Counter[str],
     stop_words: Collection[str],
     longest: int = LONGEST,
-    most: int = MOST_OFFERED,
+    most: int = MAX_OFFERED,
 ) -> list[str]:
     """Return n-grams that occur twice in ``text``, or in several texts.
 
@@ -154,9 +154,7 @@ def frequent_phrases(
     for order, (gram, _) in enumerate(_candidates(text, stop_words, longest)):
         counts[gram] += 1
         first.setdefault(gram, order)
-    frequent = [
-        gram for gram in counts if counts[gram] >= LEAST_OCCURRENCES or spread[gram] >= LEAST_OCCURRENCES
-    ]
+    frequent = [gram for gram in counts if counts[gram] >= MIN_OCCURRENCES or spread[gram] >= MIN_OCCURRENCES]
     inside = {
         (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
@@ -191,7 +189,7 @@ def known_titles(
     known: set[str] = set()
     read = 0
     stream = iter(titles)
-    while batch := list(islice(stream, TITLES_AT_ONCE)):
+    while batch := list(islice(stream, TITLES_PER_BATCH)):
         phrases = [" ".join(words_of(title.replace("_", " "))) for title in batch]
         hashes = np.array([hash(phrase) for phrase in phrases], dtype=np.int64)
         positions = np.searchsorted(runs, hashes)

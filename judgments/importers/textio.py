@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from common.errors import QuorumError
-from common.incoming import READ_AT_ONCE, LimitExceeded, limits
+from common.incoming import READ_SIZE, LimitExceeded, limits
 from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
 _BINARY = {
@@ -207,7 +207,7 @@ def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
     number = 0
     with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
         stream = _decoded(path, raw, encoding, "\n")
-        while chunk := stream.read(READ_AT_ONCE):
+        while chunk := stream.read(READ_SIZE):
             yield chunk
             number += chunk.count("\n")
 

@@ -36,7 +36,7 @@ from quorum.numeric.parallel import PartFunction, Results, Serial, using
 QUEUE = "parts"
 # A silent worker's part is taken over after this many times the time of the longest part so far.
 TAKE_OVER_FACTOR = 3
-LEAST_WAIT_SECONDS = 10.0  # least seconds before a part is taken over
+MIN_WAIT_SECONDS = 10.0  # seconds before a part is taken over
 POLL_SECONDS = 0.02  # seconds between checks for results
 TASK = "task"  # the file with the function and its arguments
 FOLDER = re.compile(r"[0-9]+-[0-9a-f]{8}-[0-9]+")  # job, run, and turn
@@ -121,7 +121,7 @@ def claim_part(folder: Path, number: int) -> bool:
 def _may_take_over(folder: Path, number: int, longest: float) -> bool:
     claim = folder / f"{number}.claim"
     waited = time.time() - claim.stat().st_mtime
-    return waited > max(LEAST_WAIT_SECONDS, TAKE_OVER_FACTOR * longest) or bool(has_ended(claim.read_text()))
+    return waited > max(MIN_WAIT_SECONDS, TAKE_OVER_FACTOR * longest) or bool(has_ended(claim.read_text()))
 
 
 @lru_cache(maxsize=1)

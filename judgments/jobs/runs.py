@@ -42,7 +42,7 @@ LOOK_EVERY = 1.0  # seconds between checks whether the job still belongs to this
 # Seconds that a stopping worker waits for a job without a report of progress. The reply of a crowd must not get lost.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 LOST_SECONDS = 1.0  # seconds before the process of a run ends whose job was cancelled or reassigned
-HEARTBEATS_A_LEASE = 6  # heartbeats for each lease
+HEARTBEATS_PER_LEASE = 6  # heartbeats for each lease
 DATABASE_FAILURES = (OperationalError, InterfaceError)
 
 OWN_PACKAGES = {"annotation", "common", "config", "contrib", "evaluation", "judgments"}
@@ -200,7 +200,7 @@ class _HeartbeatThread(threading.Thread):
 
     def run(self) -> None:
         written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
-        beat_every = settings.JOB_STALE_SECONDS / HEARTBEATS_A_LEASE
+        beat_every = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
         try:
             while not self.stopped.wait(LOOK_EVERY):
                 silent += LOOK_EVERY

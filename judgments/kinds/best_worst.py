@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 PRIOR = 0.5  # pseudo-wins in both directions, which keep the strengths of captions finite that always won
 BEST, WORST = "best", "worst"
 ENDS = (BEST, WORST)
-MOST_OPTIONS = 8  # captions in a list; number keys choose them
+MAX_OPTIONS = 8  # captions in a list; number keys choose them
 
 
 @dataclass(frozen=True, slots=True)
@@ -427,14 +427,14 @@ class BestWorst(OpenKind):
             size = options
         else:
             size = self.least_options if design.answers.worst else 2
-            if most > MOST_OPTIONS:
+            if most > MAX_OPTIONS:
                 raise DesignError(
                     pgettext(
                         "staff",
                         "sampling.options is 'all', but an item of dataset %(name)r has %(most)d "
                         "different texts of systems; expected a number of at most %(limit)d.",
                     )
-                    % {"name": material.name, "most": most, "limit": MOST_OPTIONS},
+                    % {"name": material.name, "most": most, "limit": MAX_OPTIONS},
                     field="sampling.options",
                 )
         usable = [image for image in division.judged if len(texts[image.name]) >= size]
@@ -606,7 +606,7 @@ def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
     if isinstance(options, int):
         return options
     most = max(len(_texts_of(image)) for image in images)
-    return min(most, MOST_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
+    return min(most, MAX_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
 
 
 def _simulated_quality(key: str) -> int:

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-MOST_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
+MAX_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
-MOST_TYPED = 5 * MOST_CHARACTERS  # characters of an answer; nobody types a longer text by hand
-LEAST_SHARED = 0.5  # share of a simulated caption's words that a reference must contain
+MAX_TYPED_CHARACTERS = 5 * MAX_CHARACTERS  # characters of an answer; nobody types a longer text by hand
+MIN_SHARED_WORDS = 0.5  # share of a simulated caption's words that a reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
 CARELESS_CAPTIONS = (
     "People are doing something in this place.",
@@ -113,7 +113,7 @@ class CaptionRehearsal(Rehearsal):
         if not truth:
             return True
         about = sum(
-            any(_shared_share(text, reference) >= LEAST_SHARED for reference in truth)
+            any(_shared_share(text, reference) >= MIN_SHARED_WORDS for reference in truth)
             for text in consensus.answer
         )
         return bool(2 * about > len(consensus.answer))
@@ -173,8 +173,8 @@ class CaptionWriting(OpenKind):
     def clean_answer(self, answer: Any, *, unit: Any, design: StudyDesign | None) -> str:
         if not isinstance(answer, str):
             raise ValueError(gettext("expected the caption as a text"))
-        if len(answer) > MOST_TYPED:
-            raise ValueError(gettext("expected at most %(most)d characters") % {"most": MOST_CHARACTERS})
+        if len(answer) > MAX_TYPED_CHARACTERS:
+            raise ValueError(gettext("expected at most %(most)d characters") % {"most": MAX_CHARACTERS})
         text = tidy_text(answer)
         # Control characters and single surrogates cannot be stored. Unassigned and private characters can be.
         if any(unicodedata.category(sign) in ("Cc", "Cs") for sign in text):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 REPEAT_TOLERANCE = (
     0.15  # answers to a repeated caption may differ by this share of the scale, or by one point
 )
-MOST_GRADES = 11  # grades that a page shows as choices
+MAX_GRADES = 11  # grades that a page shows as choices
 KEYS = "1234567890x"
 
 
@@ -123,7 +123,7 @@ def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
 
 
 def keys_of(points: Sequence[float]) -> list[str]:
-    """Return a key for each of up to ``MOST_GRADES`` points: the point's own digit, or else a key by position."""
+    """Return a key for each of up to ``MAX_GRADES`` points: the point's own digit, or else a key by position."""
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
     return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
@@ -170,11 +170,11 @@ class Graded(ImageCaptionKind):
         return worded.on_scale(design.scale, labels or design.scale.labels)
 
     def scale_problem(self, scale: Scale) -> str:
-        if len(scale) <= MOST_GRADES:
+        if len(scale) <= MAX_GRADES:
             return ""
         return pgettext(
             "staff", "expected at most %(most)d points; use the protocol “slider” for a finer scale"
-        ) % {"most": MOST_GRADES}
+        ) % {"most": MAX_GRADES}
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
         """Return this kind with a study's own scale. ``labels`` has labels of some or all of its points."""

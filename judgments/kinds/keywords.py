@@ -50,8 +50,8 @@ from quorum.statistics.significance import bootstrap_interval
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-MOST_KEYWORDS = 100
-LONGEST_KEYWORD = 200  # characters
+MAX_KEYWORDS = 100
+MAX_KEYWORD_LENGTH = 200  # characters
 # A separator of typed keywords. The comma of "1,000" is none.
 KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 # Messages to the worker, which both the page's script and the server show.
@@ -311,8 +311,8 @@ class Keywords(OpenKind):
         """
         if not isinstance(answer, list) or not all(isinstance(typed, str) for typed in answer):
             raise ValueError(gettext("expected a list of texts"))
-        if len(answer) > MOST_KEYWORDS:
-            raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MOST_KEYWORDS})
+        if len(answer) > MAX_KEYWORDS:
+            raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MAX_KEYWORDS})
         vocabulary_of_text = _words_in(unit.content["text"])
         offered = {normalise_phrase(typed) for typed in unit.content["collocations"]}
         keywords: dict[str, str] = {}
@@ -321,7 +321,7 @@ class Keywords(OpenKind):
             form = normalise_phrase(keyword)
             # Words may have joiners and direction marks, but no control characters and no single surrogates.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
-            if not form or len(keyword) > LONGEST_KEYWORD or broken:
+            if not form or len(keyword) > MAX_KEYWORD_LENGTH or broken:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
             if form not in vocabulary_of_text and form not in offered:
                 why = "does not occur in the text; expected its words, or phrases offered with it"

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
 SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
-MOST_MISTAKE = 0.3  # largest distance of a mistake from the right range, as a share of the scale
+MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
 ROUNDING = 1e-9
 
 
@@ -72,11 +72,11 @@ class WithinTolerance:
 
 class SliderRehearsal(ScaleRehearsal):
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
-        """Draw wrong answers outside the right range, at a distance of at most ``MOST_MISTAKE`` of the scale."""
+        """Draw wrong answers outside the right range, at a distance of at most ``MAX_MISTAKE`` of the scale."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
         good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
-        far = int(rng.integers(1, max(1, round(MOST_MISTAKE * (len(self.values) - 1))) + 1))
+        far = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
         near = (min(good) - far, max(good) + far)
         fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
         return (

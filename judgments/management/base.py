@@ -23,7 +23,7 @@ from judgments.models import Job, Study
 from judgments.operations import Operation
 from judgments.studies.studies import find_study
 
-MOST_CHOICES = 6  # choices that the usage line lists
+MAX_CHOICES = 6  # choices that the usage line lists
 
 
 def operation_at(path: str) -> Operation:
@@ -125,7 +125,7 @@ def add_parameters(parser: ArgumentParser, parameters: Parameters) -> None:
             option = f"--without-{option[2:]}" if field.initial is True else option
             group.add_argument(option, dest=name, action="store_true", help=help_text)
             continue
-        if isinstance(field, serializers.ChoiceField) and len(field.choices) <= MOST_CHOICES:
+        if isinstance(field, serializers.ChoiceField) and len(field.choices) <= MAX_CHOICES:
             metavar: str | None = "{" + ",".join(str(choice) for choice in field.choices) + "}"
         else:
             metavar = "LIST" if isinstance(field, serializers.ListField) else None

@@ -20,7 +20,7 @@ from judgments.models.jobs import QUIET_JOBS
 from judgments.studies.pages import was_opened
 from judgments.studies.study_page import PAGES, first_page, study_page_address
 
-ON_A_PAGE = 20
+PAGE_SIZE = 20
 FINISHED = ("submitted", "approved", "rejected")
 
 NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it (add_needs)
@@ -127,7 +127,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
         shown = with_needs(with_progress(studies.select_related("dataset")))
-        page = BoundedPaginator(shown.order_by("-created_at", "slug"), ON_A_PAGE).get_page(
+        page = BoundedPaginator(shown.order_by("-created_at", "slug"), PAGE_SIZE).get_page(
             request.GET.get("page")
         )
         by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
@@ -146,7 +146,7 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
         }
     if user.is_active and user.is_staff:
         under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
-        context["jobs"] = list(visible_rows(under_way, user)[:ON_A_PAGE])
+        context["jobs"] = list(visible_rows(under_way, user)[:PAGE_SIZE])
     return context
 
 

@@ -21,7 +21,7 @@ from judgments.studies.pages import StepForm, StudyStep, never
 from judgments.studies.study_page import add_step, study_page_address
 
 REFUSAL = "quorum-refusal"
-LONGEST_KEPT = 5000  # characters of a field that are kept
+MAX_KEPT_LENGTH = 5000  # characters of a field that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Refusal:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
-    sent = {name: value[:LONGEST_KEPT] for name, value in request.POST.items() if isinstance(value, str)}
+    sent = {name: value[:MAX_KEPT_LENGTH] for name, value in request.POST.items() if isinstance(value, str)}
     for name in ("csrfmiddlewaretoken", "page"):
         sent.pop(name, None)
     request.session[REFUSAL] = {"study": study.pk, "step": step, "words": sentence, "sent": sent}

@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quorum.metrics.comparison import (
-    MOST_TOKENS,
+    MAX_TOKENS,
     Comparison,
     Lists,
     Task,
@@ -85,7 +85,7 @@ def clipped_matches(task: Task, orders: int) -> Ints:
 
     An n-gram counts at most as often as it occurs in any single reference.
     """
-    most = MOST_TOKENS // orders
+    most = MAX_TOKENS // orders
     longest = int(np.diff(task.starts[task.references]).max())
     if longest > most:
         raise InvalidInput(f"a list of references holds {longest:,} words, expected at most {most:,}")

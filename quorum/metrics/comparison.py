@@ -17,7 +17,7 @@ from quorum.numeric.packing import declare
 
 T = TypeVar("T")
 TOKENS = 1 << 21  # number of words of references in one part of the work
-MOST_TOKENS = 2**31 - 1  # n-grams are numbered in 32 bits
+MAX_TOKENS = 2**31 - 1  # n-grams are numbered in 32 bits
 
 
 @dataclass(frozen=True)
@@ -182,9 +182,9 @@ class Comparison:
             return changed(self.tokens(View(view.tokenizer)), view.change)
         # Do not cache the pieces: they are as large as the words, and cheap to compute again for another tokenizer.
         tokens = encode_texts(self.texts, view.tokenizer)
-        if tokens.tokens.size > MOST_TOKENS:
+        if tokens.tokens.size > MAX_TOKENS:
             raise InvalidInput(
-                f"the captions hold {tokens.tokens.size:,} words, expected at most {MOST_TOKENS:,} at once"
+                f"the captions hold {tokens.tokens.size:,} words, expected at most {MAX_TOKENS:,} at once"
             )
         return tokens
 

@@ -27,7 +27,7 @@ from quorum.numeric.signatures import PLACEHOLDER, Value
 Seed = np.random.Generator | int | None
 SIDES = 4  # x, y, width, height
 # Larger coordinates are refused, so that areas and distances stay finite.
-_LARGEST_SIZE = 1e100
+_MAX_SIZE = 1e100
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -143,7 +143,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
     """
     sides, starts = _flat_boxes(boxes)
     sizes = _numbers(image_sizes, "image_sizes")
-    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _LARGEST_SIZE)):
+    if sizes.shape != (starts.size - 1, 2) or not np.all((sizes > 0) & (sizes < _MAX_SIZE)):
         raise InvalidInput(
             f"image_sizes is no table of {starts.size - 1} rows, expected a width and a height above 0 for each image"
         )
@@ -288,7 +288,7 @@ def _flat_boxes(boxes: Sequence[ArrayLike]) -> tuple[Floats, Ints]:
             )
     flat = np.concatenate([np.empty((0, SIDES)), *arrays])
     starts = starts_of(list(map(len, arrays)))
-    is_wrong = ~(np.abs(flat) < _LARGEST_SIZE).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
+    is_wrong = ~(np.abs(flat) < _MAX_SIZE).all(axis=1) | (flat[:, 2:] < 0).any(axis=1)
     if is_wrong.any():
         box = int(np.argmax(is_wrong))
         image = int(_image_of(starts)[box])

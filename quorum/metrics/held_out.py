@@ -19,7 +19,7 @@ from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, Ints, starts_of
 
 # WG16 keep only sentences of a corpus that have at least this many tokens and characters.
-LEAST_TOKENS, LEAST_CHARACTERS = 5, 10
+MIN_TOKENS, MIN_CHARACTERS = 5, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,11 +173,11 @@ def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
 
 
 def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
-    """Return the texts with at least LEAST_TOKENS tokens and LEAST_CHARACTERS characters, as WG16 select from Brown."""
+    """Return the texts with at least MIN_TOKENS tokens and MIN_CHARACTERS characters, as WG16 select from Brown."""
     listed = list(texts)
     lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()
     return [
         text
         for text, length in zip(listed, lengths, strict=True)
-        if length >= LEAST_TOKENS and len(text) >= LEAST_CHARACTERS
+        if length >= MIN_TOKENS and len(text) >= MIN_CHARACTERS
     ]

@@ -27,7 +27,7 @@ from quorum.numeric.signatures import Value, name_given
 Terms = Sequence[str]
 SMOOTHING = 0.01
 TOPICS = 20
-MOST_SMOOTHING = 1000.0
+MAX_SMOOTHING = 1000.0
 _Weighed = list[tuple[str, float]]
 
 
@@ -154,8 +154,8 @@ def sentence_extraction(
     If there is a `vocabulary`, sentences are compared by its words only.
     """
     pick = _Pick.of(keywords, vocabulary)
-    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MOST_SMOOTHING:
-        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MOST_SMOOTHING:g}")
+    if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
+        raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
     lists, chosen = [], []
     for position, document in enumerate(documents):

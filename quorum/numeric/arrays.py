@@ -12,7 +12,7 @@ Numbers = NDArray[np.int32]  # numbers of words, which are positions in a vocabu
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-ROWS_AT_ONCE = 1 << 16
+ROWS_PER_BATCH = 1 << 16
 
 
 def ratio(
@@ -54,7 +54,7 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
 
 def parts_of(rows: int) -> Iterator[slice]:
     """Yield slices of ``rows`` rows, so short that arrays computed from one slice fit into the processor's cache."""
-    yield from (slice(start, start + ROWS_AT_ONCE) for start in range(0, rows, ROWS_AT_ONCE))
+    yield from (slice(start, start + ROWS_PER_BATCH) for start in range(0, rows, ROWS_PER_BATCH))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import item_response
-from quorum.statistics.crossed import CONFIDENCE, FEWEST, ITEM, check_confidence, too_few
+from quorum.statistics.crossed import CONFIDENCE, ITEM, MIN_CLUSTERS, check_confidence, too_few
 from quorum.statistics.inference import Inference, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -44,7 +44,7 @@ METHODS = ("disagreement", "information")
 FLOOR = 0.25
 ESTIMATORS = ("hajek", "horvitz-thompson")
 _COUNT_TOLERANCE = 1e-6  # largest difference between the sum of probabilities and a whole number
-_PAIRS_AT_ONCE = 4_000_000  # number of pairs of captions; 32 MB of doubles
+_PAIRS_PER_BATCH = 4_000_000  # number of pairs of captions; 32 MB of doubles
 
 
 def order_disagreement(scores: ArrayLike) -> Floats:
@@ -230,7 +230,7 @@ def weighted_kendall(
     weight = 1 / chance
     # sums over all other values, for each value: same order, different in first, different in second
     sums = np.zeros((3, len(x)))
-    rows = max(1, _PAIRS_AT_ONCE // len(x))
+    rows = max(1, _PAIRS_PER_BATCH // len(x))
     for start in range(0, len(x), rows):
         part = slice(start, start + rows)
         order = [np.sign(column[part, np.newaxis] - column) for column in (x, y)]
@@ -265,7 +265,7 @@ def _estimate(
         of_items = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
     count, effective = len(of_items), _effective(weight, items)
     reason, half = "", math.nan
-    if count < FEWEST:
+    if count < MIN_CLUSTERS:
         reason = too_few(ITEM, count)
     else:
         variance = float(of_items.var(ddof=1)) * count

@@ -23,7 +23,7 @@ _EXACT = 2.0**53
 # Largest number accepted; the sum of a million of its squares is far from overflow.
 LARGEST = 1e100
 # Largest number of cells of a table (units x labels, or workers x labels x labels); 800 MB of float64.
-LARGEST_TABLE = 100_000_000
+MAX_TABLE_CELLS = 100_000_000
 
 
 class StatisticsError(ValueError):
@@ -305,8 +305,8 @@ def encode_on_scale(values: Iterable[Any], labels: Sequence[Any] | None) -> tupl
 
 
 def check_cells(rows: int, row: str, labels: int, cells: int) -> None:
-    """Raise BadValue if a table has more than LARGEST_TABLE cells, which would not fit into memory."""
-    if cells > LARGEST_TABLE:
+    """Raise BadValue if a table has more than MAX_TABLE_CELLS cells, which would not fit into memory."""
+    if cells > MAX_TABLE_CELLS:
         raise BadValue(
             f"there are {rows:,} {row} and {labels:,} different answers, expected a scale of a few values"
         )

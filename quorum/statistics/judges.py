@@ -56,9 +56,9 @@ FEW = (LEAVE_OUT, T_TEST, WILCOXON)
 # The paper's advice (section 3): 0.2 if people are experts, 0.15 if they are skilled, 0.1 for a crowd.
 EPSILON = 0.2
 # With fewer units, the mean of a person's comparisons is not close to normal.
-FEWEST_UNITS = 30
+MIN_UNITS = 30
 PASSES = 0.5
-SHORTEST_CURVE = 5
+MIN_CURVE_LENGTH = 5
 DENSE_CELLS = 20_000_000  # largest number of cells (units times labels) that are counted in a dense array
 NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person judged items from enough clusters for the test"
@@ -113,7 +113,7 @@ def alternative_annotator_test(
     scoring: str = ACCURACY,
     epsilon: float = EPSILON,
     level: float = LEVEL,
-    least_units: int = FEWEST_UNITS,
+    least_units: int = MIN_UNITS,
     few: str = LEAVE_OUT,
     clusters: ClusterColumns = NAIVE,
 ) -> AlternativeAnnotatorResult:
@@ -484,9 +484,9 @@ def savings_curve(
     check_positive_int(draws, "draws")
     wanted = tuple(sizes)
     for size in wanted:
-        if not SHORTEST_CURVE <= size <= count - SHORTEST_CURVE:
+        if not MIN_CURVE_LENGTH <= size <= count - MIN_CURVE_LENGTH:
             raise BadValue(
-                f"sizes holds {size}, expected {SHORTEST_CURVE} to {count - SHORTEST_CURVE} of {count} units"
+                f"sizes holds {size}, expected {MIN_CURVE_LENGTH} to {count - MIN_CURVE_LENGTH} of {count} units"
             )
     generator, reported = generator_of(seed)
     truth = label.mean()

@@ -14,7 +14,7 @@ from annotation.work.sheet.layout import Layout, draw_layout
 from annotation.work.sheet.units import arrange_units, screens_of
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.kinds import KINDS
 from judgments.models import HIT, Unit
 
@@ -43,7 +43,7 @@ def units_of(groups: list[int], *, controls: int = 0, repeated: int = 0) -> list
                 item_id=image,
                 control=True,
                 control_kind="repeated",
-                content={REPEATS: f"u{image}.{caption}"},
+                content={ORIGINAL_UNIT: f"u{image}.{caption}"},
             )
             for caption in range(groups[image])
         ]

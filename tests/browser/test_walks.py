@@ -15,7 +15,7 @@ QUALITIES = {"keen": 4, "fair": 2.5, "poor": 1}  # of a text with the word; peop
 CROWD = """
 import numpy as np
 from annotation.rehearsal.truths import rehearsal_of
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.models import Study
 from tests.annotation.voting import joined, work
 
@@ -26,7 +26,7 @@ def quality(text):
     return next((much for word, much in {qualities!r}.items() if word in text.split()), 5)
 
 def careful(unit, worker):
-    about = worker.pk, unit.content.get(REPEATS, unit.key)
+    about = worker.pk, unit.content.get(ORIGINAL_UNIT, unit.key)
     if about in given:  # an item that comes again is answered as before
         return given[about]
     known = unit.expected is not None

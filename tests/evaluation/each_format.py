@@ -10,7 +10,7 @@ from tests.evaluation.studies import StudyOf, candidate, given, make_dataset
 
 FORMS = tuple(FORMATS)
 PROTOCOLS = {"captions": "caption", "keywords": "keywords", "grounding": "grounding", "spans": "spans"}
-UNITS_A_PART = 2
+UNITS_PER_PART = 2
 # Nine units, two at a time; before them three people two at a time, or captions, and the units
 # are read for the signature; after them three systems singly.
 PARTS = dict.fromkeys(FORMS, 5) | {"demographics": 2 + 5, "captions": 5 + 5, "mtme": 5 + 3}
@@ -28,7 +28,7 @@ BOXES = [
 
 def study_for(form: str, dataset: str = "toy") -> StudyOf:
     """Nine units on three images in three HITs, three workers, of whom one revised an answer. Set
-    ``parts.UNITS_A_PART`` to the one here."""
+    ``parts.UNITS_PER_PART`` to the one here."""
     protocol = PROTOCOLS.get(form, "relevance")
     made = StudyOf(make_dataset(dataset, IMAGES), protocol, **(DESCRIBED if form == "demographics" else {}))
     units = [_unit(made, place) for place in range(9)]

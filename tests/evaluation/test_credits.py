@@ -139,7 +139,7 @@ def test_an_export_that_goes_on_does_not_see_what_was_imported_meanwhile(
     from evaluation.data.export import parts
     from tests.evaluation.test_resumed_exports import Stopped, stop_after
 
-    monkeypatch.setattr(parts, "UNITS_A_PART", 2)
+    monkeypatch.setattr(parts, "UNITS_PER_PART", 2)
     path = tmp_path / "out.jsonl"
     export_judgments(study=relevance.study, format="jsonl", output=tmp_path / "whole.jsonl")
     with pytest.raises(Stopped):

@@ -269,7 +269,7 @@ WRITTEN = {"as_of": "", "created_at": "", "file": ""}
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> StudyOf:
     """Nine units and a control item, two a part; of four workers one revised an answer and one was excluded."""
-    monkeypatch.setattr(parts, "UNITS_A_PART", 2)
+    monkeypatch.setattr(parts, "UNITS_PER_PART", 2)
     made = StudyOf(
         make_dataset("toy", {"a.jpg": ["a dog runs"], "b.jpg": ["a cat"]}),
         "relevance",
@@ -354,7 +354,7 @@ def test_parts_that_others_write_are_the_same(form: str, study: StudyOf, tmp_pat
 def test_judgments_that_others_read_for_a_release_are_the_same(
     study: StudyOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(making, "ROWS_PER_BATCH", 2)
     how: dict[str, Any] = {"pseudonyms": making.Pseudonyms(b"salt"), "texts": True, "comments": True}
     here, pool = list(making.released_judgments(study.study, **how)), Elsewhere()
     with using(pool):

@@ -13,7 +13,7 @@ from evaluation.presentation.content import (
     DotPlot,
     Estimate,
     Heatmap,
-    HeatPanel,
+    HeatmapPanel,
     Level,
     Plot,
     Table,
@@ -259,7 +259,7 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
     values = ((None, 0.711), (0.711, None))
     said = {}
     for shows in ("share", "coefficient"):
-        panel = HeatPanel("equal answers", names, names, values, levels=(level,), shows=shows)
+        panel = HeatmapPanel("equal answers", names, names, values, levels=(level,), shows=shows)
         table = Table("t", "T", (), ())
         plot = Plot("p", "P", "", Heatmap((panel,), "worker", "worker"), table)
         said[shows] = words(svg_of(draw_plot(plot, stamp=""), plot, simulated=False))

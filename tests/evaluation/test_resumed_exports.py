@@ -26,7 +26,7 @@ from evaluation.data.releases.erasure import remove_written
 from evaluation.errors import ExportError
 from judgments.models import Job
 from judgments.studies.generation.progress import Progress
-from tests.evaluation.each_format import FORMS, PARTS, UNITS_A_PART, study_for
+from tests.evaluation.each_format import FORMS, PARTS, UNITS_PER_PART, study_for
 from tests.evaluation.studies import StudyOf, make_dataset
 from tests.installations import Installation, Installations
 from tests.marks import long_except
@@ -41,7 +41,7 @@ JOINED_DIFFERENTLY = ("jsonl", "csv", "parquet", "captions", "reliability", "mtm
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> StudyOf:
     """One that the format of the test can hold, in several parts."""
-    monkeypatch.setattr(parts, "UNITS_A_PART", UNITS_A_PART)
+    monkeypatch.setattr(parts, "UNITS_PER_PART", UNITS_PER_PART)
     return study_for(
         request.node.callspec.params.get("form", "jsonl") if hasattr(request.node, "callspec") else "jsonl"
     )
@@ -298,7 +298,7 @@ from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
 from common.files import HashedFile
 from judgments.studies.studies import find_study
-parts.UNITS_A_PART = {units}
+parts.UNITS_PER_PART = {units}
 write, left = HashedFile.write, [{writes}]
 def counting(self, data):
     if left[0] == 0:
@@ -328,7 +328,7 @@ def test_an_export_that_is_killed_over_and_over_gives_the_same_file(
     form: str, installation: Installation, tmp_path: Path
 ) -> None:
     """Killed with half of what it was writing on the disk: in a part, in what is said of it, or in the file itself."""
-    values = {"slug": installation.python(MADE.format(form=form)), "form": form, "units": UNITS_A_PART}
+    values = {"slug": installation.python(MADE.format(form=form)), "form": form, "units": UNITS_PER_PART}
     whole, path = tmp_path / "whole", tmp_path / "killed"
     installation.python(KILLED.format(writes=-1, path=whole, resume=False, **values))
     kills, writes = 0, 1

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from common.errors import DesignError
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.pool import pool_of
 from judgments.drawing.material import Batch, Image, Material, Text, UnitSpec
 from judgments.kinds import KINDS
@@ -103,7 +103,7 @@ def test_a_repeated_unit_shows_a_judged_unit_of_its_hit_again_and_is_not_judged(
         for unit in hit.units:
             if not unit.control:
                 continue
-            other = of_key[unit.content[REPEATS]]
+            other = of_key[unit.content[ORIGINAL_UNIT]]
             assert not other.control
             assert (unit.image, unit.reference, unit.first, unit.second) == (
                 other.image, other.reference, other.first, other.second

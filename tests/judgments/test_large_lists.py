@@ -111,8 +111,8 @@ def test_a_role_is_given_by_name_where_there_are_too_many_accounts_to_choose_fro
         User.objects.create_user(name, is_staff=True)
     User.objects.create_user("worker-like", is_staff=False)
     assert "choose an adjudicator" in words(designer.get(page(study, "people")))
-    monkeypatch.setattr(views, "MOST_OFFERED", 1)
-    monkeypatch.setattr(views, "ON_A_PAGE", 1)
+    monkeypatch.setattr(views, "MAX_OFFERED", 1)
+    monkeypatch.setattr(views, "PAGE_SIZE", 1)
     shown = designer.get(page(study, "people"))
     assert "choose an adjudicator" not in words(shown)
     assert len(shown.context["accounts"]) == 1

@@ -3,7 +3,7 @@
 import pytest
 from django.db import DataError
 
-from common.rows import MOST_PREPARED_ROWS, ROWS_AT_ONCE, ROWS_IN_STATEMENT, insert_columns, insert_rows
+from common.rows import MAX_PREPARED_ROWS, ROWS_IN_STATEMENT, ROWS_PER_BATCH, insert_columns, insert_rows
 from judgments.models import System, Unit
 from tests.refusals import refuses
 from tests.studies import make_study
@@ -21,11 +21,11 @@ def test_a_column_that_is_too_short_is_refused_instead_of_cutting_the_others() -
     "count",
     [
         1,
-        MOST_PREPARED_ROWS,
-        MOST_PREPARED_ROWS + 1,
+        MAX_PREPARED_ROWS,
+        MAX_PREPARED_ROWS + 1,
         ROWS_IN_STATEMENT,
         ROWS_IN_STATEMENT + 1,
-        ROWS_AT_ONCE + 2 * ROWS_IN_STATEMENT - 1,
+        ROWS_PER_BATCH + 2 * ROWS_IN_STATEMENT - 1,
     ],
 )
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_many_rows_hold_the_values_that_were_given(
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize("count", [1, MOST_PREPARED_ROWS + 1])
+@pytest.mark.parametrize("count", [1, MAX_PREPARED_ROWS + 1])
 def test_a_number_that_is_too_large_is_refused_instead_of_rounded(count: int) -> None:
     study = make_study("graded")
     item = study.dataset.items.first()

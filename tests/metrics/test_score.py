@@ -223,11 +223,11 @@ def test_what_cannot_be_scored_is_refused_in_one_sentence(arguments: dict[str, A
 
 
 def test_more_words_than_can_be_numbered_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(comparison, "MOST_TOKENS", 16)
+    monkeypatch.setattr(comparison, "MAX_TOKENS", 16)
     assert score(CANDIDATES, REFERENCES, ["cider-d"]).scores["cider-d"].images.size == 2
     with refuses(InvalidInput, "captions hold", "17", "16"):
         score([*CANDIDATES[:1], "two cats sleep now"], REFERENCES, ["cider-d"])
-    monkeypatch.setattr(bleu, "MOST_TOKENS", 31)
+    monkeypatch.setattr(bleu, "MAX_TOKENS", 31)
     with refuses(InvalidInput, "references holds", "8", "7"):
         score(CANDIDATES, REFERENCES, ["bleu-4"])
 

@@ -17,8 +17,8 @@ from defusedxml.ElementTree import fromstring
 from annotation.crowds.mturk.questions import FORBIDDEN, REPLACEMENT_CHARACTER, SCHEMAS, replace_forbidden
 from common.errors import QuorumError
 
-MOST_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
-MOST_FIELDS = 5_000
+MAX_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
+MAX_FIELDS = 5_000
 VALUE_SEPARATOR = "|"  # separates the checked values of one name
 ROOT_TAG = re.compile(
     rf"\{{{re.escape(SCHEMAS)}/\d{{4}}-\d\d-\d\d/QuestionFormAnswers\.xsd\}}QuestionFormAnswers"
@@ -48,9 +48,9 @@ def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
     Characters that XML does not allow are replaced, so that one invalid character does not lose a worker's answers.
     """
     size = len(document.encode("utf-8", "replace"))
-    if size > MOST_ANSWER_BYTES:
+    if size > MAX_ANSWER_BYTES:
         raise AnswersUnreadable(
-            f"The answers are {size:,} bytes long; expected at most {MOST_ANSWER_BYTES:,}."
+            f"The answers are {size:,} bytes long; expected at most {MAX_ANSWER_BYTES:,}."
         )
     try:
         tree: Element = fromstring(_repaired(document), forbid_dtd=True)
@@ -62,8 +62,8 @@ def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
         ) from None
     if not ROOT_TAG.fullmatch(tree.tag):
         raise AnswersUnreadable(f"The answers are a {tree.tag[:200]!r}; expected QuestionFormAnswers.")
-    if len(tree) > MOST_FIELDS:
-        raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MOST_FIELDS:,}.")
+    if len(tree) > MAX_FIELDS:
+        raise AnswersUnreadable(f"The answers have {len(tree):,} fields; expected at most {MAX_FIELDS:,}.")
     namespace = tree.tag.removesuffix("QuestionFormAnswers")
     return tuple(_answer(element, namespace, number) for number, element in enumerate(tree, start=1))
 

@@ -54,7 +54,7 @@ from judgments.studies.designs import design_of
 # MTURK.md 2, Money
 FEE, MANY_FEE, MASTERS_FEE = Decimal(20), Decimal(20), Decimal(5)
 HIGHER_FEE_SLOTS = 10  # slots from which the fee is higher; a HIT with fewer can never reach it
-LEAST_FEE = 1  # cents
+MIN_FEE = 1  # cents
 
 
 class MTurkBackend(CrowdBackend):
@@ -97,10 +97,10 @@ class MTurkBackend(CrowdBackend):
             + (MASTERS_FEE if design.crowd.masters else 0)
         )
         reward = design.crowd.reward_cents
-        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=LEAST_FEE))
+        return Price(reward_cents=reward, fee_cents=fee_of(reward, percent, least=MIN_FEE))
 
     def bonus_fee(self, cents: int) -> int:
-        return fee_of(cents, FEE, least=LEAST_FEE)
+        return fee_of(cents, FEE, least=MIN_FEE)
 
     def fetch_balance(self, platform: str) -> int | None:
         return client_of(platform).balance_cents()

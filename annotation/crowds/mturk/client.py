@@ -41,12 +41,12 @@ ENDPOINTS = {
     SANDBOX: "https://mturk-requester-sandbox.us-east-1.amazonaws.com",
     LIVE: "https://mturk-requester.us-east-1.amazonaws.com",
 }
-MOST_MESSAGES = 10  # the queue's maximum per request
-MOST_RECEIVES = 100
+MAX_MESSAGES = 10  # the queue's maximum per request
+MAX_RECEIVES = 100
 EVENTS = ["AssignmentSubmitted", "AssignmentReturned", "AssignmentAbandoned", "HITReviewable", "HITExpired"]
 PAGE = 100  # maximum rows of a list's page
 READ_ATTEMPTS = 5  # attempts of a call that changes nothing
-LONGEST_PAUSE = 8.0
+MAX_PAUSE = 8.0
 CONNECT_SECONDS, READ_SECONDS = 5, 30
 VISITOR_SECONDS = 3  # seconds to wait for a response while a visitor waits
 THROTTLING_CODES = {
@@ -245,9 +245,9 @@ def receive_messages(platform: str) -> Iterator[str]:
     client = _client("sqs", platform, settings.SQS_ENDPOINT)
     queue = settings.MTURK_SQS_QUEUE
     try:
-        for _ in range(MOST_RECEIVES):
+        for _ in range(MAX_RECEIVES):
             answer = client.receive_message(
-                QueueUrl=queue, MaxNumberOfMessages=MOST_MESSAGES, WaitTimeSeconds=0
+                QueueUrl=queue, MaxNumberOfMessages=MAX_MESSAGES, WaitTimeSeconds=0
             )
             messages = answer.get("Messages", [])
             for message in messages:
@@ -463,7 +463,7 @@ class TurkClient:
             except RetryLater as problem:
                 if problem.final:
                     raise
-                longest = min(LONGEST_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
+                longest = min(MAX_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
                 time.sleep(rng.uniform(0.0, longest))
         return self._ask(operation, *members, **parameters)
 

@@ -25,7 +25,7 @@ from judgments.design.requirements import Workers
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
-LONGEST_DELAY = timedelta(days=30)  # the service's limit for automatic approval
+MAX_DELAY = timedelta(days=30)  # the service's limit for automatic approval
 APPROVAL_DELAY = timedelta(days=7)  # the service approves this much later than Quorum
 
 TEST_SECONDS = 3600
@@ -74,7 +74,7 @@ def auto_approval(design: StudyDesign) -> timedelta:
     It is longer than Quorum's own delay, so it matters only if this server disappears.
     """
     hours = design.crowd.approve_after_hours
-    return min(LONGEST_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else LONGEST_DELAY
+    return min(MAX_DELAY, timedelta(hours=hours) + APPROVAL_DELAY) if hours else MAX_DELAY
 
 
 def _own_qualification_requirements(

@@ -35,10 +35,10 @@ SIGNED_FIELDS: dict[str, tuple[str, ...]] = {
 }
 OPTIONAL_FIELD = "Subject"
 HIT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-MOST_BYTES = 1_000_000  # four times the maximum of SNS and SQS
+MAX_BYTES = 1_000_000  # four times the maximum of SNS and SQS
 SECONDS = 10
-MOST_TOPIC_BYTES = 100_000
-MOST_CERTIFICATES = 20
+MAX_TOPIC_BYTES = 100_000
+MAX_CERTIFICATES = 20
 
 _certificates: dict[str, bytes] = {}  # SNS uses one certificate for months
 
@@ -118,7 +118,7 @@ def certificate(address: str) -> bytes:
     """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
     if address not in _certificates:
         pem = _fetched(address)
-        if len(_certificates) >= MOST_CERTIFICATES:
+        if len(_certificates) >= MAX_CERTIFICATES:
             _certificates.clear()
         _certificates[address] = pem
     return _certificates[address]
@@ -130,8 +130,8 @@ def confirm(address: str) -> None:
 
 def _parsed(body: str | bytes) -> dict[str, Any]:
     """Parse a JSON object; refuse repeated names, since parsers differ in which one they keep."""
-    if len(body) > MOST_BYTES:
-        raise NotificationUnreadable(f"The notification is longer than {MOST_BYTES:,} bytes.")
+    if len(body) > MAX_BYTES:
+        raise NotificationUnreadable(f"The notification is longer than {MAX_BYTES:,} bytes.")
     try:
         document = load_json(body, object_pairs_hook=_unique_members)
     except ValueError:
@@ -253,7 +253,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
 
 def _fetched(address: str) -> bytes:
     try:
-        with Client(seconds=SECONDS, largest=MOST_TOPIC_BYTES, in_time=True) as client:
+        with Client(seconds=SECONDS, largest=MAX_TOPIC_BYTES, in_time=True) as client:
             answer = client.send("GET", address)
     except CallFailed as problem:
         raise NotFetched(f"{urlsplit(address).hostname} {problem}.") from None

@@ -43,7 +43,7 @@ TOKEN_LIFETIME = timedelta(hours=23)  # the service remembers tokens for 24 hour
 DECISION_WAIT_SECONDS = 600.0  # seconds until a HIT with undecided work is read again
 SUBMISSION_WAIT_SECONDS = 60.0  # seconds until a fresh submission is requested again (ParlAI#2957)
 
-LONGEST_FEEDBACK = 1024
+MAX_FEEDBACK_LENGTH = 1024
 
 
 def _is_old(call: CrowdCall) -> bool:
@@ -182,7 +182,7 @@ def _decide(
     options = {"override": True} if overrides and status == Status.REJECTED else {}
     if status == Status.SUBMITTED or options:
         try:
-            order(session.external_id, feedback=call.why[:LONGEST_FEEDBACK], **options)
+            order(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
             status = decision
         except WrongStateAtTurk:  # another person decided first
             status = _status(client, session)

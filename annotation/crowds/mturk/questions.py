@@ -21,7 +21,7 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 # XML 1.0 section 2.2 does not allow these characters, not even as references
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-MOST_BYTES = 65_535
+MAX_BYTES = 65_535
 RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
@@ -104,9 +104,9 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
 
 def _check_question_size(question: str, *, hit: str) -> str:
     size = len(question.encode())
-    if size > MOST_BYTES:
+    if size > MAX_BYTES:
         raise QuestionProblem(
-            f"HIT {hit}: its question is {size:,} bytes long, and Mechanical Turk takes {MOST_BYTES:,}; ask for less "
+            f"HIT {hit}: its question is {size:,} bytes long, and Mechanical Turk takes {MAX_BYTES:,}; ask for less "
             'in a HIT, or set crowd.question to "external".'
         )
     return question

@@ -18,8 +18,8 @@ NUMBER_APPROVED = "00000000000000000040"
 # the only type with another id in the sandbox
 MASTERS_SANDBOX = "2ARFPLSP75KLA8M8DH1HTEQVJT3SY6"
 MASTERS_LIVE = "2F1QJWKUDD8XADTFD2Q0G6UTO95ALH"
-MOST_REQUIREMENTS = 10
-MOST_LOCALES = 30
+MAX_REQUIREMENTS = 10
+MAX_LOCALES = 30
 
 Requirement = dict[str, Any]
 
@@ -31,9 +31,9 @@ def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] 
     """
     requirements: list[Requirement] = []
     if workers.countries:
-        if len(workers.countries) > MOST_LOCALES:
+        if len(workers.countries) > MAX_LOCALES:
             raise QuestionProblem(
-                f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MOST_LOCALES}."
+                f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MAX_LOCALES}."
             )
         places = [{"Country": code} for code in workers.countries]
         requirements.append(_hidden(LOCALE, "In", LocaleValues=places))
@@ -46,9 +46,9 @@ def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] 
             _hidden(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
         )
     requirements += more
-    if len(requirements) > MOST_REQUIREMENTS:
+    if len(requirements) > MAX_REQUIREMENTS:
         raise QuestionProblem(
-            f"The study has {len(requirements)} requirements of its workers; Mechanical Turk takes {MOST_REQUIREMENTS}."
+            f"The study has {len(requirements)} requirements of its workers; Mechanical Turk takes {MAX_REQUIREMENTS}."
         )
     return requirements
 

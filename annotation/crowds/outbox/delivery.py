@@ -30,9 +30,9 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 TRIES = 6  # attempts per call and run
-MOST_TRIES = 60  # attempts per call, after which a person has to look
-MOST_UNANSWERED = 25  # unanswered calls after which a run ends
-LONGEST_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
+MAX_TRIES = 60  # attempts per call, after which a person has to look
+MAX_UNANSWERED = 25  # unanswered calls after which a run ends
+MAX_WAIT = 30.0  # seconds that a run waits for a call; longer waits are left to the next run
 # calls that are skipped if the account lacks money
 PAID_ABILITIES = (Ability.PUBLISH, Ability.EXTEND, Ability.BONUS)
 UNFINISHED_STATES = (CrowdCall.State.WAITING, CrowdCall.State.STARTED)
@@ -63,7 +63,7 @@ def carry_out_calls(
     stopped = _lacking_funds(study, backend)
     skipped: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
     done = parked = unanswered = 0
-    while unanswered < MOST_UNANSWERED:
+    while unanswered < MAX_UNANSWERED:
         call = _next_call(study, tried, skipped)
         if call is None:
             break
@@ -94,7 +94,7 @@ def carry_out_calls(
             skipped = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
-            if call.attempts >= MOST_TRIES:
+            if call.attempts >= MAX_TRIES:
                 parked += _park(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
@@ -145,7 +145,7 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
     due = calls.filter(next_at__lte=now).order_by("pk").first()
     if due is not None:
         return due
-    return calls.filter(next_at__lte=now + timedelta(seconds=LONGEST_WAIT)).order_by("next_at").first()
+    return calls.filter(next_at__lte=now + timedelta(seconds=MAX_WAIT)).order_by("next_at").first()
 
 
 def _open(now: datetime) -> Q:

@@ -19,9 +19,9 @@ from judgments.access.study_log import note_event
 from judgments.drawing.keys import content_key
 from judgments.models import Study
 
-LONGEST_MESSAGE = 4096
-LONGEST_SUBJECT = 200
-MOST_NAMED = 1_000  # workers named in one log entry
+MAX_MESSAGE_LENGTH = 4096
+MAX_SUBJECT_LENGTH = 200
+MAX_NAMED = 1_000  # workers named in one log entry
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
     Ability.UNBLOCK: "take back its block of",
@@ -176,6 +176,6 @@ def ask_to_write(
     messages = "One message is" if len(calls) == 1 else f"{len(calls)} messages are"
     note_event(
         study=study, what="written-to", sentence=f"{messages} to be sent: {subject}.", by=by, text=text,
-        workers=[worker.name for worker in workers][:MOST_NAMED],
+        workers=[worker.name for worker in workers][:MAX_NAMED],
     )  # fmt: skip
     return calls

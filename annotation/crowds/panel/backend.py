@@ -44,12 +44,12 @@ Status = CrowdSession.Status
 # these calls only change Quorum's records; a person uploads lists to the panel
 MANUAL_ABILITIES = frozenset({Ability.PUBLISH, Ability.EXTEND, Ability.EXPIRE, Ability.BONUS})
 CODE_LENGTH = 10
-LONGEST_ID = 100
-MOST_LINKS = 20_000
+MAX_ID_LENGTH = 100
+MAX_LINKS = 20_000
 DAY_SECONDS = 24 * 3600
 SALT = "quorum.panel"
 # an id starts with a letter or digit, so that no spreadsheet takes it for a formula
-ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{LONGEST_ID - 1}}}")
+ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{MAX_ID_LENGTH - 1}}}")
 # states in which an assignment counts for its session; returned and expired ones do not count
 COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
 OUTCOME_OF: dict[str, str] = {
@@ -334,8 +334,8 @@ def signed_links(*, study: Study, people: str, address: str) -> list[tuple[str, 
             "each submission (panel.session), which its panel alone knows."
         )
     ids = [line.strip() for line in people.splitlines() if line.strip()]
-    if not 1 <= len(ids) <= MOST_LINKS:
-        raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MOST_LINKS:,}.")
+    if not 1 <= len(ids) <= MAX_LINKS:
+        raise WrongState(f"No links were made: {len(ids)} ids were given; expected 1 to {MAX_LINKS:,}.")
     wrong = next((worker for worker in ids if not ID_PATTERN.fullmatch(worker)), None)
     if wrong is not None:
         raise WrongState(

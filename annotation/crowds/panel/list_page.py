@@ -33,7 +33,7 @@ from annotation.crowds.panel.reconciling import (
 )
 from annotation.models import CrowdSession
 from common.errors import WrongState
-from common.incoming import MOST_REQUEST_BYTES
+from common.incoming import MAX_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.incoming.json_documents import load_json
 from judgments.access.rights import Right
@@ -50,9 +50,9 @@ from judgments.studies.study_page import add_step, study_page_address
 
 SALT = "quorum.panel-list"  # for the signature of a list in the page
 LIST_SECONDS = 3600  # seconds within which such a list can be confirmed
-MOST_BYTES = 5_000_000  # the largest size of an uploaded list
+MAX_BYTES = 5_000_000  # size of an uploaded list
 READ_LIST = "read_panel_list"  # the kind of job
-MOST_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
+MAX_LINES_SHOWN = 300  # lines of each group on the page; the list to download has all
 # Each group of the page, in order: the verdict on its sessions, its title and its explanation.
 VERDICT_GROUPS = (
     ("pay", gettext_noop("To be paid"), gettext_noop("Finished here, not yet approved at the panel.")),
@@ -79,7 +79,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
         return _leave_to_job(
             request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
         )
-    if upload is not None and MOST_REQUEST_BYTES < (upload.size or 0) <= MOST_BYTES:
+    if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_BYTES:
         upload.name = "list.csv"
         return _leave_to_job(request, study, uploads.keep([upload]), columns)
     text = _text_of(request)
@@ -133,7 +133,7 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
     page |= {
         "subtitle": _("The panel's list"),
         "groups": [
-            {"title": _(title), "about": _(about), "rows": group[:MOST_LINES_SHOWN], "count": len(group)}
+            {"title": _(title), "about": _(about), "rows": group[:MAX_LINES_SHOWN], "count": len(group)}
             for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
@@ -168,7 +168,7 @@ def _text_of(request: HttpRequest) -> str:
         except signing.BadSignature:
             raise WrongState(_("Nothing was compared: choose the panel's list (a CSV file) first.")) from None
     try:
-        return uploaded_text(upload, most=MOST_BYTES)
+        return uploaded_text(upload, most=MAX_BYTES)
     except TextRefused as error:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 

@@ -41,8 +41,8 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 ENDED_STATUSES = (Status.RETURNED, Status.TIMED_OUT)
-MOST_ROWS = 20_000
-MOST_CHARACTERS = 5_000_000
+MAX_ROWS = 20_000
+MAX_CHARACTERS = 5_000_000
 LIST_COLUMNS = ("worker", "session", "status", "code")
 # The panel's word for a status, in lower case without blanks and hyphens, and the value of CrowdSession.Status.
 STATUSES = {
@@ -109,10 +109,10 @@ def read_submissions(
     Args:
         columns: the column for each name of LIST_COLUMNS that cannot be found automatically.
     """
-    if len(text) > MOST_CHARACTERS:
+    if len(text) > MAX_CHARACTERS:
         raise ListProblem(
             _("The list has %(text)s characters; expected %(most)s at most.")
-            % {"text": thousands(len(text)), "most": thousands(MOST_CHARACTERS)}
+            % {"text": thousands(len(text)), "most": thousands(MAX_CHARACTERS)}
         )
     if "\x00" in text:
         raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
@@ -123,9 +123,9 @@ def read_submissions(
     places = _places([cell.strip() for cell in header], panel, columns or {})
     submissions: dict[tuple[str, str], PanelListLine] = {}
     for count, (number, cells) in enumerate(lines):
-        if count == MOST_ROWS:
+        if count == MAX_ROWS:
             raise ListProblem(
-                _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MOST_ROWS)}
+                _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MAX_ROWS)}
             )
         submission = _submission(number, cells, places)
         before = submissions.setdefault((submission.worker, submission.session), submission)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 else:
     _Form = forms.ModelForm
 
-MOST_REQUESTS_SHOWN = 20
+MAX_REQUESTS_SHOWN = 20
 
 
 class LimitForm(_Form):
@@ -108,9 +108,9 @@ class SpendingLimitAdmin(QuorumAdmin):
             **self.admin_site.each_context(request),
             "title": _("Money"),
             "spending_by_account": spending_by_account(),
-            "waiting": list(rows.filter(state="waiting").order_by("pk")[:MOST_REQUESTS_SHOWN]),
+            "waiting": list(rows.filter(state="waiting").order_by("pk")[:MAX_REQUESTS_SHOWN]),
             "waiting_count": rows.filter(state="waiting").count(),
-            "decided": list(rows.exclude(state="waiting")[:MOST_REQUESTS_SHOWN]),
+            "decided": list(rows.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
             "may_change": self.has_change_permission(request),
             "may_add": self.has_add_permission(request),
             "may_confirm": request.user.has_perm(CONFIRM),

@@ -13,15 +13,15 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import RefusedAnswer
 
-MOST_SECONDS = 86_400.0
-LONGEST_COMMENT = 2_000
+MAX_SECONDS = 86_400.0
+MAX_COMMENT_LENGTH = 2_000
 SIGNALS = ("pasted",)  # counts that a page may always report
 # counts that a page may report if the design records how answers are written (docs/honest-answers.md)
 WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
 )  # fmt: skip
-MOST_SIGNAL = 1_000_000
+MAX_SIGNAL = 1_000_000
 
 
 def answer_key(kind: Kind) -> str:
@@ -125,13 +125,13 @@ def abbreviate(value: Any) -> str:
 
 def _seconds_check(name: str) -> Callable[[Any, int], float]:
     def check(seconds: Any, position: int) -> float:
-        if type(seconds) not in (int, float) or not 0 <= seconds <= MOST_SECONDS:
+        if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_SECONDS:
             raise AnswerProblem(
                 _(
                     "Nothing was saved: the field “%(name)s” at position %(position)d is "
                     "%(seconds)s; expected a number from 0 to %(most)d."
                 )
-                % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MOST_SECONDS},
+                % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MAX_SECONDS},
                 position=position,
             )
         return float(seconds)
@@ -140,13 +140,13 @@ def _seconds_check(name: str) -> Callable[[Any, int], float]:
 
 
 def _check_comment(comment: Any, position: int) -> str:
-    if not isinstance(comment, str) or len(comment) > LONGEST_COMMENT or "\x00" in comment:
+    if not isinstance(comment, str) or len(comment) > MAX_COMMENT_LENGTH or "\x00" in comment:
         raise AnswerProblem(
             _(
                 "Nothing was saved: the comment at position %(position)d is not a text of at most %(most)d "
                 "characters."
             )
-            % {"position": position, "most": LONGEST_COMMENT},
+            % {"position": position, "most": MAX_COMMENT_LENGTH},
             position=position,
         )
     return comment.strip()
@@ -168,7 +168,7 @@ def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyD
 
 def _check_signals(signals: Any, position: int) -> dict[str, int]:
     fine = isinstance(signals, Mapping) and all(
-        name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MOST_SIGNAL
+        name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MAX_SIGNAL
         for name, count in signals.items()
     )
     if not fine:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from annotation.work.answers.checks import LONGEST_COMMENT, MOST_SECONDS, answer_key
+from annotation.work.answers.checks import MAX_COMMENT_LENGTH, MAX_SECONDS, answer_key
 from annotation.work.sheet.units import PageUnit, screens_of
 from judgments.kinds import Kind
 
@@ -89,9 +89,9 @@ def _read_seconds(text: Any) -> dict[str, float]:
         seconds = float(text)
     except (TypeError, ValueError):
         return {}
-    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MOST_SECONDS else {}
+    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS else {}
 
 
 def _read_comment(text: Any) -> dict[str, str]:
     """Return the comment even if it is empty, since an empty comment deletes the saved one."""
-    return {"comment": text[:LONGEST_COMMENT]} if isinstance(text, str) else {}
+    return {"comment": text[:MAX_COMMENT_LENGTH]} if isinstance(text, str) else {}

@@ -11,7 +11,7 @@ import numpy as np
 
 from annotation.models import Worker
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.hits import order_with_repeats_apart
@@ -96,7 +96,7 @@ def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict
     of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
     heads = [units[group[0]] for group in groups]
     return {
-        number: of_key[unit.content[REPEATS]]
+        number: of_key[unit.content[ORIGINAL_UNIT]]
         for number, unit in enumerate(heads)
-        if unit.control_kind == REPEATED and unit.content[REPEATS] in of_key
+        if unit.control_kind == REPEATED and unit.content[ORIGINAL_UNIT] in of_key
     }

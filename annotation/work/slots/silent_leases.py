@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES
-from annotation.work.seats import FEWEST_SEATS, may_take_seat, people_at_same_address
+from annotation.work.seats import MIN_SEATS, may_take_seat, people_at_same_address
 from annotation.work.sheet.units import cached_units_of
 from annotation.work.slots.open_hits import hits_without_own_captions
 from annotation.work.slots.release import release_slots
@@ -20,10 +20,10 @@ from judgments.studies.designs import design_of, stops_early
 
 # A lease without an answer may end after the duration of a page. If the worker answered other pages, it lasts at
 # least this long.
-LONGEST_UNANSWERED = timedelta(minutes=5)
+MAX_UNANSWERED_TIME = timedelta(minutes=5)
 # Answers count as stopped after this time or, if that is longer, after the duration of this many items.
-SHORTEST_PAUSE = timedelta(minutes=1)
-ITEMS_IN_A_PAUSE = 3
+MIN_PAUSE = timedelta(minutes=1)
+ITEMS_IN_PAUSE = 3
 
 
 def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
@@ -60,9 +60,11 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    kind = Case(When(people__gt=FEWEST_SEATS, then=0), When(answers={}, then=1), default=2)
+    kind = Case(When(people__gt=MIN_SEATS, then=0), When(answers={}, then=1), default=2)
     longest_first = silent.order_by(kind, F("people").desc(nulls_last=True), "since")
-    longest = next((lease for lease in longest_first if lease.since <= now - _patience(lease, study)), None)
+    longest = next(
+        (lease for lease in longest_first if lease.since <= now - _silence_limit(lease, study)), None
+    )
     if longest is None:
         return 0
     # an answer that arrives now keeps the slot
@@ -70,15 +72,15 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     return release_slots(still, Assignment.State.EXPIRED)
 
 
-def _patience(lease: Any, study: Study) -> timedelta:
+def _silence_limit(lease: Any, study: Study) -> timedelta:
     """Return the time without an answer after which a lease may be ended for another worker."""
     if lease.answers:
         return longest_pause(study)
     items = len(lease.order) or len(cached_units_of(lease.hit))
     page = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
-    return max(page, LONGEST_UNANSWERED) if lease.spoke and (lease.people or 1) == 1 else page
+    return max(page, MAX_UNANSWERED_TIME) if lease.spoke and (lease.people or 1) == 1 else page
 
 
 def longest_pause(study: Study) -> timedelta:
     """Return the time without an answer after which a person counts as no longer at work."""
-    return max(SHORTEST_PAUSE, ITEMS_IN_A_PAUSE * timedelta(seconds=design_of(study).seconds_per_unit))
+    return max(MIN_PAUSE, ITEMS_IN_PAUSE * timedelta(seconds=design_of(study).seconds_per_unit))

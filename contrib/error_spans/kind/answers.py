@@ -17,7 +17,7 @@ SEVERITIES = ("minor", "major", "critical")  # from the least severe on
 SEVERITY_KEYS = dict(zip(SEVERITIES, "mjk", strict=True))
 SEVERITY_WORDS = {"minor": _("Minor"), "major": _("Major"), "critical": _("Critical")}
 SCORE_TOLERANCE = 15  # points by which two equivalent scores of one text may differ, as on a slider
-LEAST_F1 = 0.5  # F1 from which two answers without scores count as equivalent
+MIN_F1 = 0.5  # F1 from which two answers without scores count as equivalent
 START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from django.utils.translation import pgettext
 
-from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN
 from judgments.drawing.controls.makers import REPEATED
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def span_contradictions(design: StudyDesign) -> Iterator[str]:
     if table.contrastive:
         counts = {"units_per_hit": design.units_per_hit, "controls.per_hit": design.controls.per_hit}
         for key, count in counts.items():
-            if count % TEXTS_ON_A_SCREEN:
+            if count % TEXTS_PER_SCREEN:
                 yield pgettext(
                     "staff",
                     "%(key)s is %(count)d, but spans.contrastive shows texts in pairs; expected an even number",

@@ -10,7 +10,7 @@ from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from common.texts import word_bounds
-from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, on_one_screen
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, on_one_screen
 from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot
 from judgments.drawing.draws import shuffled
 from judgments.drawing.keys import candidate_key
@@ -18,7 +18,7 @@ from judgments.drawing.material import Group, Image, Text
 from judgments.kinds.base import Kind
 
 REPLACED_SHARE = 0.25  # share of a text's words that a control item replaces
-LEAST_DAMAGED, LEAST_WORDS = 2, 4
+MIN_DAMAGED, MIN_WORDS = 2, 4
 
 
 def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
@@ -36,7 +36,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
                 "words of other texts. No check question can be made from it; set "
                 "controls.per_hit and quiz.items to 0.",
             )
-            % {"name": image.name, "least": LEAST_WORDS},
+            % {"name": image.name, "least": MIN_WORDS},
             field="controls.split",
         )
     return group
@@ -68,7 +68,7 @@ def _damaged(
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
     for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, others))):
         damages.setdefault(damaged.key, (damaged, expected))
-        if len(damages) == (TEXTS_ON_A_SCREEN if spans.contrastive else 1):
+        if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
             break
     units = []
     for damaged, expected in damages.values():
@@ -80,7 +80,7 @@ def _damaged(
 
 
 def has_text_to_damage(image: Image) -> bool:
-    return any(len(word_bounds(text.text)) >= LEAST_WORDS for text in _texts(image))
+    return any(len(word_bounds(text.text)) >= MIN_WORDS for text in _texts(image))
 
 
 def _texts(image: Image) -> list[Text]:
@@ -97,8 +97,8 @@ def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
     for base in shuffled(texts, rng):
         tokens = word_bounds(base.text)
-        count = max(LEAST_DAMAGED, round(REPLACED_SHARE * len(tokens)))
-        if len(tokens) < LEAST_WORDS:
+        count = max(MIN_DAMAGED, round(REPLACED_SHARE * len(tokens)))
+        if len(tokens) < MIN_WORDS:
             continue
         first = int(rng.integers(len(tokens) - count + 1))
         start, end = tokens[first][0], tokens[first + count - 1][1]

@@ -11,7 +11,7 @@ from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from contrib.error_spans.kind.drawing import text_unit
-from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, notes_of_screens, on_one_screen, screen_count
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.draws import draw_images, rng_for, shuffled
@@ -120,8 +120,8 @@ def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) 
     groups = []
     for document, runs_of_document in by_document.items():
         mixed = shuffled(runs_of_document, rng_for(design.seed, f"screens {document}"))
-        for at in range(0, len(mixed), TEXTS_ON_A_SCREEN):
-            sides = mixed[at : at + TEXTS_ON_A_SCREEN]
+        for at in range(0, len(mixed), TEXTS_PER_SCREEN):
+            sides = mixed[at : at + TEXTS_PER_SCREEN]
             passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
             by_image: dict[str, list[UnitSpec]] = {}
             for run in sides:

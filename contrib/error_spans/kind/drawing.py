@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
-from contrib.error_spans.kind.screens import TEXTS_ON_A_SCREEN, notes_of_screens, on_one_screen, screen_count
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, notes_of_screens, on_one_screen, screen_count
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for, shuffled
 from judgments.drawing.image_captions import draw_captions
@@ -52,9 +52,7 @@ def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
     mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))
-    return [
-        on_one_screen(mixed[at : at + TEXTS_ON_A_SCREEN]) for at in range(0, len(mixed), TEXTS_ON_A_SCREEN)
-    ]
+    return [on_one_screen(mixed[at : at + TEXTS_PER_SCREEN]) for at in range(0, len(mixed), TEXTS_PER_SCREEN)]
 
 
 def text_keys(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:

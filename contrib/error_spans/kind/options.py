@@ -11,8 +11,8 @@ from django.utils.translation import gettext
 
 from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, Span, in_order
 
-MOST_SPANS = 200
-MOST_CATEGORIES, LONGEST_NAME = 60, 80
+MAX_SPANS = 200
+MAX_CATEGORIES, MAX_NAME_LENGTH = 60, 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ class SpanOptions:
         categories = dict(self.categories)
         if categories or not self.severities:
             categories |= {name: name for span in marks if _is_name(name := span.get(CATEGORY))}
-        if len(categories) > MOST_CATEGORIES:
-            raise ValueError(f"the file names more; expected at most {MOST_CATEGORIES} categories")
+        if len(categories) > MAX_CATEGORIES:
+            raise ValueError(f"the file names more; expected at most {MAX_CATEGORIES} categories")
         severities = SEVERITIES if marks else self.severities
         return replace(self, severities=severities, categories=tuple(categories.items()))
 
@@ -75,8 +75,8 @@ class SpanOptions:
         ):
             wanted = '{"spans": [...], "score": 0 to 100}' if self.score else '{"spans": [...]}'
             raise ValueError(gettext("expected %(wanted)s") % {"wanted": wanted})
-        if len(answer["spans"]) > MOST_SPANS:
-            raise ValueError(gettext("expected at most %(most)d spans") % {"most": MOST_SPANS})
+        if len(answer["spans"]) > MAX_SPANS:
+            raise ValueError(gettext("expected at most %(most)d spans") % {"most": MAX_SPANS})
         spans = in_order(self._checked_span(span, length) for span in answer["spans"])
         if not self.score:
             return {"spans": spans}
@@ -113,7 +113,7 @@ class SpanOptions:
 def _is_name(name: Any) -> TypeGuard[str]:
     return (
         isinstance(name, str)
-        and 0 < len(name) <= LONGEST_NAME
+        and 0 < len(name) <= MAX_NAME_LENGTH
         and name == name.strip()
         and name.isprintable()
     )

@@ -11,7 +11,7 @@ from common.texts import word_bounds
 from contrib.error_spans.kind.answers import (
     CATEGORY,
     END,
-    LEAST_F1,
+    MIN_F1,
     SCORE_TOLERANCE,
     SEVERITY,
     START,
@@ -70,7 +70,7 @@ class SpanRehearsal(Rehearsal):
             return False
         if self.options.score:
             return abs(consensus.value - truth["score"]) <= RECOVERY_TOLERANCE
-        return character_f1(consensus.answer["spans"], truth["spans"]) >= LEAST_F1
+        return character_f1(consensus.answer["spans"], truth["spans"]) >= MIN_F1
 
     def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
         scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}

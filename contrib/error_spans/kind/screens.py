@@ -12,12 +12,12 @@ from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import SCREEN, HITSpec, UnitSpec, screen_of
 
-TEXTS_ON_A_SCREEN = 2
+TEXTS_PER_SCREEN = 2
 
 
 def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
     """Put two units on one screen. A single unit is returned unchanged."""
-    if len(units) < TEXTS_ON_A_SCREEN:
+    if len(units) < TEXTS_PER_SCREEN:
         return tuple(units)
     mark = content_key(SCREEN, *(unit.key for unit in units))
     return tuple(replace(unit, content={**unit.content, SCREEN: mark}) for unit in units)
@@ -25,7 +25,7 @@ def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
 
 def with_control_screens(design: StudyDesign) -> StudyDesign:
     """Return the design with its number of check questions counted in screens instead of texts."""
-    screens = design.controls.per_hit // TEXTS_ON_A_SCREEN
+    screens = design.controls.per_hit // TEXTS_PER_SCREEN
     return design.model_copy(update={"controls": design.controls.model_copy(update={"per_hit": screens})})
 
 
@@ -46,7 +46,7 @@ def notes_of_screens(design: StudyDesign, hits: Sequence[HITSpec]) -> list[str]:
             field="spans.contrastive",
         )
     short = sum(len(hit.units) < design.units_per_hit for hit in hits)
-    sentences = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_ON_A_SCREEN:,}."]
+    sentences = [f"Screens with two texts side by side: {(len(units) - alone) // TEXTS_PER_SCREEN:,}."]
     return [
         *sentences,
         *([f"Texts alone on their screen, as no other of their item was left: {alone:,}."] if alone else []),

@@ -20,7 +20,7 @@ from contrib.error_spans.kind.agreement import SpanResults
 from contrib.error_spans.kind.answers import (
     CATEGORY,
     END,
-    LEAST_F1,
+    MIN_F1,
     SCORE_TOLERANCE,
     SEVERITIES,
     SEVERITY,
@@ -222,7 +222,7 @@ class SpanAnnotation(OpenKind):
         first = expected["again"]
         if "score" in answer and "score" in first:
             return bool(abs(answer["score"] - first["score"]) <= SCORE_TOLERANCE)
-        return character_f1(answer["spans"], first["spans"]) >= LEAST_F1
+        return character_f1(answer["spans"], first["spans"]) >= MIN_F1
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         text, options = unit.first.text, self.options

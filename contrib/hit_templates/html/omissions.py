@@ -17,7 +17,7 @@ GRAPHICS = {"svg", "math", "canvas"}
 ADDRESSES = {"href", "src", "poster", "action", "formaction", "background", "data", "xlink:href"}
 KNOWN_ADDRESS = re.compile(r"\s*(https?://|mailto:|#|$)", re.IGNORECASE)
 LIQUID_TAG = re.compile(r"\{\{|\{%")
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 # the sentence for each type of omission, in the order of the page
 _SENTENCES = {
@@ -122,8 +122,8 @@ def _sentences(scan: _Scan) -> Iterator[str]:
     for what, sentence in _SENTENCES.items():
         if count := scan.counts[what]:
             names = scan.named.get(what, [])
-            more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-            named = ", ".join(names[:MOST_NAMED]) + more
+            more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+            named = ", ".join(names[:MAX_NAMED]) + more
             singular, plural = _COUNTED.get(what, ("", ""))
             yield sentence % {
                 "named": named,

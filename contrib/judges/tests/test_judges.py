@@ -172,7 +172,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
 
 def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> None:
     study = make_study("graded")
-    chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MOST_WAITS - 1)
+    chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MAX_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.left, asked.reason) == (0, "")
 
@@ -204,7 +204,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
     chat.answers = lambda body: "3" if text in body["messages"][1]["content"][0]["text"] else "4 or 3"
     asked = ask_model(study=study, name="m", model="small", **FREE)
     assert (asked.answered, asked.failed) == (1, len(others))
-    assert len(chat.calls) == 1 + len(others) * asking.MOST_TRIES
+    assert len(chat.calls) == 1 + len(others) * asking.MAX_TRIES
     assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
     assert "without a usable one" in asked.describe()
 

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from pytest_django import Settings
 
-from contrib.judges.asking import LONGEST_MARKS, ask_model, instructions_of, read_reply
+from contrib.judges.asking import MAX_MARKS_TOKENS, ask_model, instructions_of, read_reply
 from contrib.judges.findings import compare_judges_with_people
 from contrib.judges.models import JudgeAnswer
 from contrib.judges.operations import store_answers
@@ -292,7 +292,7 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
     error = {"text": "wrong", "severity": "major"}
     chat.answers = lambda body: json.dumps({"errors": [error], "score": 44})
     run = ask_model(study=study.study, name="m", model="small", **FREE)
-    assert (run.answered, run.judge.options["max_tokens"]) == (40, LONGEST_MARKS)
+    assert (run.answered, run.judge.options["max_tokens"]) == (40, MAX_MARKS_TOKENS)
     result = compare_judges_with_people(study=study.study).result
     (entry,) = result["judges"]
     both = 2 * 5 / (5 + 9), 2 * 4 / (4 + 9)  # F1 of one mark and of both

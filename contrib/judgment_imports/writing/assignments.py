@@ -9,7 +9,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from annotation.models import Assignment, Exclusion, Worker
-from annotation.models.assignments import BY_A_PERSON
+from annotation.models.assignments import EXCLUDED_BY_PERSON
 from common.errors import DataConflict
 from common.rows import batched, insert_rows
 from judgments.importers.records.rows import JudgmentRow
@@ -129,7 +129,7 @@ class AssignmentWriter:
             self.exclusions[row.worker] = Exclusion.objects.create(
                 study=self.study,
                 worker_id=self.workers[row.worker],
-                rule="" if row.invalidated == BY_A_PERSON else row.invalidated,
+                rule="" if row.invalidated == EXCLUDED_BY_PERSON else row.invalidated,
                 why="Invalidated in the study that it comes from.",
             )
         return self.exclusions[row.worker]

@@ -9,7 +9,7 @@ from functools import cached_property
 from common.errors import DataConflict
 from common.texts import one_text
 from contrib.judgment_imports.writing.captions import CaptionWriter
-from contrib.judgment_imports.writing.systems import ROWS_AT_ONCE, SystemWriter
+from contrib.judgment_imports.writing.systems import ROWS_PER_BATCH, SystemWriter
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import content_key, text_key
 from judgments.importers.records.rows import CreditedRow, JudgmentRow, WinnerRow
@@ -117,7 +117,7 @@ class PairWriter:
     def _store(self, pairs: list[CandidatePair]) -> None:
         for position, pair in enumerate(pairs, start=len(self.ids)):
             pair.position = position
-        stored = CandidatePair.objects.bulk_create(pairs, batch_size=ROWS_AT_ONCE)
+        stored = CandidatePair.objects.bulk_create(pairs, batch_size=ROWS_PER_BATCH)
         self.ids.update({pair.key: pair.pk for pair in stored})
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:

@@ -14,7 +14,7 @@ from judgments.datasets.importing import check_owner, known_lists, renumber_rank
 from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 class CreditedCaption(NamedTuple):
@@ -102,7 +102,7 @@ class SystemWriter:
             outputs.append(
                 Output(system=system, item_id=caption.item, caption_id=caption.caption, task=task, rank=rank)
             )
-        Output.objects.bulk_create(outputs, batch_size=ROWS_AT_ONCE)
+        Output.objects.bulk_create(outputs, batch_size=ROWS_PER_BATCH)
         self.outputs_added += len(outputs)
 
     def _conflict(
@@ -130,7 +130,7 @@ class SystemWriter:
             texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
         # in an order that does not depend on the order of the rows
         in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
-        for batch in batched(in_order, ROWS_AT_ONCE):
+        for batch in batched(in_order, ROWS_PER_BATCH):
             self._add_ranked(batch)
         known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
         if known != self.dataset.known_in_part:

@@ -23,7 +23,7 @@ from judgments.templatetags.judgments_tags import cents
 
 TENTATIVE = 0.667  # the least alpha for tentative conclusions (Krippendorff 2004)
 # with less power, a study is more likely to miss even the largest difference than to find it
-LEAST_POWER = 0.5
+MIN_POWER = 0.5
 
 
 def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
@@ -134,7 +134,7 @@ def _newest_visible(study: Study, user: User | None) -> Analysis | None:
 def _power_doubt(study: Study, by: User | None) -> str:
     newest = _newest_visible(study, by)
     rows = _power_rows(newest, design_of(study).purpose) if newest else []
-    return _power_sentence(rows) if rows and _most_power(rows) < LEAST_POWER else ""
+    return _power_sentence(rows) if rows and _most_power(rows) < MIN_POWER else ""
 
 
 def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
@@ -171,7 +171,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
                     "budget": cents(budget, launch.design.currency)
                 }
     link_words = _("Plan the study")
-    readiness = Readiness.MISSING if _most_power(rows) >= LEAST_POWER else Readiness.DOUBTFUL
+    readiness = Readiness.MISSING if _most_power(rows) >= MIN_POWER else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
 
 

@@ -20,7 +20,7 @@ from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page, study_page_address
 
-MOST_SHOWN = 20
+MAX_SHOWN = 20
 
 
 def _has_rehearsals(study: Study) -> bool:
@@ -46,7 +46,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
     if study.simulated:
         shown = Analysis.objects.newest(study, Analysis.Kind.REHEARSAL)
     else:
-        seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MOST_SHOWN])
+        seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN])
         analyses = Analysis.objects.filter(study__in=seen, what=Analysis.Kind.REHEARSAL).order_by(
             "created_at"
         )

@@ -32,9 +32,9 @@ SHARES_WON = (0.6, 0.7, 0.8)
 ACCURACIES_APART = (0.05, 0.1, 0.2)
 STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
 MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
-MOST_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
+MAX_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
 QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
-MOST_DOUBLINGS, MOST_JUDGMENTS = 6, 50_000
+MAX_DOUBLINGS, MAX_JUDGMENTS = 6, 50_000
 
 
 def simulate_power(
@@ -125,7 +125,7 @@ def power_of_means(
     first, second = np.argsort(-standings.strength, kind="stable")[:2].tolist()
     contrast = standings.contrast(first, second)
     low, high = relevance.ends
-    step = 1.0 if high - low <= MOST_GRADES else (high - low) / MOST_GRADES
+    step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
     true_means = _true_means(proposals, truths)
     alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
     return [
@@ -158,11 +158,11 @@ def needed_pairs(question: Question, people: People, size: Size, power: float, s
 
     The number is doubled until the power suffices.
     """
-    for _doubling in range(MOST_DOUBLINGS):
+    for _doubling in range(MAX_DOUBLINGS):
         if power >= POWER_WANTED:
             break
         size = replace(size, pairs=2 * size.pairs)
-        if size.judgments > MOST_JUDGMENTS:
+        if size.judgments > MAX_JUDGMENTS:
             return None
         power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
     return size.pairs if power >= POWER_WANTED else None

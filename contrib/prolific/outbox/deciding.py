@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds.base import Ability, CrowdProblem, CrowdRefusal, RetryLater, UnknownOutcome
 from annotation.models import CrowdCall, CrowdSession
-from contrib.prolific.client import SHORTEST_REJECTION, ProlificClient
+from contrib.prolific.client import MIN_REJECTION_LENGTH, ProlificClient
 from contrib.prolific.outbox.subjects import panel_study_id, store_facts, submission_of
 from contrib.prolific.records import SubmissionState
 
@@ -69,7 +69,7 @@ def rejection_words(why: str) -> str:
     message = f"{why.strip()}\n\n" + _(
         "If you think that this is a mistake, please answer this message: a person will look at your work again."
     )
-    return message.ljust(SHORTEST_REJECTION, ".")
+    return message.ljust(MIN_REJECTION_LENGTH, ".")
 
 
 def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from contrib.prolific.client import ProlificClient
 from contrib.prolific.outbox.subjects import panel_study_id, person_of_call, store_facts
 from judgments.design.study_design import StudyDesign
 
-MEMBERS_AT_ONCE = 500
+MEMBERS_PER_CALL = 500
 
 
 def send_message(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def participant_groups_of(
             )
         if name not in by_name:
             by_name[name] = [client.create_group(workspace, name=name).id]
-        for some in batched(people, MEMBERS_AT_ONCE):
+        for some in batched(people, MEMBERS_PER_CALL):
             for group_id in by_name[name]:
                 client.add_to_group(group_id, some)
     blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]

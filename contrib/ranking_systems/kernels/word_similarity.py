@@ -26,8 +26,8 @@ from contrib.ranking_systems.kernels.texts import Document
 from quorum.numeric.arrays import Floats, ratio, starts_of
 
 Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
-LEAST_COUNT = 5
-LEAST_DISTRIBUTIONAL, LEAST_ALIGNED = 0.01, 0.05
+MIN_COUNT = 5
+MIN_DISTRIBUTIONAL, MIN_ALIGNED = 0.01, 0.05
 ITERATIONS = 5  # iterations of model 1, as in Giza++
 OTHER_CAPTIONS = 4  # number of captions with which a caption is aligned: all others of five
 
@@ -35,7 +35,7 @@ OTHER_CAPTIONS = 4  # number of captions with which a caption is aligned: all ot
 def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
     """Return the number of each word that occurs at least five times, by word."""
     counts = Counter(chain.from_iterable(chain.from_iterable(training)))
-    return {word: n for n, word in enumerate(sorted(word for word in counts if counts[word] >= LEAST_COUNT))}
+    return {word: n for n, word in enumerate(sorted(word for word in counts if counts[word] >= MIN_COUNT))}
 
 
 def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
@@ -49,12 +49,12 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
     together = (holds.T @ holds).toarray()
     alone = together.diagonal()
     lift = ratio(together * len(captions), np.outer(alone, alone), otherwise=0.0)
-    return _cosines(np.log(np.maximum(lift, 1.0)), LEAST_DISTRIBUTIONAL)
+    return _cosines(np.log(np.maximum(lift, 1.0)), MIN_DISTRIBUTIONAL)
 
 
 def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
     """Return the cosines of words' vectors of translation probabilities between captions of an image: (V, V)."""
-    return _cosines(translation_probabilities(training, vocabulary), LEAST_ALIGNED)
+    return _cosines(translation_probabilities(training, vocabulary), MIN_ALIGNED)
 
 
 def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:

@@ -247,7 +247,7 @@ def test_pauses_grow_and_what_the_other_side_asks_for_is_kept(study: Study, list
     pauses = [delivery._pause(rng, times) for times in range(1, 30)]
     assert 2.5 <= pauses[0] <= 5
     assert 10 <= pauses[1] <= 20
-    assert max(pauses) <= delivery.LONGEST_PAUSE
+    assert max(pauses) <= delivery.MAX_PAUSE
 
 
 def test_a_server_that_wants_no_more_is_left_alone(study: Study, listener: Listener) -> None:

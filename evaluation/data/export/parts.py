@@ -27,7 +27,7 @@ from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import BY_A_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
+from annotation.models.assignments import EXCLUDED_BY_PERSON, EXCLUDED_STATES, UNKNOWN_TO_CROWD
 from annotation.snapshots import Snapshot, snapshot_from_json
 from common.errors import ServiceBusy
 from common.files import FileProblem, HashedFile, atomic_write
@@ -50,9 +50,9 @@ from quorum.numeric.signatures import Signature, Value, quorum_version
 
 # Number of tries, and seconds between them, to wait on PostgreSQL for a long transaction that writes judgments.
 TRIES, PAUSE = 60, 0.5
-UNITS_A_PART = 20_000
-UNITS_AT_ONCE = 500  # units per query when only some units are requested
-COPIED_AT_ONCE = 1 << 20  # bytes copied at once
+UNITS_PER_PART = 20_000
+UNITS_PER_BATCH = 500  # units per query when only some units are requested
+COPY_BYTES = 1 << 20  # bytes copied at once
 STATE = "state.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in an archive, so that equal files give equal archives
 LAYOUT = 5  # version of the folder's format; exports with another version are not resumed
@@ -145,7 +145,7 @@ def _read_snapshot(study: Study) -> Snapshot:
         last, last_output = last_row(Judgment), last_row(Output)
         gone = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
         rules: dict[UUID, str] = {
-            pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or BY_A_PERSON
+            pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or EXCLUDED_BY_PERSON
             for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
         }
         return Snapshot(
@@ -194,7 +194,7 @@ class ExportWork:
 
         Judgments are sorted by worker name.
         """
-        for some in batched(self.pieces, UNITS_AT_ONCE):
+        for some in batched(self.pieces, UNITS_PER_BATCH):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
             for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=some):
                 votes[unit].append((worker, answer))
@@ -263,7 +263,7 @@ class Encoding(ABC):
         """Write the file from the parts of the last stage. ``parts`` yields each as soon as it is written."""
         for path in parts:
             with path.open("rb") as part:
-                shutil.copyfileobj(part, file, COPIED_AT_ONCE)
+                shutil.copyfileobj(part, file, COPY_BYTES)
 
 
 def write_line(file: HashedFile, row: Mapping[str, Any]) -> None:
@@ -412,7 +412,7 @@ def _divide(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
     number = 0
     for stage_number, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None
-        left, size = queue.count(), max(1, UNITS_A_PART // stage.units_per_piece)
+        left, size = queue.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
         while left > 0:
             number, size = number + 1, min(size, left)
             last = _pieces(queue, after).values_list("position", "pk")[size - 1]

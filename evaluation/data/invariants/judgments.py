@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from annotation.models import Adjudication, Assignment, Judgment
 from annotation.models.assignments import FINISHED_STATES
-from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
 from evaluation.data.judgment_sets.blocks import changed_blocks
 from evaluation.models import Analysis
 from judgments.kinds import Kind, UnavailableKind, installed_kind
@@ -78,7 +78,7 @@ def a_worker_judges_a_unit_once() -> Sentences:
         .order_by()
         .values_list("assignment__study__slug", "unit__key", "assignment__worker__name", "count")
     )
-    for slug, unit, worker, count in twice.iterator(ROWS_AT_ONCE):
+    for slug, unit, worker, count in twice.iterator(ROWS_PER_BATCH):
         yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
 
 
@@ -108,12 +108,12 @@ def values_are_allowed() -> Sentences:
         else:
             known = judgments.order_by().values_list("value", flat=True).distinct()
             wrong = judgments.filter(Q(value=None) | Q(value__in=set(known) - {None, *kind.values}))
-        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_AT_ONCE):
+        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_PER_BATCH):
             where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
             yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
         if study.source == DESIGNED_SOURCE:
             sides = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
-            for pk in sides.values_list("pk", flat=True).iterator(ROWS_AT_ONCE):
+            for pk in sides.values_list("pk", flat=True).iterator(ROWS_PER_BATCH):
                 expected = "expected which side was left" if kind.two_sided else "this kind has no sides"
                 yield f"Study {study.slug}: judgment {pk} says {'no' if kind.two_sided else 'a'} side; {expected}."
 

@@ -9,7 +9,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, Sum
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, LedgerEntry, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from common.amounts import spell_cents
-from evaluation.data.invariants.sentences import ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import ROWS_PER_BATCH, Sentences, sentences_about
 
 Status, Booked = CrowdSession.Status, CrowdSession.Booked
 
@@ -42,7 +42,8 @@ def money_is_kept_within_a_budget() -> Sentences:
     budgets = Budget.objects.filter(study=OuterRef("study"), platform=OuterRef("platform"))
     holding = Publication.objects.filter(Q(held_slots__gt=0) | Q(screen_outs_held__gt=0))
     for rows in (holding, CrowdCall.objects.filter(reserved_cents__gt=0)):
-        for slug, pk in rows.exclude(Exists(budgets)).values_list("study__slug", "pk").iterator(ROWS_AT_ONCE):
+        unbudgeted = rows.exclude(Exists(budgets)).values_list("study__slug", "pk")
+        for slug, pk in unbudgeted.iterator(ROWS_PER_BATCH):
             name = rows.model._meta.verbose_name
             yield f"Study {slug}: {name} {pk} keeps money, and the study has no budget there."
 
@@ -56,7 +57,7 @@ def decided_sessions_are_booked() -> Sentences:
         | (~Q(status__in=[Status.APPROVED, Status.REJECTED]) & Q(booked=Booked.NOTHING))
     )
     for slug, pk, status, booked in wrong.values_list("study__slug", "pk", "status", "booked").iterator(
-        ROWS_AT_ONCE
+        ROWS_PER_BATCH
     ):
         yield f"Study {slug}: session {pk} is {status}, and its booking says {booked or 'nothing'!r}."
     price = F("publication__reward_cents") + F("publication__fee_cents")

@@ -8,7 +8,7 @@ from annotation.models import Assignment, Case, Erasure, Exclusion, Participatio
 from annotation.models.assignments import FINISHED_STATES
 from annotation.privacy.erasing import digest_of
 from annotation.privacy.erasure_list import restored_after_erasure
-from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
 
 
 def flags_name_their_exclusion() -> Sentences:
@@ -58,7 +58,7 @@ def written_captions_have_their_writers() -> Sentences:
     written = WrittenCaption.objects.filter(judgment__isnull=False).exclude(
         judgment__assignment__worker=F("worker"), judgment__unit__study__dataset=F("caption__dataset")
     )
-    for key, worker in written.values_list("caption__key", "worker__name").iterator(ROWS_AT_ONCE):
+    for key, worker in written.values_list("caption__key", "worker__name").iterator(ROWS_PER_BATCH):
         yield f"Caption {key}: worker {worker} did not write it in a study of its dataset."
 
 

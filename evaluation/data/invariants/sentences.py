@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 
 from judgments.models import Study
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 DESIGNED_SOURCE = Study.Source.DESIGNED
 
 Sentences = Iterator[str]
@@ -25,5 +25,5 @@ def sentences_about(rows: QuerySet[Any], problem: str, *, study: str = "study") 
     """
     sentence = f"Study {{{study}__slug}}: {problem}"
     columns = [name for _, name, _, _ in Formatter().parse(sentence) if name]
-    for row in rows.values(*columns).iterator(ROWS_AT_ONCE):
+    for row in rows.values(*columns).iterator(ROWS_PER_BATCH):
         yield sentence.format_map(row)

@@ -6,7 +6,7 @@ from django.db.models import Count, F, Q
 from pydantic import ValidationError
 
 from annotation.models import Assignment
-from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
 from judgments.models import (
     CandidatePair,
     Caption,
@@ -64,7 +64,7 @@ def units_stand_in_one_hit() -> Sentences:
         )
     )
     for slug, key, withdrawn, count in units.values_list("study__slug", "key", "withdrawn", "count").iterator(
-        ROWS_AT_ONCE
+        ROWS_PER_BATCH
     ):
         expected = "0, it was withdrawn" if withdrawn else "1"
         yield f"Study {slug}: unit {key} is in {count} HITs; expected {expected}."
@@ -72,7 +72,7 @@ def units_stand_in_one_hit() -> Sentences:
 
 def rows_of_a_study_belong_together() -> Sentences:
     places = HITUnit.objects.exclude(hit__study=F("unit__study"))
-    for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_AT_ONCE):
+    for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_PER_BATCH):
         yield f"HIT {hit}: unit {unit} is another study's."
     pairs = Unit.objects.filter(pair__isnull=False).exclude(pair__study=F("study"))
     yield from sentences_about(pairs, "the pair of unit {key} is another study's.")
@@ -81,7 +81,7 @@ def rows_of_a_study_belong_together() -> Sentences:
     work = Assignment.objects.filter(hit__isnull=False).exclude(hit__study=F("study"))
     yield from sentences_about(work, "the HIT of assignment {pk} is another study's.")
     published = PublishedPair.objects.exclude(item__dataset=F("dataset"))
-    for name, key in published.values_list("dataset__name", "key").iterator(ROWS_AT_ONCE):
+    for name, key in published.values_list("dataset__name", "key").iterator(ROWS_PER_BATCH):
         yield f"Dataset {name}: the image of published pair {key} is another dataset's."
 
 
@@ -98,7 +98,7 @@ def pairs_name_known_references() -> Sentences:
     rows = CandidatePair.objects.order_by("study_id", "pk")
     for slug, dataset, key, references in rows.values_list(
         "study__slug", "study__dataset_id", "key", "references"
-    ).iterator(ROWS_AT_ONCE):
+    ).iterator(ROWS_PER_BATCH):
         if dataset not in known:
             captions = Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE)
             known = {dataset: set(captions.values_list("key", flat=True))}
@@ -120,7 +120,7 @@ def controls_know_their_answer() -> Sentences:
 
 def pictures_are_there() -> Sentences:
     items = Item.objects.exclude(picture="").select_related("dataset").order_by("pk")
-    for item in items.iterator(ROWS_AT_ONCE):
+    for item in items.iterator(ROWS_PER_BATCH):
         if not item.picture.storage.exists(str(item.picture.name)):
             yield f"Dataset {item.dataset.name}: the picture file of {item.name} is missing."
 
@@ -129,7 +129,7 @@ def systems_name_boxes_of_their_images() -> Sentences:
     rows = SystemContent.objects.values_list(
         "system__name", "system__dataset", "item__name", "item__dataset", "kind", "names", "item__boxes"
     )
-    for system, dataset, item, other, kind, names, boxes in rows.iterator(ROWS_AT_ONCE):
+    for system, dataset, item, other, kind, names, boxes in rows.iterator(ROWS_PER_BATCH):
         if dataset != other:
             yield f"System {system} names {kind} of {item}, an image of another dataset."
         elif kind == SystemContent.Kind.BOXES and (unknown := {*names} - {box["id"] for box in boxes}):

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment
 from annotation.models.assignments import FINISHED_STATES, LIVE_STATES
-from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_AT_ONCE, Sentences, sentences_about
+from evaluation.data.invariants.sentences import DESIGNED_SOURCE, ROWS_PER_BATCH, Sentences, sentences_about
 from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import stops_early
 
@@ -20,7 +20,7 @@ def layouts_show_units_of_the_hit() -> Sentences:
     sizes = dict(HITUnit.objects.values_list("hit").annotate(size=Count("pk")).order_by())
     work = Assignment.objects.filter(hit__isnull=False, study__source=DESIGNED_SOURCE)
     names = ("study__slug", "pk", "hit_id", "order", "flips")
-    for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_AT_ONCE):
+    for slug, pk, hit, order, flips in work.values_list(*names).iterator(ROWS_PER_BATCH):
         size = sizes.get(hit, 0)
         if len(set(order)) != len(order) or not set(order) <= set(range(size)):
             yield f"Study {slug}: the order of assignment {pk} is none of the {size} units of its HIT."
@@ -53,7 +53,7 @@ def slots_match_assignments() -> Sentences:
         .exclude(open_slots=F("required") - F("live") - F("spared"))
     )
     names = ("study__slug", "key", "required", "open_slots", "live", "spared")
-    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_AT_ONCE):
+    for slug, key, required, open_slots, live, spared in hits.values_list(*names).iterator(ROWS_PER_BATCH):
         yield (
             f"Study {slug}: HIT {key} asks for {required} workers and has {open_slots} open slots"
             f"{f', {spared} spared' if spared else ''} and {live} live assignments."
@@ -86,7 +86,7 @@ def finished_work_is_complete() -> Sentences:
         .annotate(answered=Count("judgments", filter=Q(judgments__replaces=None)))
         .values_list("study__slug", "pk", "hit_id", "order", "answered")
     )
-    for slug, pk, hit, order, answered in work.iterator(ROWS_AT_ONCE):
+    for slug, pk, hit, order, answered in work.iterator(ROWS_PER_BATCH):
         shown = len(order) or sizes.get(hit, 0)
         if answered != shown:
             yield f"Study {slug}: submitted assignment {pk} has {answered} judgments on {shown} units."

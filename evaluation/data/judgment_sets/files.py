@@ -20,7 +20,7 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from common.files import unguard_formula
-from common.incoming import READ_AT_ONCE, quoted
+from common.incoming import READ_SIZE, quoted
 from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.documents import first_of_documents
@@ -315,7 +315,7 @@ def _read_records(path: Path, encoding: str | None, mapping: ColumnMapping | Non
         yield from MappedJudgments(path, mapping, read_table, protocol=None, encoding=encoding).records()
         return
     columns = _RequiredColumns(("unit", "worker", "value"))
-    if not read_head(path, READ_AT_ONCE, encoding=encoding).strip():
+    if not read_head(path, READ_SIZE, encoding=encoding).strip():
         raise ImportProblem(path, None, None, "an empty file", "JSON lines or CSV")
     yield from read_table(path, columns, ImportNotes(), encoding)
 

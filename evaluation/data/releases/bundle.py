@@ -19,7 +19,7 @@ SUMS = "SHA256SUMS"
 MANIFEST = "manifest.json"
 LEVEL = 6
 CHUNK = 1 << 20
-LONGEST_LINE = 16 << 20  # largest number of bytes of a line
+MAX_LINE_BYTES = 16 << 20  # bytes of a line
 UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
@@ -148,7 +148,7 @@ class BundleReader:
         number = 0
         try:
             with self._zip.open(name) as file:
-                while line := file.readline(LONGEST_LINE):
+                while line := file.readline(MAX_LINE_BYTES):
                     number += 1
                     row = json.loads(line)
                     if not isinstance(row, dict):

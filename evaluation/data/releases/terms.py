@@ -12,7 +12,7 @@ from evaluation.errors import NotReleasable, ReleaseError
 from judgments.kinds import KINDS
 from judgments.models import Study
 
-LONGEST_VERSION = 20
+MAX_VERSION_LENGTH = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
 NEWEST = 100  # number of recent releases from which the next version is derived
 
@@ -47,7 +47,7 @@ def check_terms(study: Study, terms: Terms) -> None:
     It cannot be released if it is not closed, has no judgments, or was released as this version before; nor without
     texts if its answers are texts.
     """
-    if not VERSION.fullmatch(terms.version) or len(terms.version) > LONGEST_VERSION:
+    if not VERSION.fullmatch(terms.version) or len(terms.version) > MAX_VERSION_LENGTH:
         raise ReleaseError(
             _("%(version)r is not a version; expected numbers such as 1.0 or 1.1.")
             % {"version": terms.version}

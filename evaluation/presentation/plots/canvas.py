@@ -35,7 +35,7 @@ WIDTH = 7.2  # inches, of 72 drawing units each
 COLUMN = 3.4  # inches, the width of a paper's column
 ROW = 0.27  # inches, the height of a row of dots
 SMALL, NORMAL = 9.0, 10.0  # type sizes in points
-LONGEST_LABEL = 34  # largest number of characters of a label
+MAX_LABEL_LENGTH = 34  # characters of a label
 DASH = (0, (2, 2.5))
 SIMULATED = "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
 # Style of axis names and notes.
@@ -54,7 +54,7 @@ class Dot:
     accent: bool = False
 
 
-def shorten(label: str, longest: int = LONGEST_LABEL) -> str:
+def shorten(label: str, longest: int = MAX_LABEL_LENGTH) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 

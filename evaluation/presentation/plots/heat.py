@@ -14,7 +14,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure as Canvas
 
 from common.amounts import coefficient, percent, percent_number
-from evaluation.presentation.content import Heatmap, HeatPanel, Level
+from evaluation.presentation.content import Heatmap, HeatmapPanel, Level
 from evaluation.presentation.plots.canvas import (
     COLUMN,
     DASH,
@@ -29,7 +29,7 @@ from evaluation.presentation.plots.canvas import (
     write_beside,
 )
 
-LONGEST_TICK = 16
+MAX_TICK_LENGTH = 16
 LETTER = 0.0078  # inches, the width of an average letter at a type size of one point
 DARK, LIGHT = "#111111", "#ffffff"
 # Largest number of letters of all names below the columns that fit without rotation.
@@ -38,8 +38,8 @@ EQUAL_CONTRAST = 0.19  # the luminance at which black and white text have equal 
 # Colours from low to high, distinguishable with red-green colour blindness (Brewer's Blues and Purple-Orange).
 SEQUENTIAL_COLOURS = ("#f7fbff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
 DIVERGING_COLOURS = ("#b35806", "#fdb863", "#f7f7f7", "#b2abd2", "#542788")
-SMALLEST_CELL, LARGEST_CELL = 0.29, 0.42  # inches; in the smallest cell two-digit numbers are readable
-SMALLEST_NUMBER = 4.8  # points; smaller numbers are not drawn, because the data file has them
+MIN_CELL, MAX_CELL = 0.29, 0.42  # inches; in the smallest cell two-digit numbers are readable
+MIN_FONT_POINTS = 4.8  # points; smaller numbers are not drawn, because the data file has them
 ROW_GAP = 0.35  # height, in cells, of the gap before the separate rows
 BAR, BAR_STEPS = 0.07, 48  # height in inches of the colour scale, and its number of steps
 # Heights in inches: above a matrix, of an axis name, of a line of text.
@@ -65,7 +65,7 @@ def is_narrow(drawing: Heatmap) -> bool:
     if len(drawing.panels) > 1:
         return False
     (panel,) = drawing.panels
-    return _cells_width(COLUMN, panel.rows, bool(drawing.y_axis)) >= SMALLEST_CELL * len(panel.columns)
+    return _cells_width(COLUMN, panel.rows, bool(drawing.y_axis)) >= MIN_CELL * len(panel.columns)
 
 
 def _cells_width(width: float, rows: tuple[str, ...], named: bool) -> float:
@@ -73,7 +73,7 @@ def _cells_width(width: float, rows: tuple[str, ...], named: bool) -> float:
 
 
 def _label_width(rows: tuple[str, ...], size: float, named: bool) -> float:
-    return LETTER * size * min(LONGEST_TICK, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
+    return LETTER * size * min(MAX_TICK_LENGTH, max(map(len, rows))) + 0.1 + (0.2 if named else 0.0)
 
 
 def _sizes(drawing: Heatmap) -> _Sizes:
@@ -82,9 +82,9 @@ def _sizes(drawing: Heatmap) -> _Sizes:
     rows = max((panel.rows for panel in panels), key=lambda names: max(map(len, names)))
     width = COLUMN if is_narrow(drawing) else WIDTH
     across = 1 if len(panels) == 1 else 2
-    cell = min(LARGEST_CELL, _cells_width(width / across, rows, bool(drawing.y_axis)) / columns)
+    cell = min(MAX_CELL, _cells_width(width / across, rows, bool(drawing.y_axis)) / columns)
     tick = min(SMALL - 1, max(4.5, 62 * cell))
-    names = max(min(LONGEST_TICK, len(name)) for panel in panels for name in panel.columns)
+    names = max(min(MAX_TICK_LENGTH, len(name)) for panel in panels for name in panel.columns)
     upright = LETTER * tick * names + 0.08 if names > 4 else 0.17
     lines = max(_lines_of_levels(panel, drawing.scale_min, cell * len(panel.columns)) for panel in panels)
     return _Sizes(
@@ -124,7 +124,7 @@ def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
     return figure
 
 
-def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) -> None:
+def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Sizes) -> None:
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set(color=INK, alpha=FAINT_OPACITY, visible=not panel.footer)
@@ -139,7 +139,7 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) 
                 continue
             colour = _colour(value, drawing.scale_min)
             cells.append((column, top, 1, colour))
-            if sizes.number < SMALLEST_NUMBER:
+            if sizes.number < MIN_FONT_POINTS:
                 continue
             axes.text(
                 column + 0.5,
@@ -154,12 +154,12 @@ def _draw_matrix(axes: Axes, panel: HeatPanel, drawing: Heatmap, sizes: _Sizes) 
     longest = max(map(len, panel.columns))
     axes.set_xticks(
         [column + 0.5 for column in range(len(panel.columns))],
-        [shorten(name, LONGEST_TICK) for name in panel.columns],
+        [shorten(name, MAX_TICK_LENGTH) for name in panel.columns],
         rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
         parse_math=False,
     )
     axes.set_yticks(
-        [top + 0.5 for top in tops], [shorten(name, LONGEST_TICK) for name in panel.rows], parse_math=False
+        [top + 0.5 for top in tops], [shorten(name, MAX_TICK_LENGTH) for name in panel.rows], parse_math=False
     )
     axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
     title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
@@ -190,7 +190,7 @@ def _level_label(level: Level, shows: str) -> str:
     return f"{level.label} {percent(level.value) if shows == 'share' else _cell_text(level.value, shows)}"
 
 
-def _scale_marks(panel: HeatPanel, scale_min: float, wide: float) -> list[tuple[float, str, int, str]]:
+def _scale_marks(panel: HeatmapPanel, scale_min: float, wide: float) -> list[tuple[float, str, int, str]]:
     placed: list[tuple[float, str, int, str]] = []
     ends: list[float] = []  # right end of the text in each line
     for level in sorted(panel.levels, key=lambda level: level.value):
@@ -204,11 +204,11 @@ def _scale_marks(panel: HeatPanel, scale_min: float, wide: float) -> list[tuple[
     return placed
 
 
-def _lines_of_levels(panel: HeatPanel, scale_min: float, wide: float) -> int:
+def _lines_of_levels(panel: HeatmapPanel, scale_min: float, wide: float) -> int:
     return 1 + max((line for _, _, line, _ in _scale_marks(panel, scale_min, wide)), default=-1)
 
 
-def _draw_scale(axes: Axes, panel: HeatPanel, scale_min: float, wide: float) -> None:
+def _draw_scale(axes: Axes, panel: HeatmapPanel, scale_min: float, wide: float) -> None:
     axes.patch.set_alpha(0.0)
     axes.set_xlim(0, 1)
     axes.set_ylim(0, 1)

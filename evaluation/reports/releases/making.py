@@ -75,7 +75,7 @@ from evaluation.reports.sections.registration import find_registered
 from evaluation.reports.storage import files_of, methods
 from evaluation.results.consensus.study import consensus_of
 from judgments.access.rights import Right
-from judgments.drawing.controls.dealing import REPEATS
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Caption, Item, Study, System, SystemContent, Unit
@@ -86,7 +86,7 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import quorum_version, versions
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 DIGITS = 16
 MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
@@ -161,7 +161,7 @@ def released_judgments(
     )
     units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
     shared = study, take_snapshot(study), release
-    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_AT_ONCE), ROWS_AT_ONCE))):
+    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))):
         yield from rows
 
 
@@ -204,7 +204,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
     rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
-    for pk, *values in rows.iterator(ROWS_AT_ONCE):
+    for pk, *values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
         first, expected, content = row["first"], row["expected"], row["repeats"]
         credits = _names_of_systems(row.pop("systems"), names)
@@ -220,7 +220,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "kind": row["kind"] or None,
             "control_kind": row["control_kind"] or None,
             "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
-            "repeats": content.get(REPEATS),
+            "repeats": content.get(ORIGINAL_UNIT),
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
@@ -241,7 +241,7 @@ def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
         .order_by("position", "pk")
         .values_list(*FIELDS_OF_PAIRS.values())
     )
-    for values in rows.iterator(ROWS_AT_ONCE):
+    for values in rows.iterator(ROWS_PER_BATCH):
         row = dict(zip(FIELDS_OF_PAIRS, values, strict=True))
         document = document_in(row.pop("document"))
         yield row | {"kind": row["kind"] or None} | ({"document": document} if document else {})
@@ -265,7 +265,7 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
         .values_list("key", "text", "role", "item__name", "item__split")
     )
-    for key, text, role, image, split in rows.iterator(ROWS_AT_ONCE):
+    for key, text, role, image, split in rows.iterator(ROWS_PER_BATCH):
         counted = role == Caption.Role.REFERENCE and split in splits
         yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
 
@@ -322,7 +322,7 @@ def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
     units = Unit.objects.filter(study=study, control=False)
     stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
     rows = stored.order_by("system__name", "item__position", "pk")
-    for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_AT_ONCE):
+    for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_PER_BATCH):
         yield dict(zip(OF_CONTENT, values, strict=True))
 
 

@@ -38,7 +38,7 @@ ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attri
 REPORT = "report/"  # folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
 RELATIVE_TOLERANCE = 1e-9  # relative, because the last bits of sums differ between processors
-MOST_DIFFERENCES = 50
+MAX_DIFFERENCES = 50
 
 # Errors that malformed rows may raise.
 MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexError)
@@ -74,7 +74,7 @@ class Verification:
 
 
 def make_verification(what: str, checked: int, differences: list[str]) -> Verification:
-    return Verification(what, checked, tuple(differences[:MOST_DIFFERENCES]), len(differences))
+    return Verification(what, checked, tuple(differences[:MAX_DIFFERENCES]), len(differences))
 
 
 @dataclass(frozen=True, slots=True)

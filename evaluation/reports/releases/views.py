@@ -90,7 +90,7 @@ class ReleaseResource(ArchiveFiles, Resource):
         return release_file(row), release_name(row.study, row.version)
 
 
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,9 @@ RELEASES_PARTS: list[ReleasesPart] = []
 def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")
-    releases = list(rows.order_by("-pk")[:MOST_SHOWN])
+    releases = list(rows.order_by("-pk")[:MAX_SHOWN])
     checks: dict[str, Job] = {}
-    for job in done_jobs(study, "verify_release").order_by("-pk")[:MOST_SHOWN]:
+    for job in done_jobs(study, "verify_release").order_by("-pk")[:MAX_SHOWN]:
         checks.setdefault(job.args["version"], job)
     stored = [release.version for release in releases if is_stored(release)]
     context |= {

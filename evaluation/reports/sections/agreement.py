@@ -13,7 +13,7 @@ from evaluation.presentation.content import (
     DotPanel,
     DotPlot,
     Heatmap,
-    HeatPanel,
+    HeatmapPanel,
     Level,
     Plot,
     Section,
@@ -21,7 +21,7 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
-from evaluation.reports.sections.people import MOST_WORKERS, rank_workers
+from evaluation.reports.sections.people import MAX_WORKERS, rank_workers
 from evaluation.results.agreement import agreement_rows, exchange_of, side_sentence
 from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from quorum.statistics.agreement.both_orders import in_both_orders
@@ -104,9 +104,9 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         return None
     numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
     rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
-    shown = np.argsort(rank)[:MOST_WORKERS]
+    shown = np.argsort(rank)[:MAX_WORKERS]
     row_of = {int(code): number for number, code in enumerate(shown.tolist())}
-    others = max(0, len(rank) - MOST_WORKERS)
+    others = max(0, len(rank) - MAX_WORKERS)
     size = len(shown) + bool(others)
     same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
@@ -123,7 +123,7 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         "worker-pairs",
         [(f"W{first}", f"W{second}", *figures) for first, second, *figures in rows],
         left=len(pairs.units) - len(rows),
-        most=MOST_WORKERS,
+        most=MAX_WORKERS,
     )
     heads = (*(f"W{number}" for number in rank[shown].tolist()), *([OTHERS_LABEL] if others else []))
     values = tuple(
@@ -138,5 +138,5 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
-    panel = HeatPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
+    panel = HeatmapPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
     return plot(sentence, Heatmap((panel,), "worker", "worker"), data)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from common.amounts import json_float
-from evaluation.presentation.content import Estimate, Heatmap, HeatPanel, Level, Plot, Section, levels_of
+from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Level, Plot, Section, levels_of
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.correlations import (
@@ -107,7 +107,7 @@ def _matrix_plot(
         name=f"metric-correlation-{suffix}",
         coefficient=label,
     )
-    panel = HeatPanel(
+    panel = HeatmapPanel(
         label,
         tuple(heads),
         tuple(names),

@@ -17,7 +17,7 @@ from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
 SPLITS = 100
-LEAST_JUDGMENTS = 2  # smallest number of judgments of a unit that gives each judgment others
+MIN_JUDGMENTS = 2  # judgments of a unit that gives each judgment others
 MEAN_TOLERANCE = 1e-9  # allowance with which a mean of thirds reaches its nominal threshold
 
 
@@ -96,7 +96,7 @@ def judge_vs_rest_correlation(
     ``clusters`` are (N,) columns.
     """
     columns, judgments, means = _means_of_others(unit, value, clusters)
-    if len(judgments) < LEAST_JUDGMENTS:
+    if len(judgments) < MIN_JUDGMENTS:
         return Estimate(None)
     estimate = correlation(judgments, means, coefficient, resamples=0, clusters=columns)
     return _estimate_of(estimate, estimate.n)
@@ -110,7 +110,7 @@ def judge_vs_rest_kappa(
     These are H13's tables 8 to 10 with a person in place of the metric. ``clusters`` are (N,) columns.
     """
     columns, judgments, means = _means_of_others(unit, value, clusters)
-    if len(judgments) < LEAST_JUDGMENTS:
+    if len(judgments) < MIN_JUDGMENTS:
         return {}
     kappas = {}
     for cut in cuts:

@@ -39,13 +39,13 @@ from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metri
 
 CHANCE = 0.5
 HALVES, CEILING = "half of the people", "most an answer can reach"
-FEWEST_REFERENCES = 5
+MIN_REFERENCES = 5
 SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
-MOST_DRAWS, TEXTS_SCORED = 20, 40_000
-MOST_CURVES = 8
+MAX_DRAWS, TEXTS_SCORED = 20, 40_000
+MAX_CURVES = 8
 # Name of the human level, and the level, by pair kind ("all" for all pairs).
 Ceilings = Mapping[str, tuple[str, Estimate]]
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
@@ -176,7 +176,7 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
         return None
     pairs, documents = texts
     most = min(len(pair.references) for pair in pairs)
-    if most < FEWEST_REFERENCES:
+    if most < MIN_REFERENCES:
         return None
     signatures = inputs.evaluation.result["signatures"]
     metrics = {
@@ -187,12 +187,12 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     kinds, accuracy = accuracy_by_metric(metrics)
     if not accuracy:
         return None
-    names = list(accuracy)[:MOST_CURVES]
+    names = list(accuracy)[:MAX_CURVES]
     scores = scores_by_random_subsets(
         pairs,
         documents,
         [size for size in SIZES if size < most] + [most],
-        draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MOST_DRAWS)),
+        draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
         metrics=names,
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
@@ -281,12 +281,12 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         "tournament", wording=inputs.wording, leaders=leaders, names=join_names(leaders),
         least=shares[leaders[-1]].value, name=names[0], top=won[0], systems=len(names),
         comparisons=people.comparisons, ceiling=ceiling,
-        most=MOST_SHOWN if len(names) > MOST_SHOWN else 0,
+        most=MAX_SHOWN if len(names) > MAX_SHOWN else 0,
     )  # fmt: skip
     levels = (Level("even", 0.5), *_human(names, won))
     drawing = DotPlot(
-        tuple(names[:MOST_SHOWN]),
-        (DotPanel("won against the others", tuple(won[:MOST_SHOWN]), levels),),
+        tuple(names[:MAX_SHOWN]),
+        (DotPanel("won against the others", tuple(won[:MAX_SHOWN]), levels),),
         "comparisons won in %, 95 % interval",
         "share",
         tuple(leaders),
@@ -313,7 +313,7 @@ def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]
 
 
 def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> DotPlot:
-    shown = zip(names[:MOST_SHOWN], strength, strict=False)
+    shown = zip(names[:MAX_SHOWN], strength, strict=False)
     ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
     levels = (Level("mean", 0.0), *_human(names, strength))
     return DotPlot(

@@ -10,7 +10,7 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from quorum.statistics.meta import wilson_interval
 
-MOST_WORKERS = 40
+MAX_WORKERS = 40
 
 # The key of the counts, by row of the table. The first rows are shown even if they are 0.
 COUNT_ROWS = {
@@ -90,8 +90,8 @@ def workers_section(inputs: ReportInputs) -> Section:
     if guessing is not None:
         levels.append(Level("guessing", guessing))
     drawing = DotPlot(
-        tuple(f"W{number}" for number in range(1, len(workers[:MOST_WORKERS]) + 1)),
-        (DotPanel("", tuple(estimates[:MOST_WORKERS]), tuple(levels)),),
+        tuple(f"W{number}" for number in range(1, len(workers[:MAX_WORKERS]) + 1)),
+        (DotPanel("", tuple(estimates[:MAX_WORKERS]), tuple(levels)),),
         "control items right in %, Wilson's 95 % interval",
         shows="share",
     )
@@ -99,7 +99,7 @@ def workers_section(inputs: ReportInputs) -> Section:
         "workers-plot",
         sentence=sentence,
         guessing=guessing,
-        most=MOST_WORKERS if len(rows) > MOST_WORKERS else 0,
+        most=MAX_WORKERS if len(rows) > MAX_WORKERS else 0,
     )
     drawn = plot(caption, drawing, data, title="Control items right, by worker")
     return section("workers", [sentence], [drawn], [data])

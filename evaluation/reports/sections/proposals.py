@@ -18,7 +18,7 @@ from evaluation.reports.sections.thresholds import exact_cut
 from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, leading_systems, rankings_tables
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
-MOST_CURVES = 8
+MAX_CURVES = 8
 CUT_PLOT = "reached"  # name of the plot of shares of first captions that reach a mean grade
 MEANS = "interval"  # level of answers that have means
 
@@ -59,11 +59,11 @@ def grades_section(inputs: ReportInputs) -> Section | None:
         "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(shares_of_leaders),
         reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
         images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
-        most=MOST_CURVES if len(rows) > MOST_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
+        most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
         Curve(row[0], tuple(cuts), tuple(share.value for share in row[1 : 1 + len(cuts)]))
-        for row in rows[:MOST_CURVES]
+        for row in rows[:MAX_CURVES]
     )
     bounds = (
         Curve("random judged one", tuple(cuts), floor, dashed=True),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.presentation.content import Estimate, Heatmap, HeatPanel, Level, Section, estimate_of
+from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Level, Section, estimate_of
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
@@ -16,7 +16,7 @@ from evaluation.reports.sections.correlations import (
     why_no_ceiling,
 )
 
-MOST_GRIDS = 6
+MAX_GRIDS = 6
 
 THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thirds truncated to two digits
 
@@ -49,10 +49,10 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         people=bool(judge), judge=max(judge, default=None),
         there=people.get(top["people_at_least"], Estimate(None)).value if top else None,
         no_ceiling=why_no_ceiling(inputs),
-        most=MOST_GRIDS if len(names) > MOST_GRIDS else 0,
+        most=MAX_GRIDS if len(names) > MAX_GRIDS else 0,
     )  # fmt: skip
     data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.new_raters)
-    panels = tuple(_grid(name, grids[name], people) for name in names[:MOST_GRIDS])
+    panels = tuple(_grid(name, grids[name], people) for name in names[:MAX_GRIDS])
     drawing = Heatmap(panels, "metric at least", "people at least")
     return section(
         "thresholds", [sentence], [plot(sentence, drawing, data, title="Kappa by thresholds")], [data]
@@ -69,7 +69,7 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 
-def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatPanel:
+def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatmapPanel:
     metric_cuts = sorted({cell["metric_at_least"] for cell in cells})
     people_cuts = sorted({cell["people_at_least"] for cell in cells})
     kappas = {(cell["metric_at_least"], cell["people_at_least"]): cell["value"] for cell in cells}
@@ -81,7 +81,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
     if people:
         values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
         heads.append(ONE_JUDGE_LABEL)
-    return HeatPanel(
+    return HeatmapPanel(
         name,
         tuple(heads),
         tuple(f"{people_cut:.3g}" for people_cut in people_cuts),

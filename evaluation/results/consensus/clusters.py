@@ -13,7 +13,7 @@ from evaluation.results.consensus.study import StudyConsensus, values_at
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.votes import majority_of_others
 from quorum.statistics.correlation import means_without_raters
-from quorum.statistics.crossed import FEWEST, ITEM, NAIVE, RATER, RaterDeletions
+from quorum.statistics.crossed import ITEM, MIN_CLUSTERS, NAIVE, RATER, RaterDeletions
 from quorum.statistics.inputs import encode
 
 # The ways in which intervals and tests cluster rows. The first is the default.
@@ -27,7 +27,7 @@ def scope_of(raters: int | None) -> str:
 
     With two known raters, it includes other people.
     """
-    return ITEMS_AND_PEOPLE if (raters or 0) >= FEWEST else THESE_PEOPLE
+    return ITEMS_AND_PEOPLE if (raters or 0) >= MIN_CLUSTERS else THESE_PEOPLE
 
 
 def scope_sentence(result: Mapping[str, Any]) -> str:

@@ -11,11 +11,11 @@ from judgments.drawing.draws import shuffled
 from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
-MOST_RIGHT = 3  # H13: one to three right captions among ten
-LEAST_EXCHANGED = 2
+MAX_RIGHT_CAPTIONS = 3  # H13: one to three right captions among ten
+MIN_EXCHANGED_WORDS = 2
 SHARE_EXCHANGED = 0.5  # share of content words to exchange in a text that is compared with the intact text
 SHORT_WORD = 2  # letters of a word that is too short to be a content word
-MOST_DONORS = 40  # number of other images searched for words
+MAX_DONORS = 40  # number of other images searched for words
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -24,7 +24,7 @@ def degraded_text(
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
     others = [other for other in images if other.name != image.name and other.references]
-    some = shuffled(others, rng)[:MOST_DONORS]
+    some = shuffled(others, rng)[:MAX_DONORS]
     damaged = degrade(
         text.text,
         references=[reference.text for reference in image.references],
@@ -48,7 +48,7 @@ def degrade(
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
-    wanted = len(positions) if whole else max(LEAST_EXCHANGED, round(len(positions) * SHARE_EXCHANGED))
+    wanted = len(positions) if whole else max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
     spare = _replacement_words(wanted, references=references, donors=donors, rng=rng)
     if not positions or len(spare) < min(wanted, len(positions)):
         return None if whole else _shuffled_words(pieces, rng)
@@ -139,5 +139,5 @@ def foreign_captions(
 
 def right_caption_count(image: Image, group_size: int, rng: np.random.Generator) -> int:
     """Draw the number of right captions in a group: one to three (H13), and at least one wrong caption."""
-    most = min(MOST_RIGHT, len({text.text for text in image.references}), group_size - 1)
+    most = min(MAX_RIGHT_CAPTIONS, len({text.text for text in image.references}), group_size - 1)
     return int(rng.integers(1, most + 1))

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from judgments.design.tables.controls import Controls
 
 
-REPEATS = "repeats"  # content key of a repeated unit: the key of the original
-LEAST_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
+ORIGINAL_UNIT = "repeats"  # content key of a repeated unit: the key of the original
+MIN_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
 T = TypeVar("T")
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 
@@ -81,7 +81,7 @@ def control_dealer(
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
         taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
         repeats = (
-            shuffled(page, again_rng) if REPEATED in wanted and len(page) >= LEAST_GROUPS_TO_REPEAT else []
+            shuffled(page, again_rng) if REPEATED in wanted and len(page) >= MIN_GROUPS_TO_REPEAT else []
         )
         groups = []
         for index, kind in enumerate(wanted):
@@ -169,7 +169,7 @@ def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Gener
             filtered=False,
             control=True,
             control_kind=REPEATED,
-            content={**unit.content, REPEATS: unit.key},
+            content={**unit.content, ORIGINAL_UNIT: unit.key},
         )
         for unit in group.units
     ]

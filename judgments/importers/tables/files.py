@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 
-from common.incoming import MOST_REQUEST_BYTES, READ_AT_ONCE, check_head, quoted
+from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, check_head, quoted
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
@@ -24,7 +24,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, import_proble
 
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of CSV, JSON lines, a JSON list, an Excel workbook or Parquet."""
-    head = read_head(path, READ_AT_ONCE, encoding=encoding).lstrip()
+    head = read_head(path, READ_SIZE, encoding=encoding).lstrip()
     read = next((reader for start, reader in _BY_START.items() if head.startswith(start)), read_csv)
     return read(path, columns, notes, encoding)
 
@@ -95,7 +95,7 @@ def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tup
 
 def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the rows of a Parquet file. They are numbered from 1."""
-    check_head(MOST_REQUEST_BYTES + 1)
+    check_head(MAX_REQUEST_BYTES + 1)
     number = None
     with import_problems(path, lambda: number):
         rows = parquet_rows(path)

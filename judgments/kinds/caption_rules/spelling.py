@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LANGUAGES = ("en",)  # dictionaries of other languages lack compounds and inflected forms
 LONGEST = 20  # letters of a word for which a suggestion is sought
-MOST_WORDS = 3  # words in one piece of advice
+MAX_WORDS = 3  # words in one piece of advice
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
 
@@ -38,7 +38,7 @@ def misspellings(text: str, language: str) -> dict[str, str]:
     for match in _WORD.finditer(text):
         word = match[0] if match.start() else match[0][:1].lower() + match[0][1:]
         plain = word.replace("’", "'").removesuffix("'s")
-        if not plain.islower() or plain in dictionary or len(suggestions) == MOST_WORDS:
+        if not plain.islower() or plain in dictionary or len(suggestions) == MAX_WORDS:
             continue
         near = dictionary.correction(plain) if len(plain) <= LONGEST else None
         suggestions[word] = near if near and near != plain else ""

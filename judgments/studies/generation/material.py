@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from judgments.drawing.material import Image, Material, Pair, Text
 from judgments.models import Caption, Dataset, Item, Output, PublishedPair, System
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | None = None) -> Material:
@@ -22,7 +22,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
     rows = Caption.objects.filter(dataset=dataset).order_by("item_id", "position", "id")
-    for pk, item, key, text in rows.values_list("pk", "item_id", "key", "text").iterator(ROWS_AT_ONCE):
+    for pk, item, key, text in rows.values_list("pk", "item_id", "key", "text").iterator(ROWS_PER_BATCH):
         texts[pk] = Text(key=key, text=text)
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
@@ -85,7 +85,7 @@ def _outputs(
     annotations = rows.annotations().order_by("item_id", "rank", "pk")
     columns = ("system_id", "item_id", "caption_id", "caption__role")
     first: set[tuple[int, int]] = set()
-    for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_AT_ONCE):
+    for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_PER_BATCH):
         if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
             continue
         first.add((system, item))
@@ -96,7 +96,7 @@ def _outputs(
     searches = rows.searches().filter(rank__lte=ranked or 0)
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
-    ).iterator(ROWS_AT_ONCE):
+    ).iterator(ROWS_PER_BATCH):
         retrieved.setdefault(item, []).append((machines[system], texts[caption], rank))
     for of_image in retrieved.values():
         of_image.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))

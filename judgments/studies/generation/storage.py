@@ -28,7 +28,7 @@ from judgments.models import (
     SystemPair,
     Unit,
 )
-from judgments.studies.generation.material import ROWS_AT_ONCE
+from judgments.studies.generation.material import ROWS_PER_BATCH
 from judgments.studies.generation.progress import Progress
 from judgments.studies.stopping import full_depth_hits
 
@@ -177,7 +177,7 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
                 Caption(dataset=dataset, key=key, text=text, role=Caption.Role.CANDIDATE)
                 for key, text in lacking.items()
             ),
-            batch_size=ROWS_AT_ONCE,
+            batch_size=ROWS_PER_BATCH,
             ignore_conflicts=True,  # another study of the dataset may store the same texts concurrently
         )
         captions = dict(Caption.objects.filter(dataset=dataset).values_list("key", "pk"))

@@ -19,7 +19,7 @@ from quorum.metrics.text.ptb_spelling import SPELLED, spelled_tokens
 # case, so they stay in the captions.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 
-LONGEST_TEMPLATE = 64  # bytes; bounds the memory of the cache
+MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
 
 _IGNORED = re.compile(
     "[^!-~{}]+".format(
@@ -78,7 +78,7 @@ def ptb_piece(text: str) -> list[str]:
             return [word] if word else []
     raw = text.encode("utf-8", "surrogatepass")
     digits = raw.translate(None, _NO_DIGITS)
-    if not digits or len(raw) > LONGEST_TEMPLATE or "\n" in text:
+    if not digits or len(raw) > MAX_TEMPLATE_BYTES or "\n" in text:
         return ptb_tokens(text)
     return (_template(raw.translate(_ZEROS)) % tuple(digits)).split("\n")
 

@@ -37,7 +37,7 @@ from quorum.statistics.crossed import (
 )
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import (
-    LARGEST_TABLE,
+    MAX_TABLE_CELLS,
     BadValue,
     check_non_negative,
     check_positive_int,
@@ -145,8 +145,10 @@ class _Lists:
         options, option = encode([option_name for row in lists for option_name in row], "shown")
         members = [_owners_of(option_name, owners) for option_name in options.tolist()]
         items, member = encode([item for group in members for item in group], "owners")
-        if len(items) ** 2 > LARGEST_TABLE:
-            raise BadValue(f"there are {len(items):,} items, expected {math.isqrt(LARGEST_TABLE):,} at most")
+        if len(items) ** 2 > MAX_TABLE_CELLS:
+            raise BadValue(
+                f"there are {len(items):,} items, expected {math.isqrt(MAX_TABLE_CELLS):,} at most"
+            )
         sizes = np.array([len(group) for group in members], dtype=np.int64)
         # (options, items): the items of an option have equal shares
         shares = scipy.sparse.csr_array(

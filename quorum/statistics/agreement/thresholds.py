@@ -41,8 +41,8 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import bootstrap
 
 # H13: at least two of three people of the crowd (section 4.3.2), and the mean grades of Table 1.
-CROWD_AT_LEAST = 0.66
-EXPERTS_AT_LEAST = 3.33
+MIN_CROWD_SHARE = 0.66
+MIN_EXPERT_GRADE = 3.33
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
 MISSING = ("refuse", "leave-out", "no")
@@ -103,8 +103,8 @@ def at_least(scores: ArrayLike, threshold: float) -> Flags:
 def threshold_kappa(
     first_scores: ArrayLike,
     second_scores: ArrayLike,
-    first_at_least: float = CROWD_AT_LEAST,
-    second_at_least: float = EXPERTS_AT_LEAST,
+    first_at_least: float = MIN_CROWD_SHARE,
+    second_at_least: float = MIN_EXPERT_GRADE,
     *,
     missing: str = "refuse",
     **options: Unpack[Sampling],

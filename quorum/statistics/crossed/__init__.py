@@ -43,4 +43,4 @@ from quorum.statistics.crossed.intervals import (
     spread_if_even,
 )
 from quorum.statistics.crossed.spread import NO_CONTRAST, NO_SPREAD, Contrast, Spread, quantile_of
-from quorum.statistics.crossed.variance import FEWEST
+from quorum.statistics.crossed.variance import MIN_CLUSTERS

@@ -12,7 +12,7 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed, crossed_covariance
-from quorum.statistics.crossed.variance import FEWEST, Squares, cluster_correction, effective_number
+from quorum.statistics.crossed.variance import MIN_CLUSTERS, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
 from quorum.statistics.sorting import order_of
 
@@ -91,7 +91,7 @@ class Clusters:
         `cells` are codes of the pairs of both columns; if omitted, they are computed.
         """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
-        used = {name: codes for name, codes in columns.items() if counts[name] >= FEWEST}
+        used = {name: codes for name, codes in columns.items() if counts[name] >= MIN_CLUSTERS}
         short = [name for name in columns if name not in used]
         reason = note = ""
         if not used:
@@ -116,10 +116,10 @@ class Clusters:
 
         Two raters are a single pair, which does not show how much other raters would differ.
         """
-        if self.counts.get(RATER) != FEWEST:
+        if self.counts.get(RATER) != MIN_CLUSTERS:
             return self
         items = {name: codes for name, codes in self.columns.items() if name != RATER}
-        note = fixed_note(RATER, FEWEST, FEWEST + 1)
+        note = fixed_note(RATER, MIN_CLUSTERS, MIN_CLUSTERS + 1)
         if not items:
             return replace(self, reason=note)
         return replace(self.of_codes(items), counts=self.counts, note=note)
@@ -163,7 +163,7 @@ class Clusters:
             forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
         number = effective_number(self.sizes[0])
         covariance: Floats = forms[0] * cluster_correction(number)
-        freedom = np.full(size, max(number, FEWEST) - 1)
+        freedom = np.full(size, max(number, MIN_CLUSTERS) - 1)
         if len(forms) > 1:
             by_item, by_rater, by_answer = forms
             squares = Squares(by_item, by_rater, by_answer, self.number, self.sizes[1])
@@ -183,10 +183,10 @@ class Clusters:
 def too_few(name: str, count: int) -> str:
     """Return the reason for a missing interval, which is that no column has enough clusters."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
-    return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=FEWEST)
+    return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
 
 
-def fixed_note(name: str, count: int, fewest: int = FEWEST) -> str:
+def fixed_note(name: str, count: int, fewest: int = MIN_CLUSTERS) -> str:
     """Return the note that an interval regards the few clusters of a column as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
     return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)

@@ -21,7 +21,7 @@ from quorum.statistics.crossed.clusters import (
     renumber_codes,
 )
 from quorum.statistics.crossed.spread import Spread, crossed, crossed_covariance
-from quorum.statistics.crossed.variance import FEWEST, Squares, cluster_correction, effective_number
+from quorum.statistics.crossed.variance import MIN_CLUSTERS, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector, refuse_values, same_length
 
 
@@ -104,7 +104,7 @@ class RaterDeletions:
 
         If there is one rater, only a note is added. `changes` returns the changes for the method `spread`.
         """
-        if self.raters < FEWEST or items.reason:
+        if self.raters < MIN_CLUSTERS or items.reason:
             return spread, self.count(items)
         return self.spread(spread, changes()), self.count(items)
 
@@ -115,7 +115,7 @@ class RaterDeletions:
         """
         if not self.raters or items.reason:
             return items
-        note = fixed_note(RATER, self.raters) if self.raters < FEWEST else ""
+        note = fixed_note(RATER, self.raters) if self.raters < MIN_CLUSTERS else ""
         return replace(items, counts={**items.counts, RATER: self.raters}, note=note)
 
     def spread(self, items: Spread, changes: Floats | Iterator[Floats]) -> Spread:

@@ -10,7 +10,7 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed.variance import (
-    FEWEST,
+    MIN_CLUSTERS,
     Squares,
     cluster_correction,
     most_by_raters,
@@ -20,9 +20,9 @@ from quorum.statistics.crossed.variance import (
 from quorum.statistics.inputs import ROUNDING
 
 # With more degrees of freedom, the noncentral t distribution is approximated as normal, accurate to 0.001.
-MOST_FREEDOM = 1000
+MAX_DEGREES_OF_FREEDOM = 1000
 # The true value of a share of 0 or 1 may be .07 or .93, whose variance is a quarter of that of a half.
-LEAST_VARIANCE = 0.25
+MIN_VARIANCE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Spread:
     @classmethod
     def of_squares(cls, squares: float, number: float) -> Spread:
         """Return the spread from the sum of squares of the clusters' influences, and their effective number."""
-        return cls(squares * cluster_correction(number), max(number, FEWEST) - 1, items=number)
+        return cls(squares * cluster_correction(number), max(number, MIN_CLUSTERS) - 1, items=number)
 
     def scaled(self, variance: float) -> Spread:
         """Return the spread with another variance, in which the raters' part has the same share."""
@@ -67,7 +67,9 @@ class Spread:
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
         most = most_by_raters(by_raters + within, within, effective, people)
-        df = float(satterthwaite(by_items, max(number, FEWEST) - 1, most, max(effective, FEWEST) - 1))
+        df = float(
+            satterthwaite(by_items, max(number, MIN_CLUSTERS) - 1, most, max(effective, MIN_CLUSTERS) - 1)
+        )
         independent = self.independent * items
         return Spread(by_items + by_raters, df, by_raters, within, number, effective, people, independent)
 
@@ -90,9 +92,9 @@ class Spread:
         critical, shift = quantile_of(1 - level, self.df), abs(difference) / math.sqrt(self.variance)
         if not math.isnan(self.independent):
             # The test uses the variance of a half. The variance of another share p is 4 p (1 - p) times as large.
-            deviation = math.sqrt(max(1 - 4 * difference**2, LEAST_VARIANCE))
+            deviation = math.sqrt(max(1 - 4 * difference**2, MIN_VARIANCE))
             critical, shift = critical / deviation, shift / deviation
-        if self.df <= MOST_FREEDOM:
+        if self.df <= MAX_DEGREES_OF_FREEDOM:
             missed = float(scipy.special.nctdtr(self.df, shift, critical))
             return 1.0 if math.isnan(missed) else 1 - missed  # nan by underflow, from a shift of 36 on
         return float(scipy.special.ndtr(shift - critical))
@@ -159,8 +161,8 @@ def crossed(items: Spread, squares: Squares) -> Spread:
     if added <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         added = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
-    items_df = items.df if items.df < math.inf else max(squares.items, FEWEST) - 1
-    raters_df = max(squares.raters, FEWEST) - 1
+    items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
+    raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
     variance, within = items.variance + added, float(squares.within)
     raters, people = squares.raters, len(squares.sizes)
@@ -169,7 +171,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
     """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as in `crossed`."""
-    raters_df = max(squares.raters, FEWEST) - 1
+    raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)
     errors = (vectors * (squares.error @ vectors)).sum(axis=0)

@@ -18,7 +18,7 @@ import scipy  # its submodules load at first use
 from quorum.numeric.arrays import Floats, Ints
 
 # Fewest clusters from which a variance can be estimated.
-FEWEST = 2
+MIN_CLUSTERS = 2
 
 RATERS_LIMIT = 0.95  # one-sided confidence of the upper limit
 FEW_RATERS = 5  # fewer raters may be alike by chance, so their variance has no upper limit
@@ -102,7 +102,7 @@ def effective_number(sizes: Floats | Ints) -> float:
 
 def cluster_correction(number: float) -> float:
     """Return n / (n - 1) for n effective clusters, the correction of a variance estimated from them."""
-    return max(number, FEWEST) / (max(number, FEWEST) - 1)
+    return max(number, MIN_CLUSTERS) / (max(number, MIN_CLUSTERS) - 1)
 
 
 def shrink_to_credible(added: Any, error: Any) -> Any:
@@ -123,7 +123,7 @@ def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> 
     """
     if people < FEW_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)
-    df = max(raters, FEWEST) - 1
+    df = max(raters, MIN_CLUSTERS) - 1
     return np.maximum(by_rater * (df / scipy.special.chdtri(df, RATERS_LIMIT)) - within, 0.0)
 
 

@@ -51,7 +51,7 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import Seed, generator_of
 from quorum.statistics.significance import mcnemar_test, wilson_interval
 
-MOST_VOTES = 2_000  # largest number of votes on a pair
+MAX_VOTES = 2_000  # votes on a pair
 
 # Two scores of a candidate pair are tied if their relative difference is smaller, because they differ by rounding.
 TIE_TOLERANCE = 1e-12
@@ -111,7 +111,7 @@ class Halves:
 def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
     """Return the chances of pairs with (P,) votes for the first, for the second, and for neither.
 
-    Raise BadValue if a pair has more than MOST_VOTES votes.
+    Raise BadValue if a pair has more than MAX_VOTES votes.
     """
     columns = [finite_vector(values, name) for values, name in ((won, "won"), (lost, "lost"), (tied, "tied"))]
     same_length(won=columns[0], lost=columns[1], tied=columns[2])
@@ -120,8 +120,8 @@ def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
             values, (values < 0) | (values != np.floor(values)), name, "a whole number from zero on"
         )
     counts = np.stack(columns, axis=1).astype(np.int64)
-    if counts.size and int(counts.sum(axis=1).max()) > MOST_VOTES:
-        raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MOST_VOTES:,} at most")
+    if counts.size and int(counts.sum(axis=1).max()) > MAX_VOTES:
+        raise BadValue(f"a pair has {int(counts.sum(axis=1).max()):,} votes, expected {MAX_VOTES:,} at most")
     patterns, pattern = np.unique(counts, axis=0, return_inverse=True)
     chances = np.array([_chances(*row) for row in patterns.tolist()]).reshape(-1, 4)
     return Halves(*chances[pattern.ravel()].T)

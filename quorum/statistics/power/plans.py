@@ -13,7 +13,7 @@ from quorum.statistics.power.questions import Question, Size
 from quorum.statistics.power.simulation import PowerResult, power_of
 from quorum.statistics.power.voters import People
 
-MOST_DESIGNS = 2_000  # largest number of designs in a grid
+MAX_DESIGNS = 2_000  # designs in a grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ def plan_design(
     if not 0 < wanted < 1:
         raise BadOption(f"wanted is {wanted!r}, expected a power between 0 and 1")
     sizes = sorted({Size(p, r, v) for p in pairs for r in references for v in votes})
-    if not 1 <= len(sizes) <= MOST_DESIGNS:
-        raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MOST_DESIGNS:,}")
+    if not 1 <= len(sizes) <= MAX_DESIGNS:
+        raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MAX_DESIGNS:,}")
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
     tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]

@@ -19,10 +19,10 @@ from quorum.statistics.power.voters import People, beta_draws
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
-AT_ONCE = 2_000_000  # number of units in one chunk of simulations; an array of them has 16 MB
+UNITS_PER_BATCH = 2_000_000  # number of units in one chunk of simulations; an array of them has 16 MB
 # Largest number of units (pairs times references) of a design, so that a simulation fits in memory.
-MOST_UNITS = 2_000_000
-MOST_DRAWS = 20_000_000_000  # largest number of votes in all simulations together
+MAX_UNITS = 2_000_000
+MAX_DRAWS = 20_000_000_000  # votes in all simulations together
 
 # (simulations, 5) columns: whether the first is significantly better, worse, or neither (1, -1, 0); which one is ahead;
 # number of pairs with a right consensus; with a true winner and a consensus; without consensus.
@@ -78,14 +78,14 @@ def power_of(
     if 0 < people.raters < most.votes:
         raise BadOption(f"raters is {people.raters}, expected the {most.votes} of each unit or more")
     units = most.pairs * most.references
-    if units > MOST_UNITS or simulations * most.judgments > MOST_DRAWS:
+    if units > MAX_UNITS or simulations * most.judgments > MAX_DRAWS:
         raise BadOption(
             f"{most.pairs:,} pairs x {most.references:,} references x {most.votes:,} votes x {simulations:,} "
-            f"simulations is more than is simulated; expected at most {MOST_UNITS:,} units and {MOST_DRAWS:,} votes"
+            f"simulations is more than is simulated; expected at most {MAX_UNITS:,} units and {MAX_DRAWS:,} votes"
         )
     wanted = sorted(set(sizes))
     outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted}
-    chunk = max(1, AT_ONCE // (units * most.votes))
+    chunk = max(1, UNITS_PER_BATCH // (units * most.votes))
     chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
     parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
     done = 0

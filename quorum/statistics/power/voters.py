@@ -13,10 +13,10 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-LARGEST_SPREAD = 0.95  # above this, the likelihood is flat: all votes of a unit are right, or all are wrong
-LEAST_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
+MAX_SPREAD = 0.95  # above this, the likelihood is flat: all votes of a unit are right, or all are wrong
+MIN_VOTES_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
 EDGE = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
-MOST_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
+MAX_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
 
 
 @declare
@@ -46,7 +46,7 @@ class People:
 
     def __post_init__(self) -> None:
         for name, low, high in (
-            ("taste", 0.0, MOST_TASTE),
+            ("taste", 0.0, MAX_TASTE),
             ("right", 0.5, 1.0),
             ("pair_spread", 0.0, 0.99),
             ("unit_spread", 0.0, 0.99),
@@ -113,11 +113,11 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     agreeing = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
     agreement = float(agreeing.sum() / pairs.sum())
     cells, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
-    free = totals.max() >= LEAST_FOR_SPREAD
+    free = totals.max() >= MIN_VOTES_FOR_SPREAD
     reason = (
         ""
         if free
-        else f"no unit has {LEAST_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
+        else f"no unit has {MIN_VOTES_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
     )
 
     if agreement == 1.0:
@@ -126,7 +126,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
     def loss(values: Any) -> float:
         right = 0.5 + 0.5 * scipy.special.expit(values[0])
-        spread_of_units = LARGEST_SPREAD * scipy.special.expit(values[1]) if free else spread
+        spread_of_units = MAX_SPREAD * scipy.special.expit(values[1]) if free else spread
         return -float((times * _log_split(cells[0], cells[1], right, spread_of_units)).sum())
 
     start = np.array([0.0, -2.0]) if free else np.array([0.0])
@@ -141,7 +141,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     )
     return PilotPeople(
         right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
-        spread=LARGEST_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
+        spread=MAX_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
         agreement=agreement,
         units=int(counts.size),
         votes=int(totals.sum()),

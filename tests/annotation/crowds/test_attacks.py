@@ -20,7 +20,7 @@ from annotation.crowds.outbox.messages import ask_to_write
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import ask_to_extend
-from annotation.crowds.sessions import MOST_EXTRA_SLOTS, exclude_unknown_work, receive_worker
+from annotation.crowds.sessions import MAX_EXTRA_SLOTS, exclude_unknown_work, receive_worker
 from annotation.crowds.sync import approve_what_is_due
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
@@ -437,7 +437,7 @@ def test_while_the_crowd_does_not_answer_a_few_more_are_let_in(turk: MTurkEmulat
     publication = up(study)[0]
     crowd = Crowd(turk, study)
     with turk.faults.during(Fault("drop_before")):
-        for number in range(MOST_EXTRA_SLOTS + 1):
+        for number in range(MAX_EXTRA_SLOTS + 1):
             crowd.arrive(publication, f"UNKNOWN{number}", f"w{number}")
         with pytest.raises(SlotTaken):
             crowd.arrive(publication, "UNKNOWN", "last")

@@ -20,7 +20,7 @@ from annotation.crowds.mturk.answers import AnswersUnreadable, FieldAnswer, fiel
 from annotation.crowds.mturk.notifications import Subscription, read_sns, read_sqs
 from annotation.crowds.mturk.pages import answers_of_page, html_question
 from annotation.crowds.mturk.questions import (
-    MOST_BYTES,
+    MAX_BYTES,
     QuestionProblem,
     external_question,
     html_question_of,
@@ -122,7 +122,7 @@ def test_any_page_comes_out_as_it_went_in_but_for_what_xml_cannot_hold(page: str
 
 
 def test_the_limit_is_one_of_bytes_and_names_the_hit_and_its_size() -> None:
-    most = MOST_BYTES - len(html_question_of("", hit="h").encode())
+    most = MAX_BYTES - len(html_question_of("", hit="h").encode())
     assert len(html_question_of("é" * (most // 2) + "e" * (most % 2), hit="h").encode()) == 65_535
     with refuses(QuestionProblem, "hit-9", "65,535"):
         html_question_of("é" * (most // 2 + 1), hit="hit-9")

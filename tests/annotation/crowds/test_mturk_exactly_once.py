@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.crowds import backend_of
 from annotation.crowds.mturk.client import client_of as turk_client
 from annotation.crowds.opening import begin_opening, carry_out_opening, close_study, open_study
-from annotation.crowds.outbox.delivery import MOST_UNANSWERED, TRIES, carry_out_calls
+from annotation.crowds.outbox.delivery import MAX_UNANSWERED, TRIES, carry_out_calls
 from annotation.crowds.outbox.messages import ask_to_block, ask_to_qualify, ask_to_unblock, ask_to_write
 from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.publishing import ask_to_extend
@@ -230,7 +230,7 @@ def test_a_crowd_that_answers_nothing_ends_the_run_early(turk: MTurkEmulator) ->
     with turk.faults.during(Fault("unavailable", frozenset({CREATE}))):
         carried = carry_out(study)
     assert carried.waiting == 40
-    assert sum(CrowdCall.objects.values_list("attempts", flat=True)) == MOST_UNANSWERED
+    assert sum(CrowdCall.objects.values_list("attempts", flat=True)) == MAX_UNANSWERED
 
 
 def test_wrong_keys_stop_a_run_at_the_first_call(

@@ -15,7 +15,7 @@ from contrib.packs.estimates import estimate_from, heat_plot, share_by_image
 from contrib.packs.flickr8k import POOL, Flickr8kSet, Pairs, read_flickr8k
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
-from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
+from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
 from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
@@ -139,7 +139,7 @@ def _experts(run: Run, experts: Pairs) -> None:
 def _kappas(run: Run, data: Flickr8kSet) -> None:
     """Compute kappa on a grid of thresholds, for each set of references (Tables 8 and 9)."""
     experts = data.experts
-    panels: list[HeatPanel] = []
+    panels: list[HeatmapPanel] = []
     rows: list[tuple[Cell, ...]] = []
     for (key, (name, metric)), what in product(METRICS.items(), SETS):
         kappas, others = [], {}
@@ -198,14 +198,14 @@ def _best(grid: KappaGrid) -> ThresholdAgreement:
     return max(cells, key=lambda cell: cell.kappa.value)
 
 
-def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatPanel:
+def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatmapPanel:
     values = tuple(tuple(None if math.isnan(v) else v for v in row) for row in grid.values().tolist())
-    return HeatPanel(
+    return HeatmapPanel(
         title, tuple(f"{row:.2g}" for row in rows), tuple(f"{grade:.2f}" for grade in GRADES), values
     )
 
 
-def _heat(name: str, down: str, panels: Sequence[HeatPanel]) -> Plot:
+def _heat(name: str, down: str, panels: Sequence[HeatmapPanel]) -> Plot:
     return heat_plot(
         name,
         "Kappa by thresholds",

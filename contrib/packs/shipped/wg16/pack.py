@@ -19,7 +19,7 @@ from contrib.packs.estimates import heat_plot
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.running import Run
 from evaluation.errors import EvaluationError
-from evaluation.presentation.content import Cell, Column, Estimate, HeatPanel, Plot, Table
+from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from judgments.importers import open_dataset
 from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
@@ -245,7 +245,7 @@ def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
 def _tau_plot(name: str, bounds: Bounds) -> Plot:
     names = tuple(_short(metric) for metric in bounds.upper)
     panels = tuple(
-        HeatPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
+        HeatmapPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
         for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
     )
     return heat_plot(

@@ -12,7 +12,7 @@ from typing import Any
 
 from common.files import HashedFile
 from common.rows import batched
-from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, take_snapshot, write_line
+from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, take_snapshot, write_line
 from evaluation.data.judgment_sets import loaders
 from judgments.kinds import Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
@@ -110,7 +110,7 @@ def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any
 
 
 def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
-    for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_AT_ONCE):
+    for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_PER_BATCH):
         yield from _consensus_of(study, some)
 
 

@@ -25,7 +25,7 @@ from evaluation.data.export.formats.judgment_columns import (
     question_setting,
     study_scale,
 )
-from evaluation.data.export.parts import UNITS_AT_ONCE
+from evaluation.data.export.parts import UNITS_PER_BATCH
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.data.judgment_sets.tallies import JudgmentTally
 from judgments.drawing.documents import document_in
@@ -33,10 +33,10 @@ from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of, has_chances
 
-CREDITS_AT_ONCE = 20_000  # number of units in one look-up
+CREDITS_PER_BATCH = 20_000  # number of units in one look-up
 
 # Number of cached assignments. Rows of an assignment are close together, so more are not needed.
-WORK_AT_ONCE = 4_096
+ASSIGNMENTS_PER_BATCH = 4_096
 
 STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
@@ -49,7 +49,7 @@ STORED_COLUMNS = (
 DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
-@lru_cache(WORK_AT_ONCE)
+@lru_cache(ASSIGNMENTS_PER_BATCH)
 def timestamp(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
@@ -84,9 +84,9 @@ class JudgmentRows:
         if self.only is None:
             yield from self._rows(None, {})
             return
-        for many in batched(self.only, CREDITS_AT_ONCE):
+        for many in batched(self.only, CREDITS_PER_BATCH):
             credited = credits.of(many)
-            for units in batched(many, UNITS_AT_ONCE):
+            for units in batched(many, UNITS_PER_BATCH):
                 yield from self._rows(units, credited)
 
     def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
@@ -96,7 +96,7 @@ class JudgmentRows:
         live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
-        work = lru_cache(WORK_AT_ONCE)(self._work)
+        work = lru_cache(ASSIGNMENTS_PER_BATCH)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-LINES_AT_ONCE = 500
+LINES_PER_BATCH = 500
 JSON_COLUMNS = {"answer", "content", "systems"}
 ROW_GROUP = 8_192
 
@@ -36,7 +36,7 @@ def _rows_of(work: ExportWork) -> JudgmentRows:
 
 def write_jsonl(rows: JudgmentRows, file: HashedFile) -> None:
     encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-    for batch in batched(rows, LINES_AT_ONCE):
+    for batch in batched(rows, LINES_PER_BATCH):
         file.write_text("".join(f"{encode(row)}\n" for row in batch))
 
 

@@ -15,7 +15,7 @@ from evaluation.errors import ExportError
 from judgments.models import Unit
 from judgments.studies.designs import kind_of
 
-GRADES_A_LINE = 3  # the expert file has three columns of grades
+GRADES_PER_LINE = 3  # the expert file has three columns of grades
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _crowd_columns(values: Sequence[float]) -> str:
 
 def _expert_columns(values: Sequence[float]) -> str:
     """Return the columns of ExpertAnnotations.txt, which are exactly three grades, ascending."""
-    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_A_LINE else ""
+    return "\t".join(map(str, sorted(values))) if len(values) == GRADES_PER_LINE else ""
 
 
 # A function that returns the file's columns, by scale.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from common.files import HashedFile, csv_line, guard_formula
 from common.rows import batched
-from evaluation.data.export.formats.written_captions import ROWS_AT_ONCE, names_in_order
+from evaluation.data.export.formats.written_captions import ROWS_PER_BATCH, names_in_order
 from evaluation.data.export.parts import Encoding, ExportWork, read_part_lines
 from judgments.kinds import KINDS
 from judgments.models import Unit
@@ -48,7 +48,7 @@ class Reliability(Encoding):
             database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             database.execute("BEGIN")
             file.write_text("worker")
-            for batch in batched(enumerate(read_part_lines(parts)), ROWS_AT_ONCE):
+            for batch in batched(enumerate(read_part_lines(parts)), ROWS_PER_BATCH):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
                 database.executemany(
                     "INSERT INTO cells VALUES (?, ?, ?)",
@@ -58,7 +58,7 @@ class Reliability(Encoding):
             for name, cells in _worker_lines(database):
                 file.write_text(csv_line([guard_formula(name)]))
                 at = -1
-                for some in batched(cells, ROWS_AT_ONCE):
+                for some in batched(cells, ROWS_PER_BATCH):
                     text = ""
                     for column, value in some:
                         text += f"{',' * (column - at)}{value}"

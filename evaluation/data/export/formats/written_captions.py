@@ -10,14 +10,14 @@ from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows import batched
-from evaluation.data.export.parts import UNITS_AT_ONCE, Encoding, ExportWork, read_part_lines, write_line
+from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, read_part_lines, write_line
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.errors import EvaluationError
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def written_captions(
             "unit__item_id", "unit__item__name", "unit__item__split", "assignment_id",
         )
     )  # fmt: skip
-    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+    for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         _, worker, worker_id, judgment, text, unit, item, image, split, assignment = row
         if moment.includes(assignment, worker_id):
             key = f"w-{content_key('written', study.slug, unit, worker, text)}"
@@ -69,7 +69,7 @@ def pseudonyms(workers: Collection[int]) -> dict[int, str]:
 def names_in_order(workers: Collection[int]) -> dict[int, str]:
     """Return the workers' names by row id, sorted by name."""
     names: dict[int, str] = {}
-    for some in batched(workers, ROWS_AT_ONCE):
+    for some in batched(workers, ROWS_PER_BATCH):
         names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
     return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
 
@@ -85,7 +85,7 @@ class WrittenCaptions(Encoding):
     counts = {"captions": 0, "writers": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        for some in batched(work.pieces, UNITS_AT_ONCE):
+        for some in batched(work.pieces, UNITS_PER_BATCH):
             for caption in written_captions(work.study, work.moment, units=some):
                 row = {
                     "image": caption.image,

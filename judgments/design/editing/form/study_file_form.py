@@ -8,7 +8,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from common.incoming import MOST_REQUEST_BYTES
+from common.incoming import MAX_REQUEST_BYTES
 from common.incoming.bounded_files import TextRefused, uploaded_text
 
 
@@ -16,7 +16,7 @@ class StudyFileForm(forms.Form):
     text = forms.CharField(
         label=gettext_lazy("Study file"),
         required=False,
-        max_length=MOST_REQUEST_BYTES,
+        max_length=MAX_REQUEST_BYTES,
         help_text=gettext_lazy(
             "The file is in TOML. It needs the keys “name”, “dataset”, and “protocol” or “preset”."
         ),

@@ -16,8 +16,8 @@ from quorum.statistics.aggregation.bradley_terry.likelihood import StrengthParam
 from quorum.statistics.aggregation.bradley_terry.maximum import Fit
 from quorum.statistics.aggregation.bradley_terry.settings import FitSettings
 from quorum.statistics.aggregation.pair_winners import outcomes_of
-from quorum.statistics.crossed import FEWEST, NO_DELETIONS, Clusters, RaterDeletions
-from quorum.statistics.inputs import LARGEST_TABLE, BadShape, BadValue, encode_both, floats_of, same_length
+from quorum.statistics.crossed import MIN_CLUSTERS, NO_DELETIONS, Clusters, RaterDeletions
+from quorum.statistics.inputs import MAX_TABLE_CELLS, BadShape, BadValue, encode_both, floats_of, same_length
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class ComparisonRows:
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
         left = self.deletions or NO_DELETIONS
-        if left.raters >= FEWEST and not self.clusters.reason:
+        if left.raters >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
                 self.subset(left.row, np.full(len(left.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
@@ -82,8 +82,8 @@ def encode_comparisons(
     from quorum.statistics.kernels.comparisons import tally_comparisons
 
     items, first_item, second_item = encode_both(first, second, "first", "second")
-    if 3 * len(items) ** 2 > LARGEST_TABLE:
-        most = math.isqrt(LARGEST_TABLE // 3)
+    if 3 * len(items) ** 2 > MAX_TABLE_CELLS:
+        most = math.isqrt(MAX_TABLE_CELLS // 3)
         raise BadValue(f"first and second hold {len(items):,} different items, expected {most:,} at most")
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
