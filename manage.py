@@ -18,7 +18,7 @@ from config.features import Feature, features_of, names_of
 gc.set_threshold(500_000)
 
 # Commands on files, and what an argument holds where they need the database all the same.
-OF_FILES = {"score": None, "agreement": "study:"}
+FILE_COMMANDS = {"score": None, "agreement": "study:"}
 
 
 def main(arguments: list[str]) -> None:
@@ -31,8 +31,8 @@ def main(arguments: list[str]) -> None:
 
 
 def is_of_files(name: str, arguments: list[str]) -> bool:
-    needs = OF_FILES.get(name)
-    return name in OF_FILES and not (needs and any(needs in one for one in arguments))
+    needs = FILE_COMMANDS.get(name)
+    return name in FILE_COMMANDS and not (needs and any(needs in one for one in arguments))
 
 
 def features_of_environment() -> dict[str, type[Feature]]:

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.core.management.base import CommandError
 
 from annotation.models import CrowdSession, Erasure, Worker
-from common.amounts import counted
+from common.amounts import with_noun
 from common.commands import QuorumCommand
 from common.errors import ObjectNotFound, WrongState
 from common.files import atomic_write, check_writable_path, write_json
@@ -219,7 +219,7 @@ class ErasePerson(QuorumCommand):
         if options["replay"]:
             done = erasure_list.replay_erasures(Path(options["replay"]))
             self.say(
-                f"{counted(done.repeated, 'person')} erased again, {done.added:,} entered without "
+                f"{with_noun(done.repeated, 'person')} erased again, {done.added:,} entered without "
                 f"anybody to erase, {done.known:,} known."
             )
             if done.unknown:
@@ -227,7 +227,7 @@ class ErasePerson(QuorumCommand):
             if done.waiting:
                 listed = " ".join(sorted(set(done.waiting)))
                 raise WrongState(
-                    f"{counted(len(done.waiting), 'person')} could not be erased yet; repeat it afterwards. {listed}"
+                    f"{with_noun(len(done.waiting), 'person')} could not be erased yet; repeat it afterwards. {listed}"
                 )
             return
         for study, worker in self._people(options["study"], options["worker"]):

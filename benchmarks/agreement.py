@@ -124,7 +124,7 @@ def interval(answers: Table, level: str = "nominal") -> ArrayLike:
     return [result.low, result.high]
 
 
-def obvious_loop(answers: Table) -> ArrayLike:
+def plain_loop(answers: Table) -> ArrayLike:
     """Resample the units a thousand times, and return the interval of the other program's alpha."""
     peer = importlib.import_module("krippendorff")
     generator = np.random.default_rng(SEED)
@@ -187,7 +187,7 @@ JOBS = (
     Job("alpha-ordinal", SIZES, table, alpha("ordinal"), peer_alpha("ordinal"), *KRIPPENDORFF, unit=UNIT),
     Job("alpha-evalica", SIZES, frame, alpha_beside_frame, evalica_alpha, *EVALICA, unit=UNIT),
     Job("alpha-sliders", SIZES, sliders, alpha("interval"), unit=UNIT),
-    Job("alpha-interval", (1_000, 10_000, 100_000), table, interval, obvious_loop, *LOOP, unit=UNIT),
+    Job("alpha-interval", (1_000, 10_000, 100_000), table, interval, plain_loop, *LOOP, unit=UNIT),
     Job("sliders-interval", SIZES[:2], sliders, functools.partial(interval, level="interval"), unit=UNIT),
     Job("alpha-of-names", SIZES, rows, alpha_of_rows),
     Job("alpha-by-item-and-rater", SIZES, clustered, clustered_alpha, warm_up=3000),

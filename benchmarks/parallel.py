@@ -40,12 +40,12 @@ Work = Callable[[int], bytes]
 
 def scoring(scale: float, folder: Path) -> Work:
     from quorum.metrics import score
-    from quorum.numeric.parallel import LocalPool, using
+    from quorum.numeric.parallel import LocalPool, use_pool
 
     captions = made_up(int(CAPTIONS * scale))
 
     def work(workers: int) -> bytes:
-        with using(LocalPool(workers)):
+        with use_pool(LocalPool(workers)):
             scores = score(captions.candidates, captions.references, METRICS).scores
         return b"".join(figures.images.tobytes() for figures in scores.values())
 

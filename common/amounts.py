@@ -97,7 +97,7 @@ def spell_number(value: float) -> str:
     return number_format(Decimal(f"{value:g}"))
 
 
-def counted(n: int, noun: str) -> str:
+def with_noun(n: int, noun: str) -> str:
     """Return a number with its English noun, such as ``1 pair`` or ``2 pairs``."""
     return f"{n:,} {noun}" if n == 1 else f"{n:,} {noun}s"
 

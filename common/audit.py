@@ -30,8 +30,8 @@ class Act:
     call: str = ""
 
 
-NOBODY = Act(lambda: None)
-_now: ContextVar[Act] = ContextVar("act", default=NOBODY)
+NO_ACT = Act(lambda: None)
+_now: ContextVar[Act] = ContextVar("act", default=NO_ACT)
 _log_context: ContextVar[dict[str, str | int] | None] = ContextVar("log_context", default=None)
 
 
@@ -54,7 +54,7 @@ def current_act() -> Act:
 
 
 @contextmanager
-def logged_with(**known: str | int) -> Iterator[dict[str, str | int]]:
+def add_log_fields(**known: str | int) -> Iterator[dict[str, str | int]]:
     """Add these fields to all log lines of the block, a request or job. Yield the fields; ``log_about`` adds more."""
     token = _log_context.set(dict(known))
     try:

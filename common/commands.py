@@ -22,7 +22,7 @@ from common.audit import acting_as
 from common.errors import QuorumError, sentence_of
 from common.files import check_writable_path, write_json
 from quorum.numeric.names import nearest_name
-from quorum.numeric.parallel import LocalPool, using
+from quorum.numeric.parallel import LocalPool, use_pool
 
 # Checks of the installation. Django's other checks are about the code and import all pages; `manage.py check` does
 # them.
@@ -80,7 +80,7 @@ class QuorumCommand(BaseCommand):
                     check_writable_path(options["output"])
                 if not self.workers_option:
                     return super().execute(*args, **options)
-                with using(LocalPool(options.get("processes", 1), _close_connections)):
+                with use_pool(LocalPool(options.get("processes", 1), _close_connections)):
                     return super().execute(*args, **options)
         except ValidationError as error:
             raise CommandError(sentence_of(error.detail)) from error

@@ -17,7 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from limits import parse_many
 
 NO, YES = {"false", "off", "no", "n", "0", ""}, {"true", "on", "ok", "yes", "y", "1"}
-Read = TypeVar("Read")
+Value = TypeVar("Value")
 Number = TypeVar("Number", int, Decimal)
 
 
@@ -25,10 +25,10 @@ class Environment(environ.Env):
     def read(
         self,
         name: builtins.str,
-        read: Callable[[builtins.str], Read],
+        read: Callable[[builtins.str], Value],
         default: object,
         expected: builtins.str,
-    ) -> Read:
+    ) -> Value:
         """Return a variable converted by ``read``. Raise ImproperlyConfigured if ``read`` raises ValueError."""
         text: str = self.str(name, default=str(default)).strip()
         try:
@@ -41,12 +41,12 @@ class Environment(environ.Env):
 
     def int(self, name: builtins.str, default: builtins.int) -> builtins.int:
         return self.read(
-            name, lambda text: _from_zero(int(text or default)), default, "a whole number from 0 on"
+            name, lambda text: _check_not_negative(int(text or default)), default, "a whole number from 0 on"
         )
 
     def decimal(self, name: builtins.str, default: builtins.str) -> Decimal:
         return self.read(
-            name, lambda text: _from_zero(Decimal(text or default)), default, "a number from 0 on"
+            name, lambda text: _check_not_negative(Decimal(text or default)), default, "a number from 0 on"
         )
 
     def float(self, name: builtins.str, default: builtins.float) -> builtins.float:
@@ -67,7 +67,7 @@ def _one_of(text: str, options: Collection[str]) -> str:
     return text
 
 
-def _from_zero(number: Number) -> Number:
+def _check_not_negative(number: Number) -> Number:
     if not 0 <= number < inf:
         raise ValueError(number)
     return number

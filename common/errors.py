@@ -94,14 +94,14 @@ def problem(status: int, detail: str, *, title: str = "", **members: Any) -> dic
         "type": "about:blank",
         "title": title or HTTPStatus(status).phrase,
         "status": status,
-        "detail": shortened(detail),
+        "detail": shorten_details(detail),
         **members,
     }
 
 
-def shortened(value: Any) -> Any:
+def shorten_details(value: Any) -> Any:
     if isinstance(value, list):
-        return [shortened(entry) for entry in value]
+        return [shorten_details(entry) for entry in value]
     if not isinstance(value, str) or len(value) <= MAX_DETAIL_LENGTH:
         return value
     return f"{value[: MAX_DETAIL_LENGTH // 2]} … {value[-MAX_DETAIL_LENGTH // 2 :]}"

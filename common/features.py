@@ -37,7 +37,7 @@ def declared_by_features(attribute: str) -> dict[str, Any]:
     return {key: value for feature in features.values() for key, value in getattr(feature, attribute).items()}
 
 
-def loaded_when_called(path: str) -> Callable[..., Any]:
+def lazy_function(path: str) -> Callable[..., Any]:
     """Return a function that imports and calls the function at ``path``. Connect it to signals with weak=False."""
     return lambda *args, **about: import_string(path)(*args, **about)
 

@@ -114,7 +114,7 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
 def write_json(path: Path, value: Any) -> None:
     """Write a value as indented JSON with ``FiguresEncoder``."""
     with atomic_write(path) as file:
-        file.write_text(f"{indented(value)}\n")
+        file.write_text(f"{indented_json(value)}\n")
 
 
 class FiguresEncoder(json.JSONEncoder):
@@ -131,7 +131,7 @@ class FiguresEncoder(json.JSONEncoder):
             return super().encode(as_json(o))
 
 
-def indented(value: Any, depth: int = 0) -> str:
+def indented_json(value: Any, depth: int = 0) -> str:
     """Return ``json.dumps(value, indent=1)``, but faster, since Python's C encoder cannot indent.
 
     Use the C encoder for innermost objects and lists, with the indentation in the separator.
@@ -147,10 +147,10 @@ def indented(value: Any, depth: int = 0) -> str:
         # encode a dict with one member to get the name as JSON, even if the name is a number or None
         names = (_encoder("").encode({name: 0})[1:-2] for name in value)
         text = f",{start}".join(
-            f"{name}{indented(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
+            f"{name}{indented_json(entry, depth + 1)}" for name, entry in zip(names, inner, strict=True)
         )
     else:
-        text = f",{start}".join(indented(entry, depth + 1) for entry in inner)
+        text = f",{start}".join(indented_json(entry, depth + 1) for entry in inner)
     return f"{opening}{start}{text}{end}{closing}"
 
 

@@ -203,7 +203,7 @@ def _memory() -> Storage:
 
 def _limit(name: str) -> RateLimitItem | None:
     text = settings.LIMITS[name]
-    return _parsed(text) if text else None
+    return _parse_limit(text) if text else None
 
 
-_parsed = functools.cache(parse)
+_parse_limit = functools.cache(parse)

@@ -47,7 +47,7 @@ def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
     return _Parameter(name, field or BigAutoField())
 
 
-def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+def _bind(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
     """Return a statement's parameters. Replace placeholders by their values, converted for the database."""
     return [
         parameter.output_field.get_db_prep_save(values[parameter.name], connection)
@@ -58,7 +58,7 @@ def _bound(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
 
 
 @contextmanager
-def _prepared() -> Iterator[None]:
+def _server_side_plans() -> Iterator[None]:
     """Let PostgreSQL keep the plans of statements that the block executes.
 
     psycopg prepares statements whose values are sent separately (``prepare_threshold`` in the settings). Django's
@@ -100,12 +100,12 @@ class PreparedQuery(Generic[Row]):
             compiler.get_converters = lambda columns: converters
             self._made[connection.vendor] = queryset, compiler, sql, parameters
         queryset, compiler, sql, parameters = self._made[connection.vendor]
-        compiler, bound = copy(compiler), _bound(parameters, values)
+        compiler, bound = copy(compiler), _bind(parameters, values)
         compiler.connection = connections[DEFAULT_DB_ALIAS]  # the connection of this thread
         compiler.as_sql = lambda: (sql, bound)
         rows: Any = queryset.all()
         rows.query.get_compiler = lambda using: compiler
-        with _prepared():
+        with _server_side_plans():
             return list(rows)
 
     def first(self, **values: Any) -> Row | None:
@@ -130,10 +130,10 @@ class PreparedUpdate:
         sql, parameters = self._made[connection.vendor]
         with (
             transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
-            _prepared(),
+            _server_side_plans(),
             connection.cursor() as cursor,
         ):
-            cursor.execute(sql, _bound(parameters, values))
+            cursor.execute(sql, _bind(parameters, values))
             return cursor.rowcount
 
 
@@ -306,9 +306,9 @@ def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
     marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
     varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
     whole = count - count % ROWS_IN_STATEMENT
-    _execute_many(into, marks, ROWS_IN_STATEMENT, _joined(varying, 0, whole, ROWS_IN_STATEMENT))
+    _execute_many(into, marks, ROWS_IN_STATEMENT, _join_rows(varying, 0, whole, ROWS_IN_STATEMENT))
     if whole < count:
-        _execute_many(into, marks, count - whole, _joined(varying, whole, count, count - whole))
+        _execute_many(into, marks, count - whole, _join_rows(varying, whole, count, count - whole))
 
 
 def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[Sequence[Any]]) -> None:
@@ -317,7 +317,7 @@ def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[S
         cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * rows)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
 
 
-def _joined(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
+def _join_rows(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
     """Yield the values of the columns, row after row, in lists with ``rows`` rows each."""
     for at in range(start, end, rows):
         yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
@@ -345,7 +345,7 @@ def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
     elif count:
         marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
         sql = f"INSERT INTO {into} VALUES {marks}"  # noqa: S608 - our own names
-        with _prepared(), connection.cursor() as cursor:
+        with _server_side_plans(), connection.cursor() as cursor:
             cursor.execute(sql, [*chain.from_iterable(rows)])
 
 
@@ -548,9 +548,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     except EmptyResultSet:
         return
     ready = {
-        index: lru_cache(READ_SIZE, typed=True)(
-            partial(_converted, functions, expression, compiler.connection)
-        )
+        index: lru_cache(READ_SIZE, typed=True)(partial(_convert, functions, expression, compiler.connection))
         for index, (functions, expression) in compiler.get_converters(
             [column for column, _sql, _alias in compiler.select]
         ).items()
@@ -562,7 +560,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*columns, strict=True)
 
 
-def _converted(functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
+def _convert(functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
     for function in functions:
         value = function(value, expression, connection)
     return value

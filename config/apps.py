@@ -9,7 +9,7 @@ from django.contrib.admin.checks import check_admin_app, check_dependencies
 from django.core.checks import CheckMessage, Tags, register
 from django.http import HttpRequest
 
-SIGNED_IN = "signed_in"  # attribute of a request during which somebody signed in
+SIGN_IN_ATTRIBUTE = "signed_in"  # attribute of a request during which somebody signed in
 
 
 class ConfigConfig(AppConfig):
@@ -31,7 +31,7 @@ class ConfigConfig(AppConfig):
 
 
 def note_login(*, request: HttpRequest, **_: object) -> None:
-    setattr(request, SIGNED_IN, True)
+    setattr(request, SIGN_IN_ATTRIBUTE, True)
 
 
 class AdminConfig(SimpleAdminConfig):

@@ -12,10 +12,10 @@ from django.core.management import get_commands
 from django.core.management.base import BaseCommand, CommandParser
 from django.utils.module_loading import import_string
 
-from quorum.words import OF_PLATFORM, Words
+from quorum.words import PLATFORM_WORDS, Words
 
 # Modules that the REST framework imports, if they are installed, for pages, tests and fields that Quorum does not use.
-UNUSED = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
+UNUSED_MODULES = ("django.contrib.postgres.fields", "markdown", "pygments", "requests", "yaml")
 
 
 @cache
@@ -26,7 +26,7 @@ def all_words() -> Words:
 
 def _path_of(name: str) -> str:
     """Return the dotted path of a command's class. For commands of the platform, this needs no settings."""
-    return OF_PLATFORM.paths.get(name) or all_words().paths[name]
+    return PLATFORM_WORDS.paths.get(name) or all_words().paths[name]
 
 
 class LazyCommand(BaseCommand):
@@ -51,9 +51,9 @@ class LazyCommand(BaseCommand):
 
 
 def load_framework() -> None:
-    """Import the REST framework without the modules in ``UNUSED``, which would take half of the time."""
+    """Import the REST framework without the modules in ``UNUSED_MODULES``, which would take half of the time."""
     # With None in sys.modules, importing the module fails.
-    unused: dict[str, Any] = {name: None for name in UNUSED if name not in sys.modules}
+    unused: dict[str, Any] = {name: None for name in UNUSED_MODULES if name not in sys.modules}
     sys.modules.update(unused)
     import_module("rest_framework.compat")
     for name in unused:
@@ -62,7 +62,7 @@ def load_framework() -> None:
 
 def load_command(name: str) -> BaseCommand:
     load_framework()
-    if name not in OF_PLATFORM.paths:
+    if name not in PLATFORM_WORDS.paths:
         import_module(
             "judgments.kinds"
         )  # this loads the features' kinds, before a module of a feature needs them

@@ -20,7 +20,7 @@ from django.urls import reverse
 from unfold.forms import AdminOwnPasswordChangeForm
 
 from common import rate_limits
-from config.apps import SIGNED_IN
+from config.apps import SIGN_IN_ATTRIBUTE
 from config.observing.requests import Middleware
 
 KNOWN_COOKIE = "quorum_known"
@@ -94,6 +94,6 @@ class KnownBrowserMiddleware(Middleware):
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        if hasattr(request, SIGNED_IN) and isinstance(request.user, User):
+        if hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User):
             remember_browser(response, request.user)
         return response

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from judgments.importers import open_dataset
 
-HERE = Path(__file__).parent
+ROOT = Path(__file__).parent
 SEED = 2015
 
 Captions = Mapping[str, list[str]]
@@ -82,7 +82,7 @@ def nearest(captions: Captions) -> dict[str, str]:
     return chosen
 
 
-def at_random(captions: Captions, seed: int) -> dict[str, str]:
+def random_captions(captions: Captions, seed: int) -> dict[str, str]:
     draws = random.Random(seed)
     chosen = {}
     for image in captions:
@@ -93,13 +93,13 @@ def at_random(captions: Captions, seed: int) -> dict[str, str]:
 
 
 def make_systems(folder: Path) -> None:
-    captions = _read_captions(HERE / "dataset.jsonl")
+    captions = _read_captions(ROOT / "dataset.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, chosen in (("nearest", nearest(captions)), ("random", at_random(captions, SEED))):
+    for name, chosen in (("nearest", nearest(captions)), ("random", random_captions(captions, SEED))):
         rows = ({"image": image, "caption": text} for image, text in chosen.items())
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
-    make_systems(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "systems")
+    make_systems(Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "systems")

@@ -2,7 +2,7 @@
 
 from django.apps import AppConfig
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 
 
 class EvaluationConfig(AppConfig):
@@ -28,7 +28,7 @@ class EvaluationConfig(AppConfig):
             (pages_in_use, "evaluation.data.releases.erasure.describe_computed_results"),
             (pages_discarded, "evaluation.data.releases.erasure.forget_columns"),
         ):
-            signal.connect(loaded_when_called(path), weak=False)
+            signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
         kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),

@@ -8,7 +8,7 @@ from typing import Any
 
 from evaluation.data.export.downloads import export_for_download
 from evaluation.data.judgment_sets.blocks import extend_blocks
-from evaluation.data.releases.erasure import remove_written
+from evaluation.data.releases.erasure import remove_written_files
 from evaluation.data.releases.storage import find_release, place_for_release, record_release, release_file
 from evaluation.data.releases.terms import Terms
 from evaluation.errors import NothingToCompare
@@ -47,7 +47,7 @@ def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
         yield
     except LostClaim:
         if Job.objects.filter(pk=run.job_id, state=Job.State.CANCELLED).exists():
-            remove_written(stem)
+            remove_written_files(stem)
         raise
 
 

@@ -18,7 +18,7 @@ MAX_METRIC_LENGTH = 80  # characters of a metric's name with its options
 # Metrics that an evaluation computes by default.
 DEFAULT_METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d")
 DEFAULT_TOKENIZER = "ptb"
-BY_COMMAND = "Empty where a command did it."
+BY_COMMAND_HELP = "Empty where a command did it."
 
 # The column with the id of a subject, by the column with its text.
 ID_COLUMNS = {"caption": "caption_id", "first": "first_id", "second": "second_id"}
@@ -190,7 +190,7 @@ class ImportedMetric(models.Model):
     source = models.CharField(max_length=200, help_text="The name of the file.")
     sha256 = models.CharField(max_length=64, help_text="Of that of the keys and the scores.")
     imported_at = models.DateTimeField(default=timezone.now)
-    imported_by = account_key(help_text=BY_COMMAND)
+    imported_by = account_key(help_text=BY_COMMAND_HELP)
 
     class Meta:
         ordering = ["dataset_id", "name", "per"]
@@ -217,7 +217,7 @@ class Prediction(models.Model):
     known = models.PositiveIntegerField(help_text="How many items it is about.")
     sha256 = models.CharField(max_length=64, help_text="Of the imported text.")
     imported_at = models.DateTimeField(default=timezone.now)
-    imported_by = account_key(help_text=BY_COMMAND)
+    imported_by = account_key(help_text=BY_COMMAND_HELP)
 
     class Meta:
         ordering = ["study_id", "name"]
@@ -243,7 +243,7 @@ class Release(AppendOnlyRow):
         help_text="Its name in the folder of releases; empty where written elsewhere.",
     )
     made_at = models.DateTimeField(default=timezone.now)
-    made_by = account_key(models.PROTECT, BY_COMMAND)
+    made_by = account_key(models.PROTECT, BY_COMMAND_HELP)
 
     class Meta:
         ordering = ["study_id", "id"]

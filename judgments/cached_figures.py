@@ -67,7 +67,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
     needs_job = figures.needs_job is not None and figures.needs_job(study)
     if figures.needs_job is not None and not needs_job:
         return ShownFigures(figures.compute(study))
-    cached, many = _cached(study, figures)
+    cached, many = _find_cached(study, figures)
     if cached is None:
         if needs_job or (many and not wait):
             _start_unless_failed(study, figures.name)
@@ -84,7 +84,7 @@ def cached_figures(study: Study, figures: Figures[T], *, wait: bool = False) -> 
     return ShownFigures(figures.from_json(cached.value), cached.made_at, again)
 
 
-def _cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
+def _find_cached(study: Study, figures: Figures[Any]) -> tuple[CachedFigures | None, bool]:
     """Return the cached figures, and whether the first computation needs a job, in one query."""
     if figures.is_large is None:
         return CachedFigures.objects.filter(study=study, name=figures.name).first(), False

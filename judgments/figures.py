@@ -13,7 +13,7 @@ from judgments.models import Study
 T = TypeVar("T")
 
 _FIGURES: dict[str, Figures[Any]] = {}
-_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
+_FIGURES_BY_PREFIX: dict[str, Callable[[str], Figures[Any]]] = {}
 
 
 def plain_value(value: Any) -> Any:
@@ -56,11 +56,11 @@ def add_figures(figures: Figures[T]) -> Figures[T]:
 
 def add_figures_by_prefix(prefix: str, figures_named: Callable[[str], Figures[Any]]) -> None:
     """Register a function that makes figures named ``<prefix>:<more>``, such as comparisons of studies."""
-    _BY_PREFIX[prefix] = figures_named
+    _FIGURES_BY_PREFIX[prefix] = figures_named
 
 
 def find_figures(name: str) -> Figures[Any] | None:
     prefix, colon, _ = name.partition(":")
-    if colon and prefix in _BY_PREFIX:
-        return _BY_PREFIX[prefix](name)
+    if colon and prefix in _FIGURES_BY_PREFIX:
+        return _FIGURES_BY_PREFIX[prefix](name)
     return _FIGURES.get(name)

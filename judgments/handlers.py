@@ -22,7 +22,7 @@ from judgments.studies.studies import find_dataset, find_study
 
 
 @contextmanager
-def _stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
+def _open_stored(run: JobRun, upload: str) -> Iterator[tuple[uploads.UnpackedUpload, dict[str, Any]]]:
     """Open an upload, and the transaction that ends the job. Discard the upload when the job is done."""
     with uploads.open_upload(upload, run.progress) as files, run.commit() as result:
         yield files, result
@@ -48,7 +48,7 @@ def import_dataset_upload(
     user = acting_person()
     if user is None:  # a dataset without an owner would be public
         raise WrongState("Nothing was imported, because the account that started the job no longer exists.")
-    with _stored(run, upload) as (files, result):
+    with _open_stored(run, upload) as (files, result):
         people, *systems = [UploadPart(**values) for values in parts] or [UploadPart(format=format)]
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
@@ -92,7 +92,7 @@ def _import_into(
 ) -> None:
     """Import an upload into a dataset that the job's account may edit."""
     user, job = require_editor(acting_person(), find_dataset(dataset)), Job.objects.get(pk=run.job_id)
-    with _stored(run, upload) as (files, result), pending_imports.problems_left(job, files.path):
+    with _open_stored(run, upload) as (files, result), pending_imports.problems_left(job, files.path):
         summary = read(path=files.path, dataset=dataset, user=user, progress=run.progress, **values)
         result |= asdict(summary)
 

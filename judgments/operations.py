@@ -298,7 +298,7 @@ class TextsField(serializers.DictField):
         return {name.strip(): text for name, _, text in lines}
 
 
-class _Seen(Parameters):
+class _SeenState(Parameters):
     seen = serializers.CharField(
         default="",
         allow_blank=True,
@@ -307,13 +307,13 @@ class _Seen(Parameters):
     )
 
 
-class TakeBackRequest(_Seen):
+class TakeBackRequest(_SeenState):
     """Whether to undo all changes or only the last, and the state of the study that the person saw."""
 
     every = serializers.BooleanField(default=False, help_text="All changes, not the last.")
 
 
-class ItemChangeRequest(_Seen):
+class ItemChangeRequest(_SeenState):
     """A change of an item of a page of work."""
 
     item = serializers.CharField(max_length=80, help_text="Its id.")

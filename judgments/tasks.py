@@ -16,7 +16,7 @@ from judgments.jobs import claims, queues, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
 from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
-from quorum.numeric.parallel import using
+from quorum.numeric.parallel import use_pool
 
 _queues: dict[str, str] = {}  # queues by name of the task
 
@@ -53,7 +53,7 @@ def add_job_task(kind: str, queue: str) -> None:
 def _as_task(run: JobRun) -> Iterator[None]:
     try:
         memory = settings.JOB_MEMORY_MB if run.queue == READING else 0
-        with using(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory):
+        with use_pool(AllWorkers(run)), runs.interrupt_regularly(), memory_limit(memory):
             yield
     except SoftTimeLimitExceeded:
         raise runs.TookTooLong(run.queue) from None

@@ -14,15 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorum.numeric.names import nearest_name
-from quorum.words import OF_PLATFORM, OWN, Words
+from quorum.words import OWN_COMMANDS, PLATFORM_WORDS, Words
 
 if TYPE_CHECKING:
     from django.core.management.base import BaseCommand
 
 PACKAGE_DIR = Path(__file__).resolve().parent
-INSTALLED = (PACKAGE_DIR / "platform").is_dir()
+IS_INSTALLED = (PACKAGE_DIR / "platform").is_dir()
 # The folder of apps, settings and templates: in a clone it contains this package; an installed package contains it.
-PLATFORM = PACKAGE_DIR / "platform" if INSTALLED else PACKAGE_DIR.parent
+PLATFORM = PACKAGE_DIR / "platform" if IS_INSTALLED else PACKAGE_DIR.parent
 DATA = "quorum-data"
 COMPINIT = "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit; }"
 HELP = {"-h", "--help"}
@@ -49,7 +49,7 @@ def words_of_environment() -> Words:
 
     from config.features import features_of, names_of
 
-    _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if INSTALLED else PLATFORM / ".env")))
+    _read_settings_file(Path(os.environ.get("ENV_FILE") or (".env" if IS_INSTALLED else PLATFORM / ".env")))
     try:
         features = features_of(names_of(os.environ.get("CONTRIB_APPS"))).values()
         return Words(
@@ -72,8 +72,8 @@ def words_for(line: list[str]) -> Words:
 
     These are only the platform's own subcommands if the line names one of them, because loading features takes time.
     """
-    commands = {*OF_PLATFORM.names, *OF_PLATFORM.paths, *OWN}
-    return OF_PLATFORM if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
+    commands = {*PLATFORM_WORDS.names, *PLATFORM_WORDS.paths, *OWN_COMMANDS}
+    return PLATFORM_WORDS if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
 
 
 def _run(line: list[str]) -> None:
@@ -114,7 +114,7 @@ def _data_folder(*, make: bool = False) -> Iterator[Path | None]:
     Yield None, unless that folder does not exist and `make` is false. Then yield the folder's path and set DATA_DIR
     to a temporary folder, so that `--help` creates no files.
     """
-    folder = _name_data_folder() if INSTALLED else None
+    folder = _name_data_folder() if IS_INSTALLED else None
     if folder is None or folder.is_dir() or make:
         yield None
         return
@@ -138,7 +138,7 @@ def _check_known(name: str) -> None:
 
     _set_up()
     words = words_of_environment()
-    known = [*words.names, *words.groups, *OWN, *get_commands()]
+    known = [*words.names, *words.groups, *OWN_COMMANDS, *get_commands()]
     if name not in known:
         near = nearest_name(name, known)
         guess = f"; did you mean `quorum {near}`?" if near else "."
@@ -177,14 +177,14 @@ def _set_up() -> None:
 def _serve(rest: list[str]) -> None:
     """Start the web server and the background worker, as `make run` does, but from the installed packages."""
     from scripts import services
-    from scripts.environment import CannotGoOn, check_port, check_writable, setting
+    from scripts.environment import SetupError, check_port, check_writable, setting
 
     parser = ArgumentParser(
         prog="quorum run", description="Start web server and background worker; Ctrl-C stops both."
     )
     _add_run_options(parser)
     options = parser.parse_args(rest)
-    if INSTALLED or options.data:
+    if IS_INSTALLED or options.data:
         folder = _name_data_folder(options.data)
     else:
         folder = PLATFORM / Path(setting("DATA_DIR", "var")).expanduser()
@@ -201,7 +201,7 @@ def _serve(rest: list[str]) -> None:
                 sys.executable, "quorum", services.environment_of(str(folder), port)
             )
             services.serve(processes, installation, demo=not options.no_demo)
-    except CannotGoOn as problem:
+    except SetupError as problem:
         sys.exit(str(problem))
 
 
@@ -247,8 +247,8 @@ def _parser(line: list[str]) -> ArgumentParser:
     """Return a parser of all subcommands. Only the subcommand in `line` has its options."""
     parser = ArgumentParser(prog="quorum")
     groups = {"": parser.add_subparsers()}
-    _add_run_options(groups[""].add_parser("run", help=OWN["run"]))
-    _add_shell(groups[""].add_parser("completion", help=OWN["completion"]))
+    _add_run_options(groups[""].add_parser("run", help=OWN_COMMANDS["run"]))
+    _add_shell(groups[""].add_parser("completion", help=OWN_COMMANDS["completion"]))
     typed, rest = split(line)
     for title, section in words_of_environment().sections.items():
         for command, (name, what, _) in section.items():

@@ -13,7 +13,7 @@ BEGIN, DATASETS, STUDIES, RESULTS, CROWDS, FILES, SERVER = (
 )  # fmt: skip
 
 # Commands of ``quorum`` that are not commands of ``manage.py``.
-OWN = {
+OWN_COMMANDS = {
     "run": "web server and background worker, with a demo; Ctrl-C stops them",
     "completion": "what a shell needs to complete these words",
 }
@@ -146,7 +146,7 @@ class Words:
                 "usage: quorum [-h] [--version] WORDS ...        `quorum WORDS --help` has an example",
                 "",
                 BEGIN,
-                *(f"  {command:<22} {what}" for command, what in OWN.items()),
+                *(f"  {command:<22} {what}" for command, what in OWN_COMMANDS.items()),
             ]
         for title, section in self.sections.items():
             shown = {
@@ -162,4 +162,4 @@ class Words:
         return "\n".join(lines) + "\n"
 
 
-OF_PLATFORM = Words()
+PLATFORM_WORDS = Words()

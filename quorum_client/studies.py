@@ -19,8 +19,8 @@ from uuid import uuid4
 import httpx
 import pandas as pd
 
-TRIED_AGAIN = (429, 502, 503, 504)
-SAFE_TO_REPEAT = ("GET", "HEAD", "PUT")
+RETRY_STATUSES = (429, 502, 503, 504)
+IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT")
 ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
 KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
@@ -82,7 +82,7 @@ class Calls:
         """Return the response. Raise Problem if the server refused the call or could not be reached."""
         # With a key, the server does the operation only once, even if the call is repeated.
         once_only = KEY in (options.get("headers") or {})
-        tries = self.tries if method in SAFE_TO_REPEAT or once_only else 1
+        tries = self.tries if method in IDEMPOTENT_METHODS or once_only else 1
         for attempt in range(1, tries + 1):
             try:
                 response = self.http.request(method, path, **options)
@@ -91,7 +91,7 @@ class Calls:
                     raise Problem(0, f"{self.http.base_url} could not be reached: {error}") from error
                 self.sleep(0.5 * 2 ** (attempt - 1))
                 continue
-            if response.status_code not in TRIED_AGAIN or attempt == tries:
+            if response.status_code not in RETRY_STATUSES or attempt == tries:
                 break
             self.sleep(_retry_after(response) or 0.5 * 2 ** (attempt - 1))
         if response.is_error or response.is_redirect:

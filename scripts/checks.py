@@ -26,7 +26,7 @@ CHROMIUM_NAMES = (
     "google-chrome",
 )
 # Tests of a file share expensive fixtures, so they stay together. The order is that of tests/plugin.py: longest first.
-IN_PARALLEL = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
+PARALLEL_OPTIONS = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"]
 
 
 def environment() -> int:
@@ -74,7 +74,7 @@ def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) 
         # One more process than cores, since some tests wait. Not more, since each process collects all tests.
         processes = {"PYTEST_XDIST_AUTO_NUM_WORKERS": str((os.cpu_count() or 1) + 1)}
         variables = processes | inherited | {"TMPDIR": folder}
-        command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or IN_PARALLEL)]
+        command = [*before, PYTHON, "-m", "pytest", *half, *(arguments or PARALLEL_OPTIONS)]
         return subprocess.run(command, cwd=ROOT, env=variables).returncode
 
 

@@ -20,11 +20,11 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
-from scripts.checks import CHROMIUM_NAMES, IN_PARALLEL
-from scripts.environment import ROOT, CannotGoOn, print_line
+from scripts.checks import CHROMIUM_NAMES, PARALLEL_OPTIONS
+from scripts.environment import ROOT, SetupError, print_line
 
 # Prefixes of the only variables that are passed on. They are needed to fetch packages.
-PASSED_ON = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+INHERITED = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 def arguments() -> argparse.Namespace:
@@ -53,10 +53,10 @@ def arguments() -> argparse.Namespace:
 
 
 def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
-    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(PASSED_ON)}
+    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(INHERITED)}
     python = shutil.which(options.python)
     if not python:
-        raise CannotGoOn(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
+        raise SetupError(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")
     values = passed | {"HOME": home, "PATH": os.environ["PATH"], "TERM": "dumb", "PYTHON": python}
     if options.zone:
         values["TZ"] = options.zone
@@ -170,9 +170,9 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
     """Return the environment variables that shift the clock of a process and of its children to ``at`` in UTC."""
     ahead = round((datetime.fromisoformat(at).replace(tzinfo=UTC) - datetime.now(UTC)).total_seconds())
     if ahead < 0:
-        raise CannotGoOn(f"--at is {at}; expected a time to come, as cookies would be over at once.")
+        raise SetupError(f"--at is {at}; expected a time to come, as cookies would be over at once.")
     if not shutil.which("cc"):
-        raise CannotGoOn("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
+        raise SetupError("--at needs a C compiler; on Debian: apt-get install gcc libc6-dev")
     library = os.path.join(folder, "clock.so")
     compiling = ["cc", "-shared", "-fPIC", "-x", "c", "-o", library, "-", "-ldl"]
     subprocess.run(compiling, input=CLOCK, text=True, check=True)
@@ -204,7 +204,7 @@ def _run(options: argparse.Namespace, folder: str) -> int:
         values["PYTEST_XDIST_AUTO_NUM_WORKERS"] = str(options.processes)
     command = [*before, "make", "test-services" if options.services else "test"]
     if options.tests:
-        command += [f"ARGS={shlex.join([*IN_PARALLEL, *options.tests])}"]
+        command += [f"ARGS={shlex.join([*PARALLEL_OPTIONS, *options.tests])}"]
     return subprocess.run(command, cwd=clone, env=values, stdin=subprocess.DEVNULL).returncode
 
 
@@ -218,5 +218,5 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except CannotGoOn as problem:
+    except SetupError as problem:
         sys.exit(str(problem))

@@ -155,10 +155,10 @@ def command_page() -> Iterator[str]:
                 action for action in parser._actions if action.help and action.dest not in DJANGO_OPTIONS
             ]
             also = f"In `manage.py`: `{name}`.\n\n" if command != name else ""
-            yield f"\n### {command}\n\n{also}{_linked(_paragraphs(parser.description))}\n"
+            yield f"\n### {command}\n\n{also}{_link_files(_paragraphs(parser.description))}\n"
             yield from _table(
                 ("argument", "what it is"),
-                [(_argument(action), _linked(_words(action.help or ""))) for action in options],
+                [(_argument(action), _link_files(_words(action.help or ""))) for action in options],
             )
             if parser.epilog:
                 yield f"\n```text\n{parser.epilog.strip()}\n```"
@@ -170,7 +170,7 @@ def _pages_of(command: str) -> str:
     return f" ([more](../{page}))" if page else ""
 
 
-def _linked(text: str) -> str:
+def _link_files(text: str) -> str:
     """Return the text with names of documentation files turned into links."""
     text = re.sub(r"docs/([a-z/-]+)\.md(#[\w-]+)?", r"[\1](../\1.md\2)", text)
     return re.sub(r"contrib/(\w+)/README\.md", r"[\1](../contrib/\1.md)", text)
@@ -306,7 +306,7 @@ def metrics_page() -> Iterator[str]:
     yield from _table(("metric", "options and their defaults"), rows)
     for name in MEASURES:
         module = importlib.import_module(f"quorum.metrics.{name}")
-        yield f"\n## {name}\n\n{_linked(_paragraphs(inspect.getdoc(module)))}"
+        yield f"\n## {name}\n\n{_link_files(_paragraphs(inspect.getdoc(module)))}"
 
 
 def statistics_page() -> Iterator[str]:
@@ -329,7 +329,7 @@ def statistics_page() -> Iterator[str]:
         by_module.setdefault(function.__module__, []).append(function)
     for module_name in sorted(by_module):
         yield f"\n## {module_name.removeprefix('quorum.statistics.')}\n"
-        yield f"{_linked(_paragraphs(inspect.getdoc(sys.modules[module_name])))}\n"
+        yield f"{_link_files(_paragraphs(inspect.getdoc(sys.modules[module_name])))}\n"
         rows = [
             (
                 f"`{function.__name__}`",

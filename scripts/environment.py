@@ -18,13 +18,13 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
 OLDEST = (3, 11)
-FETCHED = {
+DOWNLOAD_NOTES = {
     "requirements.txt": "from PyPI; not METEOR's tables, which the metric meteor asks for",
     "requirements-dev.txt": "from PyPI, with METEOR's tables of 104 MB",
 }
 
 
-class CannotGoOn(Exception):
+class SetupError(Exception):
     """Quorum cannot start. ``str()`` is the reason in one line."""
 
 
@@ -43,7 +43,7 @@ def use_a_new_python() -> None:
         if program:
             os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])
     oldest, program = ".".join(map(str, OLDEST)), ".".join(map(str, sys.version_info[:3]))
-    raise CannotGoOn(
+    raise SetupError(
         f"Quorum needs Python {oldest} or newer; {sys.executable} is {program}. "
         "Install a newer one, or name it: make run PYTHON=python3.12"
     )
@@ -74,7 +74,7 @@ def check_writable(folder: str) -> None:
         with tempfile.TemporaryFile(dir=folder):
             return
     except OSError as error:
-        raise CannotGoOn(
+        raise SetupError(
             f"The folder {folder} cannot be written to ({error.strerror}); Quorum keeps its data and packages there."
         ) from error
 
@@ -82,14 +82,14 @@ def check_writable(folder: str) -> None:
 def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run PORT={}") -> int:
     text = setting(name, usual)
     if not text.isdigit() or not 0 < int(text) < 65536:
-        raise CannotGoOn(f"{name} is {text!r}; expected a number from 1 to 65535.")
+        raise SetupError(f"{name} is {text!r}; expected a number from 1 to 65535.")
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", int(text)))
         except OSError as error:
             way_out = another.format(int(text) % 65535 + 1)
-            raise CannotGoOn(
+            raise SetupError(
                 f"Port {text} cannot be used ({error.strerror}); stop what runs there, or choose another: {way_out}"
             ) from error
     return int(text)
@@ -112,17 +112,17 @@ def install(requirements: str) -> None:
         )  # fmt: skip
         if installed.returncode:
             shutil.rmtree(VENV, ignore_errors=True)
-            raise CannotGoOn(
+            raise SetupError(
                 f"{sys.executable} cannot make a virtual environment (on Debian and Ubuntu: "
                 f"apt-get install python3-venv): {' '.join(installed.stdout.split())}"
             )
-    fetched = FETCHED.get(requirements, "from PyPI")
+    fetched = DOWNLOAD_NOTES.get(requirements, "from PyPI")
     print_line(f"Installing what {requirements} names ({fetched}); this takes a minute or two, once ...")
     # Python compiles modules when they are imported. pip would spend a third of its time on compiling all of them.
     options = ["--quiet", "--disable-pip-version-check", "--no-compile"]
     command = [PYTHON, "-m", "pip", "install", *options, "-r", requirements]
     if subprocess.run(command, cwd=ROOT).returncode:
-        raise CannotGoOn(f"Installing {requirements} failed; pip's words are above.")
+        raise SetupError(f"Installing {requirements} failed; pip's words are above.")
     with open(note, "w", encoding="ascii") as stream:
         stream.write(wanted.hexdigest())
 

@@ -76,13 +76,13 @@ KEYWORDS = DEFAULT_KEYWORDS | {
     f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext", "npgettext")
 } | {"gettext_noop": None}  # fmt: skip
 HEADER = "# The texts of Quorum's {readers} pages ({language})."
-MADE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that equal texts give equal files
+CREATION_DATE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that equal texts give equal files
 
 
 @functools.cache
-def collected(*, staff: bool = False) -> Catalog:
+def collect_messages(*, staff: bool = False) -> Catalog:
     catalog = Catalog(project="Quorum", charset="utf-8")
-    workers = collected() if staff else catalog
+    workers = collect_messages() if staff else catalog
     for path, source in _sources():
         of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
         for _, message, comments, context in extract(
@@ -117,7 +117,7 @@ def _data() -> Iterator[tuple[str, str]]:
     for kind in KINDS.values():
         path = f"judgments/kinds/{type(kind).__module__.rpartition('.')[2]}.py"
         yield from ((path, choice.label) for choice in kind.choices)
-        yield from _of_design(path, kind.defaults)
+        yield from _design_texts(path, kind.defaults)
     files = [("judgments/design/wordings.toml", wordings) for wordings in WORDINGS.values()]
     for file, wordings in (*files, ("contrib/error_spans/kind/wordings.toml", KINDS["spans"].wordings)):
         for wording in wordings.values():
@@ -138,7 +138,7 @@ def _data() -> Iterator[tuple[str, str]]:
     yield from ((mqm, category["label"]) for category in categories)
     for name, preset in PRESETS.items():
         folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
-        yield from _of_design(f"{folder}/{name}.toml", preset.values)
+        yield from _design_texts(f"{folder}/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
         yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.why))
     for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):
@@ -148,7 +148,7 @@ def _data() -> Iterator[tuple[str, str]]:
     yield from (("judgments/design/countries.csv", name) for name in COUNTRIES.values())
 
 
-def _of_design(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _design_texts(path: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the texts of a study file, without captions of examples."""
     yield from ((path, values[key]) for key in ("question", "instructions", "consent") if values.get(key))
     for example in values.get("examples", ()):
@@ -297,7 +297,7 @@ def _path(language: str, *, staff: bool) -> Path:
     return ROOT / "locale" / (STAFF if staff else "") / language / "LC_MESSAGES" / "django.po"
 
 
-def stored(language: str, *, staff: bool = False) -> Catalog:
+def stored_catalog(language: str, *, staff: bool = False) -> Catalog:
     path = _path(language, staff=staff)
     if path.exists():
         with path.open("rb") as file:
@@ -311,13 +311,13 @@ def stored(language: str, *, staff: bool = False) -> Catalog:
         msgid_bugs_address="",
         last_translator="Quorum",
         language_team=language,
-        creation_date=MADE,
-        revision_date=MADE,
+        creation_date=CREATION_DATE,
+        revision_date=CREATION_DATE,
         fuzzy=False,
     )
 
 
-def _compiled(catalog: Catalog) -> bytes:
+def _compile_catalog(catalog: Catalog) -> bytes:
     buffer = io.BytesIO()
     write_mo(buffer, catalog)
     return buffer.getvalue()
@@ -332,17 +332,17 @@ def _texts(mo: bytes) -> list[tuple[Any, ...]]:
 
 def update(language: str, *, staff: bool = False) -> None:
     """Update a catalogue: add new messages without translation, and remove unused ones."""
-    catalog = stored(language, staff=staff)
-    catalog.update(collected(staff=staff), no_fuzzy_matching=True, update_creation_date=False)
+    catalog = stored_catalog(language, staff=staff)
+    catalog.update(collect_messages(staff=staff), no_fuzzy_matching=True, update_creation_date=False)
     path = _path(language, staff=staff)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, catalog, width=110, sort_output=True, include_lineno=False, ignore_obsolete=True)
-    path.with_suffix(".mo").write_bytes(_compiled(stored(language, staff=staff)))
+    path.with_suffix(".mo").write_bytes(_compile_catalog(stored_catalog(language, staff=staff)))
 
 
 def problems(language: str, *, staff: bool = False) -> list[str]:
-    catalog, wanted = stored(language, staff=staff), collected(staff=staff)
+    catalog, wanted = stored_catalog(language, staff=staff), collect_messages(staff=staff)
     faults = []
     for message in wanted:
         if not message.id:
@@ -364,7 +364,7 @@ def problems(language: str, *, staff: bool = False) -> list[str]:
         for problem in disagreements(message, c2py(catalog.plural_expr))
     ]
     mo = _path(language, staff=staff).with_suffix(".mo")
-    if not mo.exists() or _texts(mo.read_bytes()) != _texts(_compiled(catalog)):
+    if not mo.exists() or _texts(mo.read_bytes()) != _texts(_compile_catalog(catalog)):
         faults.append(f"{language}: {mo.relative_to(ROOT)} is not made of its catalogue; run the update")
     return faults
 

@@ -15,7 +15,7 @@ from scripts import services as run
 from scripts.environment import (
     PYTHON,
     ROOT,
-    CannotGoOn,
+    SetupError,
     check_port,
     check_writable,
     install,
@@ -49,7 +49,7 @@ def main() -> None:
         at_crowd = check_port("EMULATOR_PORT", "8091", ORDER + " EMULATOR_PORT={}")
         install("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
-        environment = dict(os.environ) | apart(folder) | at_emulator(address, site)
+        environment = dict(os.environ) | separate_settings(folder) | emulator_settings(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}
         environment.setdefault("OMP_NUM_THREADS", "1")
         installation = run.Installation(PYTHON, run.QUORUM, environment)
@@ -74,7 +74,7 @@ def main() -> None:
         run.keep_running(services, installation)
 
 
-def apart(folder: str) -> dict[str, str]:
+def separate_settings(folder: str) -> dict[str, str]:
     """Return settings that separate the demo's database, jobs and money from those of other installations."""
     return {
         "DATA_DIR": folder,
@@ -86,7 +86,7 @@ def apart(folder: str) -> dict[str, str]:
     }
 
 
-def at_emulator(address: str, site: str) -> dict[str, str]:
+def emulator_settings(address: str, site: str) -> dict[str, str]:
     return {
         "PUBLIC_URL": address,
         "AWS_ENDPOINT_URL_MTURK": site,
@@ -109,7 +109,7 @@ def begin_anew(folder: str) -> None:
     if os.path.exists(mark):
         shutil.rmtree(folder)
     if os.path.exists(folder) and os.listdir(folder):
-        raise CannotGoOn(f"The folder {folder} holds something else; move it away for this demo.")
+        raise SetupError(f"The folder {folder} holds something else; move it away for this demo.")
     check_writable(folder)
     with open(mark, "w", encoding="ascii"):
         pass
@@ -130,14 +130,14 @@ def _publish(environment: dict[str, str]) -> str:
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        raise CannotGoOn("The study could not be put up; the reason is above.")
+        raise SetupError("The study could not be put up; the reason is above.")
     return done.stdout.strip()
 
 
 if __name__ == "__main__":
     try:
         main()
-    except CannotGoOn as problem:
+    except SetupError as problem:
         sys.exit(str(problem))
     except KeyboardInterrupt:
         sys.exit(130)

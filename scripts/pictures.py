@@ -39,7 +39,7 @@ PAGES = PICTURES / "pages.json"
 FINISHED, OPEN, WATCHED = "demo-triplet-simulated", "demo-triplet", "demo-watched"
 WIDTH, HEIGHT, MARGIN = 1280, 1100, 16
 # Without this style, the bar at the bottom of the window would cover the middle of a long page.
-AT_ITS_PLACE = (
+FIX_SAVE_BAR = (
     "document.querySelectorAll('.q-desk-save').forEach((bar) => { bar.style.position = 'static'; })"
 )
 # A function that returns the style of each element in the picture. Texts and figures are compared separately. Versions
@@ -73,7 +73,7 @@ class Silent(WSGIRequestHandler):
         pass
 
 
-class _Taken(NamedTuple):
+class _TakenPicture(NamedTuple):
     """A picture that was taken: its bytes, the lines of text on the page, and a digest of the page's style."""
 
     name: str
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def take_pictures() -> list[_Taken]:
+def take_pictures() -> list[_TakenPicture]:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     from django.contrib.auth.models import User
@@ -167,7 +167,7 @@ def watched_study() -> Study:
     return study
 
 
-def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> Iterator[_Taken]:
+def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> Iterator[_TakenPicture]:
     chromium = next(filter(None, map(shutil.which, CHROMIUM_NAMES)), None)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
@@ -178,7 +178,7 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
         page = context.new_page()
         for picture in pictures:
             page.goto(address + picture.path, wait_until="networkidle")
-            page.evaluate(AT_ITS_PLACE)
+            page.evaluate(FIX_SAVE_BAR)
             shown = page.locator(picture.within).first
             box = shown.bounding_box()
             assert box is not None, picture
@@ -188,7 +188,7 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
             lines = [" ".join(NUMBER.sub("0", line).split()) for line in shown.inner_text().splitlines()]
             look = hashlib.sha256(shown.evaluate(LOOK).encode()).hexdigest()[:16]
             image = page.screenshot(clip=clip, full_page=True)
-            yield _Taken(picture.name, image, list(filter(None, lines)), look)
+            yield _TakenPicture(picture.name, image, list(filter(None, lines)), look)
         browser.close()
 
 

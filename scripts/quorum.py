@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from scripts import checks, services
-from scripts.environment import CannotGoOn, use_a_new_python
+from scripts.environment import SetupError, use_a_new_python
 
 ORDERS = (
     "environment",
@@ -40,7 +40,7 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except CannotGoOn as problem:
+    except SetupError as problem:
         sys.exit(str(problem))
     except KeyboardInterrupt:
         sys.exit(130)

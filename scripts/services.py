@@ -24,7 +24,7 @@ from scripts.environment import (
     PYTHON,
     ROOT,
     VENV,
-    CannotGoOn,
+    SetupError,
     check_port,
     check_writable,
     file_text,
@@ -80,7 +80,7 @@ class Installation:
     environment: Dict[str, str]
 
 
-class Stopped(Exception):
+class StopRequested(Exception):
     pass
 
 
@@ -92,7 +92,7 @@ def until_stopped() -> Iterator[Services]:
     services: Services = {}
     try:
         yield services
-    except Stopped:
+    except StopRequested:
         print_line("\nStopping ...")
     finally:
         _ignore_signals()
@@ -122,7 +122,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
     try:
         start_service(services, WEB, installation)
         wait_for_answer(address, services)
-    except (Stopped, CannotGoOn):
+    except (StopRequested, SetupError):
         print_line("\n" + lines)  # print them now, since nobody can see the new account's password later
         raise
     for name in (WORKER, READING, HEAVY):  # start workers last, so that pages are available earlier
@@ -194,7 +194,7 @@ def prepare(installation: Installation, *, demo: bool = True) -> dict[str, str] 
         command += [] if demo else ["--no-demo"]
         done = subprocess.run(command, cwd=ROOT, env=installation.environment)
         if done.returncode:
-            raise CannotGoOn("Setting up failed; the reason is above.")
+            raise SetupError("Setting up failed; the reason is above.")
         account: dict[str, str] | None = json.loads(file_text(path))["admin"]
     finally:
         os.remove(path)
@@ -242,18 +242,18 @@ def wait_for_answer(address: str, services: Services) -> None:
             return
         except OSError:
             time.sleep(0.1)
-    raise CannotGoOn(f"The web server gave no answer within {START_SECONDS} seconds.")
+    raise SetupError(f"The web server gave no answer within {START_SECONDS} seconds.")
 
 
 def _check_alive(services: Services) -> None:
     for name, process in services.items():
         if process.poll() is not None:
-            raise CannotGoOn(f"The {name} ended by itself (exit code {process.returncode}).")
+            raise SetupError(f"The {name} ended by itself (exit code {process.returncode}).")
 
 
 def _stop(number: int, frame: object) -> None:
     _ignore_signals()  # make sends the same signal again, which would interrupt the clean-up
-    raise Stopped
+    raise StopRequested
 
 
 def _ignore_signals() -> None:

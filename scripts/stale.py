@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
 PAGES = ("benchmarks.md", "scale.md")
 TABLES = ("benchmarks.csv", "benchmarks-others.csv")
-OF_LINE = " | "  # separator between a page and a part of one of its lines
+LINE_SEPARATOR = " | "  # separator between a page and a part of one of its lines
 # A line with one of these words and a number has a measured or computed figure.
 CLAIM = re.compile(
     r"simulations|-m benchmarks\.|\]\(figures/[\w-]+\.csv|Measured |\(published|the published|reported "
@@ -66,11 +66,11 @@ def unknown(texts: Mapping[str, str]) -> list[str]:
     Also return lines of pages with a measured number that measured.csv does not list.
     """
     names = {row["figures"] for row in measured()}
-    parts = {name for name in names if OF_LINE in name}
+    parts = {name for name in names if LINE_SEPARATOR in name}
     problems = sorted((names - parts).symmetric_difference(wanted()))
     quotes: dict[str, list[str]] = {page: [] for page in texts}
     for name in sorted(parts):
-        page, quote = name.split(OF_LINE, 1)
+        page, quote = name.split(LINE_SEPARATOR, 1)
         if quote in texts.get(page, ""):
             quotes[page].append(quote)
         else:

@@ -20,7 +20,7 @@ from quorum.metrics import cider, comparison
 from quorum.metrics.registry import score
 from quorum.metrics.text import tokens
 from quorum.numeric import packing
-from quorum.numeric.parallel import PartFunction, Results, using
+from quorum.numeric.parallel import PartFunction, Results, use_pool
 from quorum.statistics import power, resampling
 from quorum.statistics.agreement.alpha import alpha_of_judgments
 from quorum.statistics.power import simulation
@@ -148,7 +148,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
 
     monkeypatch.setattr(cider, "ROUND", 600)
     here, pool = figures(), Elsewhere()
-    with using(pool):
+    with use_pool(pool):
         assert figures() == here
     assert pool.computed >= {
         "_cut",

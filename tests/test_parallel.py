@@ -14,7 +14,7 @@ from django.core.management import call_command
 
 from quorum.metrics import cider, comparison
 from quorum.metrics.text import tokens
-from quorum.numeric.parallel import LocalPool, map_parts, using
+from quorum.numeric.parallel import LocalPool, map_parts, use_pool
 from quorum.statistics import power, resampling
 from quorum.statistics.power import People, simulation
 from tests.installations import until
@@ -92,7 +92,7 @@ def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.Monkey
     monkeypatch.setattr(simulation, "UNITS_PER_BATCH", 2_000)
     results = []
     for workers in (1, 2, 3):
-        with using(LocalPool(workers)):
+        with use_pool(LocalPool(workers)):
             results.append(
                 power.power_of(power.TwoSystems(0.6), People(0.8), [power.Size(100, 1, 3)], simulations=200)
             )
@@ -109,7 +109,7 @@ def square(folder: Path, number: int) -> int:
 
 
 def test_the_parts_of_a_killed_process_are_computed_again(tmp_path: Path) -> None:
-    with using(LocalPool(2)):
+    with use_pool(LocalPool(2)):
         assert list(map_parts(square, tmp_path, range(20))) == [number**2 for number in range(20)]
     assert (tmp_path / "killed").exists()
 

@@ -18,7 +18,7 @@ from annotation.crowds.opening import (
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync import SYNC, SYNC_LATER, sync_if_calls_wait, sync_with_crowd
 from annotation.money.orders import confirmable
-from common.amounts import counted, thousands
+from common.amounts import thousands, with_noun
 from common.errors import WrongState
 from common.parameters import Parameters, Reason
 from judgments.access.study_log import note_event
@@ -82,8 +82,8 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
     synced = sync_with_crowd(study=study, thorough=thorough)
     odd = len(synced.discrepancies)
     event = (
-        f"Compared with the crowd: {counted(synced.hits, 'HIT')} there, "
-        f"{counted(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
+        f"Compared with the crowd: {with_noun(synced.hits, 'HIT')} there, "
+        f"{with_noun(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
     there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}

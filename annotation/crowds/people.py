@@ -44,7 +44,7 @@ def pseudonym(platform: str, raw: str) -> str:
         platform: the crowd, and sandbox or live.
         raw: the crowd's id of the person.
     """
-    return f"p-{_mark('person', platform, raw)[:16]}"
+    return f"p-{_digest('person', platform, raw)[:16]}"
 
 
 def worker_name(name: str) -> str:
@@ -53,12 +53,12 @@ def worker_name(name: str) -> str:
 
 
 def session_pseudonym(platform: str, raw: str) -> str:
-    return f"s-{_mark('session', platform, raw)[:24]}"
+    return f"s-{_digest('session', platform, raw)[:24]}"
 
 
 def installation_id() -> str:
     """Return a word that distinguishes this installation from others that use the same crowd account."""
-    return _mark("installation")[:12]
+    return _digest("installation")[:12]
 
 
 def worker_token(platform: str, name: str) -> str:
@@ -66,12 +66,12 @@ def worker_token(platform: str, name: str) -> str:
 
     It is the same in every browser, since people come by the panel's link.
     """
-    return _mark("token", platform, name)
+    return _digest("token", platform, name)
 
 
 def keyed_hash(*parts: str) -> str:
     """Return 64 hexadecimal digits that only this installation can derive from the parts."""
-    return _mark("mark", *parts)
+    return _digest("mark", *parts)
 
 
 def erased_worker_hash(source: str, platform: str, name: str) -> str:
@@ -99,7 +99,7 @@ def uses_public_link(platform: str) -> bool:
     return platform in PUBLIC_LINK_PLATFORMS
 
 
-def _mark(*parts: str) -> str:
+def _digest(*parts: str) -> str:
     text = "\x1f".join(parts).encode()
     return hmac.new(settings.PSEUDONYM_KEY.encode(), text, hashlib.sha256).hexdigest()
 
@@ -147,7 +147,7 @@ def remove_ids(rows: Collection[RawId]) -> None:
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
         ids = values.get(worker, [])
         before = (call.payload, call.answer, call.why, call.problem)
-        after = tuple(_without_ids_in(text, ids) for text in before)
+        after = tuple(_remove_ids_within(text, ids) for text in before)
         if after != before:
             call.payload, call.answer, call.why, call.problem = after
             call.save(update_fields=["payload", "answer", "why", "problem"])
@@ -159,13 +159,13 @@ def remove_ids(rows: Collection[RawId]) -> None:
             session.save(update_fields=["receipt", "feedback"])
 
 
-def _without_ids_in(value: Any, ids: Collection[str]) -> Any:
+def _remove_ids_within(value: Any, ids: Collection[str]) -> Any:
     if isinstance(value, str):
         return without_ids(value, ids)
     if isinstance(value, list):
-        return [_without_ids_in(item, ids) for item in value]
+        return [_remove_ids_within(item, ids) for item in value]
     if isinstance(value, dict):
-        return {name: _without_ids_in(item, ids) for name, item in value.items()}
+        return {name: _remove_ids_within(item, ids) for name, item in value.items()}
     return value
 
 

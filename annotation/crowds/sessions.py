@@ -64,7 +64,7 @@ from judgments.studies.designs import design_of
 MAX_EXTRA_SLOTS = 20  # extra slots of a HIT for people whom the crowd neither confirms nor denies
 
 Status = CrowdSession.Status
-HANDED_IN = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
+SUBMITTED_STATUSES = (Status.SUBMITTED, Status.APPROVED, Status.REJECTED)
 LEFT_STATUSES = (Status.RETURNED, Status.TIMED_OUT, Status.SCREENED_OUT)
 MINUTES_TO_STORE = 10  # minutes of a lease that is only taken to store existing answers
 
@@ -318,12 +318,12 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
     """
     session = _session(backend, publication, work)
     if session.publication_id != publication.pk:
-        _move(session, publication)
+        _move_session(session, publication)
     if session.worker.erased:  # do not store their answers or identity again
         work = replace(work, receipt="", feedback="")
-    _take_over(session, publication, work)
+    _take_over_session(session, publication, work)
     problem: QuorumError | None = None
-    if work.status in HANDED_IN and not session.worker.erased:
+    if work.status in SUBMITTED_STATUSES and not session.worker.erased:
         try:
             _bring_answers(backend, session, publication, work)
         except QuorumError as error:
@@ -358,7 +358,7 @@ def _session(backend: CrowdBackend, publication: Publication, work: CrowdWork) -
 
 
 @transaction.atomic
-def _move(session: CrowdSession, publication: Publication) -> None:
+def _move_session(session: CrowdSession, publication: Publication) -> None:
     """Move a session to the external HIT that the crowd reports. Answers to another HIT are excluded."""
     same = Q(study=publication.study) if publication.hit_id is None else Q(hit=publication.hit_id)
     other = Assignment.objects.filter(session=session).exclude(same)
@@ -378,13 +378,13 @@ def _move(session: CrowdSession, publication: Publication) -> None:
 
 
 @transaction.atomic
-def _take_over(session: CrowdSession, publication: Publication, work: CrowdWork) -> None:
+def _take_over_session(session: CrowdSession, publication: Publication, work: CrowdWork) -> None:
     locked = CrowdSession.objects.select_for_update().get(pk=session.pk)
     locked.confirmed, locked.seen_at = True, timezone.now()
     locked.submitted_at = work.submitted_at or locked.submitted_at
     locked.auto_approval_at = work.auto_approval_at
     locked.receipt = work.receipt.replace("\x00", "�")
-    if not locked.booked and locked.status not in HANDED_IN and work.status in HANDED_IN:
+    if not locked.booked and locked.status not in SUBMITTED_STATUSES and work.status in SUBMITTED_STATUSES:
         locked.status = Status.SUBMITTED
     locked.save()
     session.refresh_from_db()

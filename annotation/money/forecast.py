@@ -61,7 +61,7 @@ def forecast_of(study: Study) -> Forecast:
     screen_outs += paid_out.aggregate(cents=Sum("spent_cents"))["cents"] or 0
     if not places:
         screen_outs += _screen_outs(design, backend)
-        for count, reward, fee in _planned(study, backend):
+        for count, reward, fee in _planned_prices(study, backend):
             places, rewards, fees = places + count, rewards + count * reward, fees + count * fee
     seconds = _seconds_of_a_hit(study)
     return Forecast(
@@ -81,7 +81,7 @@ def _screen_outs(design: StudyDesign, backend: CrowdBackend) -> int:
 def forecast_of_design(design: StudyDesign, *, hits: int, items: int) -> Forecast:
     """Return the forecast for a design before HITs are generated, from the numbers of HITs and of items in them."""
     backend = backend_for(design)
-    rows = _priced(design, backend, backend.slots_of_publications(design, hits=hits))
+    rows = _prices(design, backend, backend.slots_of_publications(design, hits=hits))
     seconds = design.seconds_per_unit * items / hits if hits else 0.0
     return Forecast(
         places=sum(count for count, _reward, _fee in rows),
@@ -98,7 +98,7 @@ def _wage(design: StudyDesign, seconds: float) -> int | None:
     return round(reward * SECONDS_PER_HOUR / seconds) if reward and seconds else None
 
 
-def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
+def _planned_prices(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
     """Return the number of slots, the reward and the fee of each external HIT to publish.
 
     If nothing is published, this is one row for all slots.
@@ -106,10 +106,10 @@ def _planned(study: Study, backend: CrowdBackend) -> list[tuple[int, int, int]]:
     design = design_of(study)
     plans = [plan.places for plan in backend.publication_plans(study)]
     counts = plans or list(HIT.objects.filter(study=study).values_list("required", flat=True))
-    return _priced(design, backend, counts)
+    return _prices(design, backend, counts)
 
 
-def _priced(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[tuple[int, int, int]]:
+def _prices(design: StudyDesign, backend: CrowdBackend, counts: Sequence[int]) -> list[tuple[int, int, int]]:
     prices = {count: backend.price(design, places=count) for count in set(counts)}
     return [(count, prices[count].reward_cents, prices[count].fee_cents) for count in counts]
 

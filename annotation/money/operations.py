@@ -54,7 +54,7 @@ def bonus(
     current = preview_bonus(study=study, worker=worker, cents=cents)
     check_confirmed(current, confirm)
     if seen is not None:
-        _check_none_since(session, seen)
+        _check_no_newer_bonus(session, seen)
     call = pay_bonus(session=session, cents=cents, why=why, number=number, by=by)
     return Outcome(
         _("A bonus for %(worker)s is being paid.") % {"worker": session.worker},
@@ -62,7 +62,7 @@ def bonus(
     )
 
 
-def _check_none_since(session: CrowdSession, seen: str) -> None:
+def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
     """Raise WrongState if a bonus was ordered after ``seen``, the newest call when the page loaded."""
     last = int(seen) if seen.isdecimal() and len(seen) < 18 else 0
     if CrowdCall.objects.filter(session=session, kind=Ability.BONUS, pk__gt=last).exists():

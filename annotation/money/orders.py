@@ -76,7 +76,7 @@ def _ask(
 ) -> Outcome:
     # The study as stored, since the refused service changed the caller's object. Equal orders become one request.
     study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    stored = json.loads(json.dumps(values, default=_stored))
+    stored = json.loads(json.dumps(values, default=_storable_value))
     request, created = SpendingRequest.objects.get_or_create(
         study=study,
         operation=name,
@@ -86,7 +86,7 @@ def _ask(
         defaults={
             "cents": needed.cents,
             "currency": needed.currency,
-            "situation": _situation(name, study, stored),
+            "situation": _situation_digest(name, study, stored),
             "door": current_act().door,
         },
     )
@@ -106,11 +106,11 @@ def _ask(
     return Outcome(message % {"sum": amount, "pk": request.pk, "operation": name}, value, is_pending=True)
 
 
-def _stored(value: Any) -> Any:
+def _storable_value(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else list(value)
 
 
-def _situation(name: str, study: Study, values: dict[str, Any]) -> str:
+def _situation_digest(name: str, study: Study, values: dict[str, Any]) -> str:
     """Return a digest of the facts on which an order was based: the design, the state, and the preview of the cost."""
     preview = _confirmable[name].preview
     about = {key: value for key, value in values.items() if key not in IGNORED_PARAMETERS}
@@ -187,7 +187,7 @@ def _carry_out(order: SpendingRequest) -> Outcome:
             _("%(name)s made this request, but is no longer allowed to spend money of study %(slug)r.")
             % {"name": asker.get_username(), "slug": study.slug}
         )
-    if _situation(order.operation, study, order.values) != order.situation:
+    if _situation_digest(order.operation, study, order.values) != order.situation:
         raise WrongState(
             _("The plan or the state of study %(slug)r has changed since the request was made.")
             % {"slug": study.slug}

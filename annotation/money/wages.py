@@ -85,10 +85,10 @@ def overclaims_of(study: Study) -> list[Overclaim]:
 def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     """Return the results of ``pay_of_sessions`` and ``overclaims_of``, in the same five queries."""
     floor = design_of(study).crowd.floor_cents_per_hour
-    rows = list(_counted(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
+    rows = list(_sessions(study).values_list("pk", "worker__name", "publication__reward_cents", "status"))
     if not rows:  # without paid sessions, avoid a scan of all judgments
         return [], []
-    times, bonuses = paid_times(_counted(study)), _bonuses(study)
+    times, bonuses = paid_times(_sessions(study)), _bonuses(study)
     pays, claims = [], []
     for pk, worker, reward, status in rows:
         time = times.get(pk)
@@ -116,7 +116,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
     return pays, claims
 
 
-def _counted(study: Study) -> QuerySet[CrowdSession]:
+def _sessions(study: Study) -> QuerySet[CrowdSession]:
     sessions = at_crowd(CrowdSession, study)
     return sessions.filter(status__in=PAYABLE)
 

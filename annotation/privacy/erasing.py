@@ -179,10 +179,10 @@ def people_of(study: Study) -> QuerySet[Worker]:
     parts = (
         model._default_manager.filter(study=study) for model in (Participation, CrowdSession, Assignment)
     )
-    return Worker.objects.filter(_any_of(rows.values("worker") for rows in parts))
+    return Worker.objects.filter(_in_any(rows.values("worker") for rows in parts))
 
 
-def _any_of(parts: Iterable[QuerySet[Any, Any]]) -> Q:
+def _in_any(parts: Iterable[QuerySet[Any, Any]]) -> Q:
     return reduce(or_, (Q(pk__in=part) for part in parts))
 
 
@@ -239,7 +239,7 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
         return _("%(name)s is not a person. The answers are simulated, or were published without names.") % {
             "name": worker.name
         }
-    if any(rows.filter(worker=worker).exists() for rows in _undecided(study)):
+    if any(rows.filter(worker=worker).exists() for rows in _undecided_work(study)):
         return _(
             "Work of this participant is waiting for approval. Approve or reject it first, so that the participant is "
             "paid."
@@ -258,14 +258,14 @@ def why_not_erasable(study: Study, worker: Worker) -> str:
 
 def cannot_be_erased_now(study: Study) -> Q:
     """Return a filter for participants who cannot be erased now; see ``why_not_erasable``."""
-    parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided(study)]
+    parts: list[QuerySet[Any, Any]] = [rows.values("worker") for rows in _undecided_work(study)]
     for calls in (_calls_under_way(study), _bonuses_to_list(study)):
         parts.append(calls.filter(worker__isnull=False).values("worker"))
         parts.append(calls.filter(session__isnull=False).values("session__worker"))
-    return _any_of(parts)
+    return _in_any(parts)
 
 
-def _undecided(study: Study) -> list[QuerySet[Any]]:
+def _undecided_work(study: Study) -> list[QuerySet[Any]]:
     sessions = CrowdSession.objects.filter(study=study, status=CrowdSession.Status.SUBMITTED)
     work = Assignment.objects.filter(study=study, state=Assignment.State.SUBMITTED)
     return [sessions, work] if design_of(study).crowd.reward_cents else [sessions]
@@ -316,7 +316,7 @@ def erase_person(
         texts: whether answers that are texts, and comments, are erased as well. The scheduled removal of names
             keeps them.
     """
-    locked = next(iter(_locked(study, [worker])), None)
+    locked = next(iter(_lock_workers(study, [worker])), None)
     if locked is None:
         raise ServiceBusy(_("Nothing was changed: somebody else erased the participant at the same moment."))
     refusal = why_not_erasable(study, locked)
@@ -352,7 +352,7 @@ def erase_person(
 @transaction.atomic
 def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     """Remove the names of people at the promised time, but keep texts and judgments. Return the number of people."""
-    keys = {worker.pk for worker in _locked(study, workers)}
+    keys = {worker.pk for worker in _lock_workers(study, workers)}
     people = list(Worker.objects.filter(pk__in=keys).exclude(cannot_be_erased_now(study)).order_by("pk"))
     if not people or not Study.objects.filter(pk=study.pk, state=Study.State.CLOSED).exists():
         return 0
@@ -365,7 +365,7 @@ def end_identities(*, study: Study, workers: Collection[Worker]) -> int:
     return len(people)
 
 
-def _locked(study: Study, workers: Collection[Worker]) -> list[Worker]:
+def _lock_workers(study: Study, workers: Collection[Worker]) -> list[Worker]:
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     keys = [worker.pk for worker in workers]
     # wait for a simultaneous submission, for which the worker must be paid first

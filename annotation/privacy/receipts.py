@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 RECEIPT_BYTES = 16
-OF_WORKERS = re.compile("worker|left_out")  # fields of JSON that name people
+WORKER_FIELDS = re.compile("worker|left_out")  # fields of JSON that name people
 
 
 def new_receipt() -> str:
@@ -55,7 +55,7 @@ def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Call
     )
 
     def within(value: Any, field: str = "") -> Any:
-        of_worker = bool(OF_WORKERS.search(field))
+        of_worker = bool(WORKER_FIELDS.search(field))
         if isinstance(value, str):
             if value in replacements:
                 return replacements[value] if of_worker or not field else value

@@ -40,7 +40,7 @@ NEWCOMERS = 5  # the largest number of added workers, as a multiple of the plann
 
 def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
-    with _locked(study):
+    with _rehearsal_lock(study):
         _begin(study, crowd)
         reached = Study.State.OPEN  # after an interruption, a repeated call continues
         try:
@@ -54,7 +54,7 @@ def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_pro
 
 
 @contextmanager
-def _locked(study: Study) -> Iterator[None]:
+def _rehearsal_lock(study: Study) -> Iterator[None]:
     """Hold a lock in the block; raise ServiceBusy if another process rehearses the study.
 
     The kernel releases the lock even if the process is killed.

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from common.errors import WrongState
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.kinds import Rehearsal
 from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.datasets import OutputQuerySet
@@ -48,10 +48,10 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
         apart = APART
     elif kind.judges_one_caption:
         apart = GRADES_APART
-    above = _systems_above(study, seed, apart) if apart else {}
+    above = _offsets_of_systems(study, seed, apart) if apart else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
-    of_texts = _above_of_texts(captions, above) if above and not kind.rehearses_systems else {}
+    of_texts = _offsets_of_texts(captions, above) if above and not kind.rehearses_systems else {}
     outputs = captions.values_list("item_id", "caption_id", "system_id")
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
@@ -84,17 +84,17 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     return truths | {pk: of_key[key] for pk, key in again.items()}
 
 
-def _systems_above(study: Study, seed: int, apart: float) -> dict[int, float]:
+def _offsets_of_systems(study: Study, seed: int, apart: float) -> dict[int, float]:
     """Return the offset of each system's quality, by system row id.
 
     The offsets are evenly spaced from -apart to apart, and assigned in an order drawn from the seed.
     """
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
-    systems = shuffled(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
+    systems = shuffle(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
     return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
 
 
-def _above_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
+def _offsets_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
     """Return the mean quality offset of the systems that gave a text, by item and text."""
     differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):

@@ -45,7 +45,7 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     if assignment.hit_id is None:
         return
     hits = {assignment.hit_id}
-    if revised or _changed_inclusion(assignment):
+    if revised or _inclusion_changed(assignment):
         earlier = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
         hits |= set(earlier.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
@@ -241,7 +241,7 @@ def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int
     return {worker for worker, record in records.items() if not record.used}
 
 
-def _changed_inclusion(assignment: Assignment) -> bool:
+def _inclusion_changed(assignment: Assignment) -> bool:
     """Return whether this assignment's control items changed whether the worker's answers are used."""
     study, design, worker = assignment.study, design_of(assignment.study), assignment.worker_id
     if not design.controls.per_hit:

@@ -43,7 +43,7 @@ def refuse_private_host(host: str) -> None:
             raise BadAddress("it leads into a private network") from None
 
 
-def resolved(host: str, port: int, *, private: bool) -> str:
+def resolve_host(host: str, port: int, *, private: bool) -> str:
     """Return the IP address of a host. Unless ``private``, raise BadAddress if one of its addresses is private.
 
     Connect to the returned address. Connecting to the name would resolve it again, perhaps to another address.

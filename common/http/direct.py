@@ -15,7 +15,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from common.http.addresses import resolved
+from common.http.addresses import resolve_host
 
 
 class DirectTransport(httpx.BaseTransport):
@@ -59,7 +59,7 @@ class _Network(httpcore.NetworkBackend):
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
         try:
-            address = resolved(host, port, private=self._private)
+            address = resolve_host(host, port, private=self._private)
         except (OSError, UnicodeError) as error:
             raise httpcore.ConnectError(str(error)) from error
         ends = time.monotonic() + self._seconds

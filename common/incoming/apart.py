@@ -59,7 +59,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     )
     with reader:
         try:
-            yield from _rows_written(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * most.line)
+            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * most.line)
             state = reader.wait()
         finally:
             reader.kill()
@@ -70,7 +70,7 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
         raise LimitExceeded(f"data that need more than {most.memory // 2**20:,} MiB of memory", expected)
 
 
-def _rows_written(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:
+def _read_rows(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:
     while line := lines.readline(longest):
         row = json.loads(line)
         if isinstance(row, dict):

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime, timedelta
 
 # Built-in formats, as in the United States. Files refer to them only by number.
-BUILT_IN = {
+BUILT_IN_FORMATS = {
     14: "m/d/yyyy", 15: "d-mmm-yy", 16: "d-mmm", 17: "mmm-yy", 18: "h:mm AM/PM", 19: "h:mm:ss AM/PM", 20: "h:mm",
     21: "h:mm:ss", 22: "m/d/yyyy h:mm", 45: "mm:ss", 46: "[h]:mm:ss", 47: "mm:ss.0",
 }  # fmt: skip
@@ -42,10 +42,10 @@ def shown_date(number: str, code: str, *, since_1904: bool = False) -> str:
     seconds = round(serial * _SECONDS_PER_DAY, 3 if ".0" in code else 0)
     year, month, day = (1904, 1, 1) if since_1904 else (1899, 12, 30 + (serial < _LEAP_DAY))
     moment = datetime(year, month, day, tzinfo=UTC) + timedelta(seconds=seconds)  # UTC is a stand-in
-    return _written(list(_PART.finditer(code)), moment, seconds)
+    return _write_date(list(_PART.finditer(code)), moment, seconds)
 
 
-def _written(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:
+def _write_date(parts: list[re.Match[str]], moment: datetime, seconds: float) -> str:
     tokens = [(part.group("token") or part.group("elapsed") or "")[:1].lower() for part in parts]
     half = any(part.group("half") for part in parts)
     written = []

@@ -15,7 +15,7 @@ from defusedxml.ElementTree import DefusedXMLParser
 
 from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, LimitExceeded, check_head, count_bytes, limits
 from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archive, listing_size
-from common.incoming.excel_dates import BUILT_IN, is_date_format, shown_date
+from common.incoming.excel_dates import BUILT_IN_FORMATS, is_date_format, shown_date
 
 MAX_COLUMNS = 16_384
 MAX_CELL = 131_072  # characters of a cell, as in CSV
@@ -201,7 +201,7 @@ class _Formats(_Cells):
             self._of_cells = tag == "cellXfs"
         elif tag == "xf" and self._of_cells:
             number = _number(attributes, "numFmtId")
-            code = self._codes.get(number) or BUILT_IN.get(number, "")
+            code = self._codes.get(number) or BUILT_IN_FORMATS.get(number, "")
             if is_date_format(code):
                 self.dates[self._count_of_styles] = code
             self._count_of_styles += 1

@@ -30,7 +30,7 @@ from rest_framework.utils.encoders import JSONEncoder
 from annotation.work.joining import worker_for_token
 from common import rate_limits
 from common.downloads import problem_page
-from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shortened
+from common.errors import PROBLEM_TYPE, QuorumError, problem, sentence_of, shorten_details
 from common.files import FiguresEncoder, can_be_stored
 from common.incoming.json_documents import TooDeep, load_json
 from judgments.access.tokens import KEY_START, token_for_key
@@ -171,7 +171,7 @@ def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], 
         headers["Retry-After"] = str(int(wait))
     if isinstance(error, exceptions.ValidationError):
         errors = error.detail if isinstance(error.detail, dict) else {"": error.detail}
-        members = {shortened(str(name)): shortened(problems) for name, problems in errors.items()}
+        members = {shorten_details(str(name)): shorten_details(problems) for name, problems in errors.items()}
         return problem(400, sentence_of(error.detail), errors=members), headers
     return problem(error.status_code, str(error.detail)), headers
 

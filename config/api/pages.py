@@ -47,16 +47,14 @@ class StrictFilters(DjangoFilterBackend):
         except ValidationError as error:
             problems = cast(dict[str, Any], error.detail)
             by_name = filters.base_filters if filters else {}
-            said = {
-                name: _expected(by_name[name], request, name) if name in by_name else "" for name in problems
-            }
+            said = {name: _hint(by_name[name], request, name) if name in by_name else "" for name in problems}
             raise ValidationError(
                 {name: [said[name]] if said[name] else problems[name] for name in problems}
             ) from None
         return filtered
 
 
-def _expected(filter_field: Filter, request: Request, name: str) -> str:
+def _hint(filter_field: Filter, request: Request, name: str) -> str:
     """Return a message about what a filter of choices or of rows expects instead of its value; "" for other filters."""
     text = request.query_params.get(name, "")
     if isinstance(filter_field, ModelChoiceFilter):

@@ -141,7 +141,7 @@ class DocsView(ProblemErrors, APIView):
                         "description": render_markdown(objects[name].get("description", "")),
                         "members": list(_members(objects[name], objects)),
                     }
-                    for name in _named_in(groups[tag], objects)
+                    for name in _names_of_objects(groups[tag], objects)
                 ],
             }
             return render(request, "api_docs/calls.html", context)
@@ -157,7 +157,7 @@ def _call(call: Json, objects: Json) -> dict[str, Any]:
         "description": render_markdown(call["description"]),
         "parameters": [
             _value(parameter["name"], parameter["schema"], objects, needed=parameter.get("required", False))
-            | {"description": _described(parameter), "place": parameter["in"]}
+            | {"description": _description_html(parameter), "place": parameter["in"]}
             for parameter in call.get("parameters", [])
         ],
         "bodies": [(kind, _type(body["schema"], objects)) for kind, body in bodies.items()],
@@ -197,11 +197,11 @@ def _value(name: str, schema: Json, objects: Json, *, needed: bool) -> dict[str,
         "type": _type(schema, objects),
         "needed": needed,
         "limits": ", ".join(limits),
-        "description": _described(schema),
+        "description": _description_html(schema),
     }
 
 
-def _described(schema: Json) -> SafeString:
+def _description_html(schema: Json) -> SafeString:
     """Return the description without the generated list of values, since the type has the values."""
     return render_inline(re.sub(r"(^|\n+)\* `[\s\S]*", "", schema.get("description", "")))
 
@@ -226,7 +226,7 @@ def _type(schema: Json, objects: Json) -> SafeString:
     return format_html("{} or null", text) if schema.get("nullable") else text
 
 
-def _named_in(calls: Iterable[Json], objects: Json) -> list[str]:
+def _names_of_objects(calls: Iterable[Json], objects: Json) -> list[str]:
     """Return the names of the objects to which ``calls`` refer, directly or through other objects."""
     names: set[str] = set()
     waiting = REFERENCES.findall(json.dumps(list(calls)))

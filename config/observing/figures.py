@@ -80,7 +80,7 @@ class _RowCollector(Collector):
     def collect(self) -> Iterator[GaugeMetricFamily]:
         answers = GaugeMetricFamily("quorum_database_up", "Whether the database answers")
         try:
-            families = list(_waiting())
+            families = list(_waiting_work())
         except (DatabaseError, InterfaceError):
             families = []
             answers.add_metric([], 0)
@@ -92,7 +92,7 @@ class _RowCollector(Collector):
         yield from families
 
 
-def _waiting() -> Iterator[GaugeMetricFamily]:
+def _waiting_work() -> Iterator[GaugeMetricFamily]:
     work = [
         (name, apps.get_model(model)._default_manager.all(), created)
         for name, (model, created) in WORK_MODELS.items()

@@ -14,7 +14,7 @@ from django.contrib.admindocs.utils import replace_metacharacters, replace_named
 from django.http import HttpRequest, HttpResponse
 from django.utils.functional import LazyObject, empty
 
-from common.audit import logged_with
+from common.audit import add_log_fields
 from config.observing.figures import DURATIONS, REQUESTS
 from config.observing.logs import CONTEXT_ATTRIBUTE
 
@@ -37,7 +37,7 @@ class RequestMiddleware(Middleware):
         sent = request.headers.get(HEADER, "")
         name = sent if USABLE_ID.fullmatch(sent) else uuid.uuid4().hex
         began = time.perf_counter()
-        with logged_with(request=name) as known:
+        with add_log_fields(request=name) as known:
             setattr(request, CONTEXT_ATTRIBUTE, known)
             response = self.get_response(request)
             seconds = time.perf_counter() - began
@@ -60,11 +60,11 @@ def pattern_of(request: HttpRequest) -> str:
     match = request.resolver_match
     if match is None:
         return f"{settings.STATIC_URL}…" if request.path.startswith(settings.STATIC_URL) else "unknown"
-    return _simplified(match.route)
+    return _simplify_route(match.route)
 
 
 @functools.cache  # there are only as many entries as URL patterns
-def _simplified(route: str) -> str:
+def _simplify_route(route: str) -> str:
     return "/" + replace_metacharacters(replace_named_groups(route))
 
 

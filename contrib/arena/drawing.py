@@ -50,7 +50,7 @@ _HIT_STATE: PreparedQuery[Any] = PreparedQuery(
 _HIT_UNITS: PreparedQuery[Any] = PreparedQuery(
     lambda: HITUnit.objects.filter(hit=_HIT).order_by().values_list("unit_id", flat=True)
 )
-_NOTE_DRAWN = PreparedUpdate(
+_STORE_DRAW = PreparedUpdate(
     lambda: HIT.objects.filter(pk=_HIT), drawn_from=query_parameter("state"), version=F("version") + 1
 )
 
@@ -92,7 +92,7 @@ def draw_missing_units(
             for number, drawn_unit in enumerate(drawn, start=1)
         ),
     )
-    _NOTE_DRAWN(hit=hit.pk, state=state.pk)
+    _STORE_DRAW(hit=hit.pk, state=state.pk)
     hit.drawn_from, hit.version = state, hit.version + 1
     return frozenset()
 

@@ -36,14 +36,14 @@ from judgments.kinds.upper_bound import rank_correlations
 from judgments.models import Caption, Dataset
 from judgments.studies.studies import find_dataset
 from quorum.metrics.held_out import (
-    HeldOut,
+    HeldOutCaptions,
     gibberish,
     hold_out,
-    long_enough,
     mean_length,
     of_other_images,
     of_other_sources,
     score_held_out,
+    select_long_texts,
 )
 from quorum.metrics.inputs import MetricsError, MissingTables
 from quorum.metrics.registry import metric_named
@@ -312,7 +312,7 @@ def read_corpus(path: Path, tokenizer: str = WG16_TOKENIZER) -> list[str]:
         except UnicodeDecodeError:
             raise EvaluationError(f"{file} is no UTF-8 text, expected a sentence a line.") from None
         sentences += [_remove_tags(line) for line in lines]
-    usable = long_enough(filter(None, sentences), tokenizer)
+    usable = select_long_texts(filter(None, sentences), tokenizer)
     if not usable:
         raise EvaluationError(
             f"{path} holds no sentence of five words or more, expected text files with a sentence a line."
@@ -340,7 +340,7 @@ def tau_matrix(columns: Sequence[Floats]) -> Floats:
 
 
 def _draw_replacements(
-    folds: HeldOut,
+    folds: HeldOutCaptions,
     others: Mapping[str, Sequence[str]],
     corpus: Sequence[str],
     length: int,
@@ -365,12 +365,12 @@ def _draw_replacements(
     return instead
 
 
-def _means_of_images(values: Floats, folds: HeldOut) -> Floats:
+def _means_of_images(values: Floats, folds: HeldOutCaptions) -> Floats:
     sums = np.bincount(folds.image_of, weights=values).astype(np.float64)
     return np.asarray(sums / folds.counts)
 
 
-def _estimate_bound(scores: Floats, folds: HeldOut, seed: int) -> Bound:
+def _estimate_bound(scores: Floats, folds: HeldOutCaptions, seed: int) -> Bound:
     means, counts = _means_of_images(scores, folds), folds.counts
     squares = np.bincount(folds.image_of, weights=(scores - means[folds.image_of]) ** 2)
     several = counts > 1

@@ -2,7 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 
@@ -21,7 +21,7 @@ class ChallengesConfig(Feature):
         from judgments.models.datasets import pre_share
 
         # the references stay hidden even while the feature is off
-        refuse = loaded_when_called("contrib.challenges.challenges.keep_references_hidden")
+        refuse = lazy_function("contrib.challenges.challenges.keep_references_hidden")
         pre_share.connect(refuse, weak=False)
 
     def start(self) -> None:

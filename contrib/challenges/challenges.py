@@ -43,7 +43,7 @@ RESAMPLES = 2000
 # The reason is not shown, since an error message of a metric may quote a reference.
 SCORING_FAILURE = "A metric could not be computed; the server's log has the reason for its organisers."
 # Prepared references by (hash of the references, metrics, tokenizer), not by row id, which may be reused.
-_PREPARED: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
+_PREPARED_REFERENCES: dict[tuple[str, tuple[str, ...], str], PreparedReferences] = {}
 
 
 def find_challenge(slug: str) -> Challenge:
@@ -382,12 +382,12 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
             "its organisers must make a new one."
         )
     key = (challenge.references_sha256, tuple(challenge.metrics), challenge.tokenizer)
-    prepared = _PREPARED.get(key)
+    prepared = _PREPARED_REFERENCES.get(key)
     if prepared is None:
         prepared = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
-        for old in list(_PREPARED)[: len(_PREPARED) - CACHED_CHALLENGES + 1]:
-            _PREPARED.pop(old, None)
-        _PREPARED[key] = prepared
+        for old in list(_PREPARED_REFERENCES)[: len(_PREPARED_REFERENCES) - CACHED_CHALLENGES + 1]:
+            _PREPARED_REFERENCES.pop(old, None)
+        _PREPARED_REFERENCES[key] = prepared
     return prepared
 
 

@@ -69,7 +69,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     if unknown:
         raise SubmissionRefused(
             _("The file contains captions of images that are not in the challenge: %(images)s.")
-            % {"images": _name_some(unknown)}
+            % {"images": _names_shown(unknown)}
         )
     if twice:
         raise SubmissionRefused(
@@ -77,7 +77,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
                 "The file has more than one caption for each of these images: %(images)s; expected "
                 "one caption for each image."
             )
-            % {"images": _name_some(twice)}
+            % {"images": _names_shown(twice)}
         )
     missing = [image for image, position in positions.items() if captions[position] is None]
     if missing:
@@ -88,13 +88,13 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             % {
                 "found": len(positions) - len(missing),
                 "wanted": len(positions),
-                "images": _name_some(missing[: MAX_IMAGES_NAMED + 1]),
+                "images": _names_shown(missing[: MAX_IMAGES_NAMED + 1]),
             }
         )
     return [caption for caption in captions if caption is not None]
 
 
-def _name_some(images: list[str]) -> str:
+def _names_shown(images: list[str]) -> str:
     shown = ", ".join(repr(image[:60]) for image in images[:MAX_IMAGES_NAMED])
     return f"{shown}, …" if len(images) > MAX_IMAGES_NAMED else shown
 
@@ -132,7 +132,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the values of the JSON array. Only one of them is in memory at a time."""
     begun = False
     try:
-        for key, number, value in JSONStream(_decoded(chunks), most=MAX_ENTRY_LENGTH).members():
+        for key, number, value in JSONStream(_decode(chunks), most=MAX_ENTRY_LENGTH).members():
             if key or (number is None and value != []):
                 raise _not_an_array()
             begun = True
@@ -150,7 +150,7 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
         raise _not_an_array()
 
 
-def _decoded(chunks: Iterable[bytes]) -> Iterator[str]:
+def _decode(chunks: Iterable[bytes]) -> Iterator[str]:
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     try:
         for chunk in chunks:

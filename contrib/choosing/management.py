@@ -66,7 +66,7 @@ class WeighBack(OperationCommand):
             rows = []
             for method in dict.fromkeys(row["method"] for row in group_rows):
                 cells = {row["budget"]: row for row in group_rows if row["method"] == method}
-                rows.append((method, *(_saving(cells[budget]) for budget in budgets)))
+                rows.append((method, *(_saving_text(cells[budget]) for budget in budgets)))
             title = (
                 f"{group}: error of {result['items']:,} {result['per']} drawn, and saved against an even draw"
             )
@@ -74,6 +74,6 @@ class WeighBack(OperationCommand):
             self.say_tables([plain_table(title, columns, rows)])
 
 
-def _saving(row: dict[str, Any]) -> str:
+def _saving_text(row: dict[str, Any]) -> str:
     saved = "" if row["saved"] is None or row["method"] == "even" else f" {100 * row['saved']:+.0f} %"
     return f"{row['error']:.4f}{saved}"

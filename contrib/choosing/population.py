@@ -20,7 +20,7 @@ from evaluation.results.metric_figures import CaptionTexts, PairTexts, Reference
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.studies.designs import design_of
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.material import load_material
@@ -249,7 +249,9 @@ def judged_population(study: Study) -> Population:
             tuple(
                 dict.fromkeys(
                     names[pk]
-                    for pk in credited(of_file.get(text.unit, ()), gave.get((text.item, text.key), ()))
+                    for pk in credited_systems(
+                        of_file.get(text.unit, ()), gave.get((text.item, text.key), ())
+                    )
                     if pk in names
                 )
             )

@@ -45,7 +45,7 @@ from evaluation.results.metric_figures import (
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
 from judgments.models import Dataset, Item, Output, Study
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.operations import background_operation
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
@@ -354,7 +354,9 @@ def _compare_on_systems(
     cells = [
         (system, row)
         for row, caption in enumerate(captions)
-        for system in dict.fromkeys(credited(caption.systems, gave.get((caption.item, caption.key), ())))
+        for system in dict.fromkeys(
+            credited_systems(caption.systems, gave.get((caption.item, caption.key), ()))
+        )
     ]
     systems = [system for system, _row in cells]
     if len(set(systems)) < MIN_SYSTEMS:

@@ -1,6 +1,6 @@
 """Declare what the dashboard adds to the platform."""
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 
@@ -18,6 +18,6 @@ class DashboardConfig(Feature):
         from annotation.models.privacy import person_erased
         from judgments.models.studies import pages_discarded
 
-        forget = loaded_when_called("contrib.dashboard.snapshot.forget_snapshot")
+        forget = lazy_function("contrib.dashboard.snapshot.forget_snapshot")
         for signal in (pages_discarded, person_erased):
             signal.connect(forget, weak=False)

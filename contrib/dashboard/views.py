@@ -40,7 +40,7 @@ from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
 EVERY_SECONDS = 5
-MEASURED_LATER = gettext_noop("For text answers, see the agreement on the page “Results”.")
+TEXT_ANSWERS_NOTE = gettext_noop("For text answers, see the agreement on the page “Results”.")
 STANDING_WORDS = {
     "paused": gettext_noop("paused until reviewed"),
     "excluded": gettext_noop("excluded"),
@@ -146,7 +146,7 @@ def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
     last = next(reversed(result.get("growth", ())), {"n": 0})
     if last["n"] and last["value"] is None:  # undefined because people judged the same items
         return _("Agreement is undefined: %(why)s.") % {"why": _(str(last.get("reason", "")))}
-    why = kind.aggregation.no_alpha or (MEASURED_LATER if kind.is_open else "")
+    why = kind.aggregation.no_alpha or (TEXT_ANSWERS_NOTE if kind.is_open else "")
     return _(why) if why else ""
 
 

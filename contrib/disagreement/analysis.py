@@ -23,7 +23,7 @@ from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import as_json, coefficient, counted, json_float, percent
+from common.amounts import as_json, coefficient, json_float, percent, with_noun
 from common.errors import DataConflict
 from common.features import of_features
 from common.incoming.json_documents import load_json
@@ -202,7 +202,7 @@ def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User
             sha256=sha256,
             imported_by=by,
         )
-        sentence = f"Predictions of {name!r} were imported: {counted(len(rows), 'unit')}."
+        sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
         note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
     return sentence
 
@@ -307,7 +307,7 @@ def compute_disagreement(
             "most": float(np.log(len(soft.labels))),
             **as_json(soft, "correction", "concentration", "signature"),
         },
-        "disputed": _disputed(units, positions, soft),
+        "disputed": _disputed_items(units, positions, soft),
         "predictors": _predictors(study, units, positions, images, soft, seed, predictions or {}),
         "per_worker": {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""},
     }
@@ -327,7 +327,7 @@ def _entropies(shares: Floats) -> Floats:
     return np.asarray(-(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1))
 
 
-def _disputed(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
+def _disputed_items(units: Units, positions: Ints, soft: SoftLabels) -> list[dict[str, Any]]:
     several = np.flatnonzero(soft.judgments > 1)
     first = several[np.lexsort((positions[several], -soft.entropy[several]))][:MAX_DISPUTED_ITEMS]
     return rows_as_json(

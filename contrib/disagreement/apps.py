@@ -1,6 +1,6 @@
 """Declare what disagreement as data adds to the platform."""
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 
@@ -36,5 +36,5 @@ class DisagreementConfig(Feature):
     def connect_erasing(self) -> None:
         from annotation.models.privacy import ids_forgotten
 
-        remove = loaded_when_called("contrib.disagreement.analysis.remove_personal_figures")
+        remove = lazy_function("contrib.disagreement.analysis.remove_personal_figures")
         ids_forgotten.connect(remove, weak=False)

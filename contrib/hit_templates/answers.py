@@ -30,12 +30,12 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
     """
     names = [question.name for question in questions]
     if not isinstance(answer, Mapping) or not all(isinstance(name, str) for name in answer):
-        raise ValueError(gettext("expected an object with %(names)s") % {"names": _listed(names)})
+        raise ValueError(gettext("expected an object with %(names)s") % {"names": _list_names(names)})
     unknown = next((name for name in answer if name not in names), None)
     if unknown is not None:
         raise ValueError(
             gettext("“%(name)s” is not a question of the form; expected %(names)s")
-            % {"name": ascii(unknown[:60])[1:-1], "names": _listed(names)}
+            % {"name": ascii(unknown[:60])[1:-1], "names": _list_names(names)}
         )
     checked: dict[str, Any] = {}
     for question in questions:
@@ -45,11 +45,11 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
     return checked
 
 
-def _listed(names: Sequence[str]) -> str:
+def _list_names(names: Sequence[str]) -> str:
     return ", ".join(names[:8]) + (" …" if len(names) > 8 else "")
 
 
-def _missing(question: FormQuestion) -> RefusedAnswer:
+def _missing_answer(question: FormQuestion) -> RefusedAnswer:
     return RefusedAnswer(
         gettext("expected an answer to “%(name)s”") % {"name": question.name},
         MISSING % {"name": question.label},
@@ -60,12 +60,12 @@ def _choice(question: FormQuestion, value: Any) -> str | None:
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
-            raise _missing(question)
+            raise _missing_answer(question)
         return None
     if value not in values:
         raise RefusedAnswer(
             gettext("expected one of these values for “%(name)s”: %(values)s")
-            % {"name": question.name, "values": _listed(values)},
+            % {"name": question.name, "values": _list_names(values)},
             MISSING % {"name": question.label},
         )
     return str(value)
@@ -77,7 +77,7 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
     if not isinstance(ticked, list) or not all(entry in values for entry in ticked):
         raise ValueError(
             gettext("expected a list of values for “%(name)s”; allowed values: %(values)s")
-            % {"name": question.name, "values": _listed(values)}
+            % {"name": question.name, "values": _list_names(values)}
         )
     for option in question.options:
         if option.required and option.value not in ticked:
@@ -92,7 +92,7 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
 def _number(question: FormQuestion, value: Any) -> int | float | None:
     if value in (None, ""):
         if question.required:
-            raise _missing(question)
+            raise _missing_answer(question)
         return None
     number = as_number(value)
     if number is None or not _is_in_range(question, number):
@@ -130,7 +130,7 @@ def _text(question: FormQuestion, value: Any) -> str | None:
     text = (value or "").replace("\r\n", "\n").replace("\r", "\n").strip()
     if not text:
         if question.required:
-            raise _missing(question)
+            raise _missing_answer(question)
         return None
     if len(text) > question.longest:
         raise RefusedAnswer(
@@ -174,7 +174,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
         elif question.shape == "number":
             answer |= _read_number(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():
-            answer[question.name] = _plain(question.preset)
+            answer[question.name] = _plain_text(question.preset)
     return answer
 
 
@@ -224,9 +224,9 @@ def answer_of_form(
     for question in questions:
         if question.name in answer and question.name not in first:
             first |= _read_number(question.name, _default_of_slider(question))
-    untouched = {name: _plain(value) for name, value in answer.items()} == first
+    untouched = {name: _plain_text(value) for name, value in answer.items()} == first
     return None if untouched and f"{prefix}-none" not in form else answer
 
 
-def _plain(value: Any) -> Any:
+def _plain_text(value: Any) -> Any:
     return value.replace("\r\n", "\n").strip() if isinstance(value, str) else value

@@ -27,7 +27,7 @@ from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion, as_number
 from contrib.hit_templates.reading import TemplateForm
 from judgments.drawing.controls.makers import KNOWN_GOOD, REPEATED, ControlSlot, Known
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, Image, UnitSpec
 from judgments.kinds.base import RefusedAnswer
@@ -103,7 +103,7 @@ def _read_choice(question: FormQuestion, cell: str) -> dict[str, Any]:
     if not parts:
         raise ValueError(f"expected one of the values of “{question.name}”")
     for part in parts:
-        _checked(question, part)
+        _check_value(question, part)
     return {"any": parts}
 
 
@@ -112,7 +112,7 @@ def _read_ticks(question: FormQuestion, cell: str) -> dict[str, Any]:
     parts = [] if cell == NO_TICKS else [cell] if cell in values else _parts(cell)
     if not parts and cell != NO_TICKS:
         raise ValueError(f"expected values of “{question.name}”, or {NO_TICKS} where none is to be ticked")
-    return {"all": _checked(question, parts)}
+    return {"all": _check_value(question, parts)}
 
 
 def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
         raise ValueError("expected a number, or two with .. between them such as 6..8")
     first, last = float(ends[0] or 0), float(ends[-1] or 0)
     if not dots:
-        _checked(question, ends[0])
+        _check_value(question, ends[0])
         wide = question.within or 0.0
         return {"low": first - wide, "high": last + wide}
     if (question.low is not None and last < question.low) or (
@@ -151,14 +151,14 @@ def _read_texts(question: FormQuestion, cell: str) -> dict[str, Any]:
     parts = [part for part in _parts(cell) if normalise_answer(part)]
     if not parts:
         raise ValueError("expected a text with letters or digits")
-    return {"texts": [_checked(question, part) for part in parts]}
+    return {"texts": [_check_value(question, part) for part in parts]}
 
 
 def _parts(cell: str) -> list[str]:
     return [part.strip() for part in VALUE_SEPARATOR.split(cell) if part.strip()]
 
 
-def _checked(question: FormQuestion, value: Any) -> Any:
+def _check_value(question: FormQuestion, value: Any) -> Any:
     try:
         return checked_answer([question], {question.name: value})[question.name]
     except RefusedAnswer as error:
@@ -364,7 +364,7 @@ def draw_answer_to(
     }
     if right:
         return answer
-    for name in shuffled(sorted(expected), rng):
+    for name in shuffle(sorted(expected), rng):
         for _try in range(TRIES):
             other = answer | {name: drawn_answer(by_name[name], rng)}
             if not meets_expectation(expected, other):

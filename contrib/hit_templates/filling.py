@@ -84,19 +84,19 @@ def fill_page(
         picture=picture,
         questions=questions,
         answer=first_answer(questions) if answer is None else answer,
-        labelled=frozenset(_labelled(template.page)),
+        labelled=frozenset(_labelled_ids(template.page)),
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
     html = "".join(_render_nodes(template.page, step, inside_label=False))
     return mark_safe(clean_filled_page(html))  # noqa: S308  # cleaned in this line
 
 
-def _labelled(page: Sequence[Element | str]) -> Iterator[str]:
+def _labelled_ids(page: Sequence[Element | str]) -> Iterator[str]:
     for node in page:
         if isinstance(node, Element):
             if node.tag == "label" and node.attributes.get("for"):
                 yield node.attributes["for"]
-            yield from _labelled(node.children)
+            yield from _labelled_ids(node.children)
 
 
 def _render_nodes(nodes: Sequence[Element | str], step: _Step, *, inside_label: bool) -> Iterator[str]:
@@ -205,12 +205,12 @@ def _control(
     if question.shape == "text":
         control_attributes.setdefault("dir", "auto")
         control_attributes.setdefault("maxlength", str(question.longest))
-    if not inside_label and element.attributes.get("id") not in step.labelled and not _named(element):
+    if not inside_label and element.attributes.get("id") not in step.labelled and not _has_name(element):
         control_attributes["aria-label"] = (
             question.options[element.option].label if element.option >= 0 else question.label
         )
     return control_attributes
 
 
-def _named(element: Element) -> bool:
+def _has_name(element: Element) -> bool:
     return any(element.attributes.get(name) for name in ("aria-label", "aria-labelledby", "title"))

@@ -98,7 +98,7 @@ def check_template(
         left_out=(
             *template.left_out,
             *_about_cells(template, columns, marked, empty),
-            *_about_known(template, columns, known, odd),
+            *_describe_known_rows(template, columns, known, odd),
         ),
     )
 
@@ -149,7 +149,9 @@ def _about_cells(
     return sentences
 
 
-def _about_known(template: TemplateForm, columns: tuple[str, ...], known: int, odd: list[str]) -> list[str]:
+def _describe_known_rows(
+    template: TemplateForm, columns: tuple[str, ...], known: int, odd: list[str]
+) -> list[str]:
     expecting = expected_columns(columns, template.questions)
     if not expecting:
         return []

@@ -41,8 +41,8 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
-    Shown,
-    by_count,
+    ShownContent,
+    sort_by_count,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
@@ -179,7 +179,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
             if question.shape == "text":
                 combined[question.name] = {"n": len(values), "texts": values}
                 continue
-            outcome = _chosen(values) if question.shape == "choice" else _ticked(values)
+            outcome = _combine_choices(values) if question.shape == "choice" else _combine_ticks(values)
             combined[question.name] = outcome
             votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
             shares.append(outcome["share"])
@@ -270,7 +270,7 @@ class TemplateRehearsal(TemplatePart, Rehearsal):
         return True
 
 
-class ShownRow(Shown):
+class ShownRow(ShownContent):
     fields: dict[str, str]
 
 
@@ -404,7 +404,7 @@ class HITTemplate(OpenKind):
         return {
             "fields": {name: cells.get(name, "") for name in self.form.fields},
             "questions": [
-                _described(question) for question in self.questions(unit) if question.shape != "fixed"
+                _describe_question(question) for question in self.questions(unit) if question.shape != "fixed"
             ],
             **({"picture": picture_url} if picture_url else {}),
         }
@@ -436,10 +436,10 @@ class HITTemplate(OpenKind):
         return expected_on_repeat(self.form.questions, answer)
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
-        return [f"{name}: {_together(outcome)}" for name, outcome in answer.items()]
+        return [f"{name}: {_outcome_text(outcome)}" for name, outcome in answer.items()]
 
 
-def _described(question: FormQuestion) -> dict[str, Any]:
+def _describe_question(question: FormQuestion) -> dict[str, Any]:
     bounds = {name: getattr(question, name) for name in ("low", "high", "step")}
     return {
         "name": question.name,
@@ -457,7 +457,7 @@ def _as_text(value: Any) -> str:
     return ", ".join(value) or "–" if isinstance(value, list) else str(value)
 
 
-def _together(outcome: Mapping[str, Any]) -> str:
+def _outcome_text(outcome: Mapping[str, Any]) -> str:
     if "mean" in outcome:
         return f"mean {outcome['mean']:g}"
     if "answer" in outcome:
@@ -465,25 +465,25 @@ def _together(outcome: Mapping[str, Any]) -> str:
     return f"{outcome['n']} answers"
 
 
-def _chosen(values: Sequence[str]) -> dict[str, Any]:
+def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
     counts = Counter(values).most_common()
     (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
     n = len(values)
     return {
         "n": n,
         "answer": best if most > runner_up else None,
-        "votes": by_count(dict(counts)),
+        "votes": sort_by_count(dict(counts)),
         "share": most / n,
         "margin": (most - runner_up) / n,
         "tie": most == runner_up,
     }
 
 
-def _ticked(values: Sequence[Sequence[str]]) -> dict[str, Any]:
+def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
     """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
     counts = Counter(box for value in values for box in value)
     n = len(values)
-    ordered = by_count(counts)
+    ordered = sort_by_count(counts)
     # There is no count for an unticked box, so a form without ticks is full agreement.
     leads = [abs(2 * count - n) / n for count in counts.values()]
     return {

@@ -64,7 +64,7 @@ def read_template(source: str) -> TemplateForm:
         )
     sentences: list[str] = []
     try:
-        page = _plain(reader.root.children, sentences)
+        page = _plain_page(reader.root.children, sentences)
         _level_headings(page)
         questions, about = find_questions(page)
     except ValueError as error:
@@ -111,7 +111,7 @@ class _TreeReader(HTMLParser):
             inside.append(data)
 
 
-def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
+def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Element | str]:
     plain_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str):
@@ -119,7 +119,7 @@ def _plain(nodes: list[Element | str], sentences: list[str]) -> list[Element | s
             continue
         if node.tag == "crowd-radio-group" and (sentence := name_radio_group(node)):
             sentences.append(sentence)
-        node.children = _plain(node.children, sentences)
+        node.children = _plain_page(node.children, sentences)
         if node.tag in ELEMENT_BUILDERS:
             plain_nodes += ELEMENT_BUILDERS[node.tag](node)
         elif node.tag in LANDMARKS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from common.environment import Environment
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 if TYPE_CHECKING:
@@ -62,4 +62,4 @@ class JudgesConfig(Feature):
     def connect_erasing(self) -> None:
         from judgments.models.studies import pages_in_use
 
-        pages_in_use.connect(loaded_when_called("contrib.judges.findings.describe_judge"), weak=False)
+        pages_in_use.connect(lazy_function("contrib.judges.findings.describe_judge"), weak=False)

@@ -31,7 +31,7 @@ from django.db.models import Count, F, Q
 from django.utils import timezone
 from PIL import Image, ImageOps
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.errors import DataConflict, WrongState
 from common.http.addresses import THIS_MACHINE, keeps_secrets
 from common.http.client import CallFailed, Client
@@ -343,7 +343,7 @@ class AskingResult:
     reason: str
 
     def describe(self) -> str:
-        sentence = f"Judge {self.judge.name!r}: {counted(self.answered, 'answer')}"
+        sentence = f"Judge {self.judge.name!r}: {with_noun(self.answered, 'answer')}"
         sentence += f", {self.failed:,} without a usable one" if self.failed else ""
         sentence += f", {self.left:,} not asked yet" if self.left else ""
         spent, budget = Decimal(self.judge.spent) / MILLION, Decimal(self.judge.budget) / MILLION
@@ -464,7 +464,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
     spent = (
         f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
     )
-    sentence = f"Judge {judge.name!r} was removed with {counted(count, 'answer')}{spent}."
+    sentence = f"Judge {judge.name!r} was removed with {with_noun(count, 'answer')}{spent}."
     note_event(study=study, what="judge-removed", sentence=sentence, by=by, judge=judge.name)
     judge.delete()
     return sentence
@@ -695,4 +695,6 @@ class _Run:
         if not count:
             return ""
         minutes = int(STALE_AFTER.total_seconds() // 60)
-        return f"{counted(count, 'call')} of another run may be under way; ask again after {minutes} minutes."
+        return (
+            f"{with_noun(count, 'call')} of another run may be under way; ask again after {minutes} minutes."
+        )

@@ -39,7 +39,7 @@ from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.best_worst import BEST
 from judgments.models import Output, Study, Unit
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.studies.designs import kind_of
 from judgments.studies.generation.progress import no_progress
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
@@ -268,7 +268,7 @@ def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[F
         rows_of_systems = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
         for item, caption, system, name in rows_of_systems.iterator(ROWS_PER_BATCH):
             for index, side, by_file in by_caption.get((item, caption), ()):
-                if system in credited(by_file, (system,)):
+                if system in credited_systems(by_file, (system,)):
                     by_system[name][index, side] = True
     return lengths, dict(sorted(by_system.items()))
 
@@ -467,7 +467,7 @@ def _bias_towards(
     return _mean_estimate(gap[both], material.image[both])
 
 
-def _has_some_of(outputs: Flags, material: JudgeMaterial) -> Flags:
+def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
     """Return, for each of U units, whether some but not all of its texts are among ``outputs``: (U,).
 
     Args:
@@ -485,7 +485,7 @@ def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMateria
     if not family.any():
         return None
     if has_orders(material.kind):
-        return _bias_towards(family, _has_some_of(family, material), answers, material)
+        return _bias_towards(family, _has_some_outputs(family, material), answers, material)
     gap = answers.mean - material.people.mean
     answered = ~np.isnan(gap)
     of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
@@ -590,7 +590,7 @@ def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None,
     if not has_orders(material.kind):
         return [("", None, every), *((name, None, outputs[:, 0]) for name, outputs in systems)]
     targets: list[tuple[str, Flags | None, Flags]] = [
-        (name, outputs, _has_some_of(outputs, material)) for name, outputs in systems
+        (name, outputs, _has_some_outputs(outputs, material)) for name, outputs in systems
     ]
     return targets or [("", None, every)]
 

@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from rest_framework import serializers
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.errors import DataConflict
 from common.incoming.json_documents import load_json
 from common.parameters import FileText, KeysField, Parameters
@@ -53,7 +53,7 @@ class ImportedJudge:
 
     def describe(self) -> str:
         done = (
-            counted(self.answers, "answer")
+            with_noun(self.answers, "answer")
             if self.created
             else "the same answers were there already; nothing changed"
         )
@@ -108,7 +108,7 @@ def store_answers(
             (JudgeAnswer(judge=judge, state=JudgeAnswer.State.ANSWERED, **row) for row in rows),
             batch_size=ROWS_PER_BATCH,
         )
-        sentence = f"Judge {name!r} was imported: {counted(len(rows), 'answer')}."
+        sentence = f"Judge {name!r} was imported: {with_noun(len(rows), 'answer')}."
         note_event(study=study, what="judge-imported", sentence=sentence, by=by)
     return ImportedJudge(judge, len(rows), created=True)
 

@@ -14,7 +14,7 @@ from django.utils import timezone, translation
 from django.utils.text import slugify
 
 from annotation.models import Judgment
-from common.amounts import counted
+from common.amounts import with_noun
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
 from common.rows import Fingerprint, batched, fingerprint_of, large_cache, many_objects
@@ -124,7 +124,7 @@ def import_judgments(
                 notes={"sentences": notes},
             )
             remember_mapping(material, USE, mapping)
-            sentence = f"{counted(writer.judgments, 'judgment')} came from a file of the format {format}."
+            sentence = f"{with_noun(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", sentence=sentence, format=format)
             transaction.set_rollback(dry_run)
     except IntegrityError as error:
@@ -151,7 +151,7 @@ def _refuse_other_judgments(
     if isinstance(source, MappedJudgments):
         readings.append(opened(as_before=True))
         readings[1].refusals.bad_rows = source.refusals.bad_rows
-    if existing.source != Study.Source.IMPORTED or not _is_of(existing, readings, items):
+    if existing.source != Study.Source.IMPORTED or not _gives_judgments_of(existing, readings, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
     kind = KINDS[existing.protocol]
     if kind.scale and kind.setting(design_of(existing)) != source.setting:
@@ -161,7 +161,7 @@ def _refuse_other_judgments(
 def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progress: Progress) -> None:
     for number, batch in enumerate(batched(rows, ROWS_PER_BATCH)):
         writer.add(batch)
-        progress(1 - 1 / (number + 2), counted(writer.judgments, "judgment"))
+        progress(1 - 1 / (number + 2), with_noun(writer.judgments, "judgment"))
 
 
 def _import_criteria(
@@ -201,7 +201,7 @@ def _import_criteria(
     return whole
 
 
-def _is_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
+def _gives_judgments_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
     """Return whether one of several readings of a file gives the study's judgments.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 
 from django.utils import translation
 
-from common.amounts import counted
+from common.amounts import with_noun
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.reading import captions_of_dataset, open_judgments_of, words_of_scale
 from judgments.importers import ColumnMapping
@@ -43,12 +43,12 @@ class FileContent:
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        listed = sorted(self.values.items(), key=lambda counted: _by_number(counted[0]))
+        listed = sorted(self.values.items(), key=lambda counted: _number_sort_key(counted[0]))
         shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MAX_VALUES_LISTED])
         more = len(self.values) - MAX_VALUES_LISTED
         return [
-            f"{self.path}: {counted(self.judgments, 'judgment')} on {counted(len(self.units), 'unit')} by "
-            f"{'anonymous people' if self.anonymous else counted(len(self.workers), 'worker')} "
+            f"{self.path}: {with_noun(self.judgments, 'judgment')} on {with_noun(len(self.units), 'unit')} by "
+            f"{'anonymous people' if self.anonymous else with_noun(len(self.workers), 'worker')} "
             f"({', '.join(self.protocols)}).",
             f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
             f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
@@ -59,7 +59,7 @@ class FileContent:
         ]
 
 
-def _by_number(text: str) -> tuple[float, str]:
+def _number_sort_key(text: str) -> tuple[float, str]:
     try:
         return float(text), text
     except ValueError:
@@ -103,7 +103,8 @@ def inspect_judgments(
             )
         if content.judgments % REPORT_EVERY == 0:
             progress(
-                1 - REPORT_EVERY / (content.judgments + REPORT_EVERY), counted(content.judgments, "judgment")
+                1 - REPORT_EVERY / (content.judgments + REPORT_EVERY),
+                with_noun(content.judgments, "judgment"),
             )
     if left_out is not None:
         left_out.write()

@@ -33,7 +33,7 @@ from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS
 from judgments.kinds.base import ErrorMarks
 from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.studies.designs import design_of, kind_of
 from quorum.metrics import score
 from quorum.numeric.arrays import Floats, Ints
@@ -93,7 +93,7 @@ class JudgedSystems:
         """Return the systems of the text with this ``text_key``. ``of_file`` are the systems that a file credits."""
         rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
-        return [row for row in rows if pks[row] in credited(of_file, (pks[row],))]
+        return [row for row in rows if pks[row] in credited_systems(of_file, (pks[row],))]
 
     @property
     def means(self) -> Floats:
@@ -211,7 +211,7 @@ class Mtme(Encoding):
         for metric in DEFAULT_METRICS if references.present else ():
             metric_scores = (
                 (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
-                for line in _in_order(scored, board)
+                for line in _lines_in_order(scored, board)
             )
             _write_score_files(metrics / f"{metric}-all", metric_scores)
         _zip_folder(scratch, file)
@@ -223,7 +223,7 @@ class Mtme(Encoding):
         }
 
 
-def _in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
+def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
     """Yield the JSON lines of the systems in the order of `board`. Only one is in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
@@ -340,7 +340,7 @@ def _keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]
     return _number_rows(rows[position] for position in positions.tolist())
 
 
-def _on_one_line(text: str | None) -> str:
+def _join_lines(text: str | None) -> str:
     return NO_TEXT if text is None else " ".join(text.split())
 
 
@@ -369,7 +369,7 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
         documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))
         for pk, name, split, text, fields in images:
             document = "_".join(dict(fields).get("document", "").split()) or names[pk]
-            texts.write(f"{_on_one_line(text if sources else name)}\n")
+            texts.write(f"{_join_lines(text if sources else name)}\n")
             documents.write(f"{'_'.join(split.split()) or 'all'}\t{document}\n")
 
 
@@ -410,7 +410,7 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 
     def line_offset(offset: int | None) -> int:
         # With the mark, a blank before the offset is kept; joining the lines would drop it.
-        return 0 if offset is None else len(_on_one_line(f"{text[:offset]}|")) - 1
+        return 0 if offset is None else len(_join_lines(f"{text[:offset]}|")) - 1
 
     return [
         {
@@ -440,7 +440,7 @@ class References:
         )
         for item, text in rows.iterator(ROWS_PER_BATCH):
             if item in board.segments:
-                texts[board.segments[item]].append(_on_one_line(text))
+                texts[board.segments[item]].append(_join_lines(text))
         return cls(texts)
 
     @property
@@ -488,7 +488,7 @@ def _texts(captions: Ints) -> Iterator[str | None]:
 def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
     for pk, row in board.systems.items():
         with _open_text(folder / f"{names[pk]}.txt") as file:
-            file.writelines(f"{_on_one_line(text)}\n" for text in _texts(board.caption[row]))
+            file.writelines(f"{_join_lines(text)}\n" for text in _texts(board.caption[row]))
 
 
 def _mean(scores: Floats) -> float:

@@ -55,7 +55,7 @@ from quorum.statistics.meta import metric_winners, pair_credits, random_subsets
 
 Result = TypeVar("Result")
 Texts = TypeVar("Texts", PairTexts, CaptionTexts)
-Chosen = Mapping[str, str]  # the chosen option of each choice, by name of the choice
+ChosenOptions = Mapping[str, str]  # the chosen option of each choice, by name of the choice
 # the label of each choice in figures, by name
 LABELS = {
     "controls": "control items right",
@@ -217,12 +217,12 @@ class StudyVotes:
         out = np.array(list(self._workers_below(threshold)), dtype=np.int64)
         return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
 
-    def table_under(self, chosen: Chosen) -> JudgmentTable:
+    def table_under(self, chosen: ChosenOptions) -> JudgmentTable:
         name = chosen.get("controls")
         threshold = self.rule.threshold if name is None else float(name)
         return self.cached(("votes", name), lambda: self._with_controls(threshold))
 
-    def columns(self, chosen: Chosen) -> tuple[Ints, Ints, Floats]:
+    def columns(self, chosen: ChosenOptions) -> tuple[Ints, Ints, Floats]:
         table = self.table_under(chosen)
         counted = table.counted
         return table.unit[counted], table.worker[counted], table.value[counted]
@@ -241,7 +241,7 @@ class StudyVotes:
             lacking.add("control-weighted")  # votes of workers without control items would have no weight
         return tuple(rule for rule in rules if rule not in lacking)
 
-    def consensus(self, chosen: Chosen) -> Mapping[int, Consensus]:
+    def consensus(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
         """Return the consensus of each unit by the aggregation rule of a specification."""
         rule = chosen.get("aggregation", "")
         consensus: Mapping[int, Consensus]
@@ -255,13 +255,13 @@ class StudyVotes:
             consensus = unit_consensus(self.kind, self.table_under(chosen))
         return with_decisions(consensus, self.decisions)
 
-    def _model(self, chosen: Chosen) -> Any:
+    def _model(self, chosen: ChosenOptions) -> Any:
         def fitted() -> Any:
             return dawid_skene(*self.columns(chosen), labels=self.kind.outcomes, smoothing=SMOOTHING)
 
         return self.cached(("model", chosen.get("controls")), fitted)
 
-    def _by_weight(self, chosen: Chosen) -> Mapping[int, Consensus]:
+    def _by_weight(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
         unit, worker, value = self.columns(chosen)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()
@@ -270,7 +270,7 @@ class StudyVotes:
         vote = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
         return _columns_of(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
-    def winners(self, chosen: Chosen, pks: Sequence[int]) -> Ints:
+    def winners(self, chosen: ChosenOptions, pks: Sequence[int]) -> Ints:
         """Return people's winners of P pairs: (P,), 1, 2, or 0 for none."""
         ties = chosen.get("triplet_ties", TRIPLET_TIES[0])
 
@@ -281,12 +281,12 @@ class StudyVotes:
         key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
         return self.cached(key, compute)
 
-    def people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
+    def people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
         """Return people's scores of N captions: (N,); nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
         return self.cached(key, lambda: self._people(chosen, captions))
 
-    def _people(self, chosen: Chosen, captions: Sequence[CaptionTexts]) -> Floats:
+    def _people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
         results, rule = self.kind.results, chosen.get("aggregation", "")
         table = self.table_under(chosen)
         if None in {caption.unit for caption in captions}:
@@ -330,7 +330,7 @@ class StudyVotes:
     def full_depth(self) -> set[int] | None:
         return loaders.full_depth_units(self.study)
 
-    def alpha(self, chosen: Chosen) -> dict[str, Any]:
+    def alpha(self, chosen: ChosenOptions) -> dict[str, Any]:
         """Return Krippendorff's alpha, measured as by ``aggregate``."""
         table = self.table_under(chosen)
         by = chosen.get("clusters", self.clusters_of_votes()[0])
@@ -421,7 +421,7 @@ class PairMetrics(_Metrics):
             "clusters": (ITEM, NAIVE),
         }
 
-    def named(self, chosen: Chosen) -> Mapping[str, Ints]:
+    def named(self, chosen: ChosenOptions) -> Mapping[str, Ints]:
         """Return the winners that each metric names, by metric: (P,) for P pairs, 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
         references = chosen.get("references", ALL)
@@ -439,7 +439,7 @@ class PairMetrics(_Metrics):
 
         return self._votes.cached(("scores", tokenizer, references), compute)
 
-    def figures(self, chosen: Chosen) -> SpecificationFigures:
+    def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
         winners = self._votes.winners(chosen, self._pks)
         rules = {
             "metric_ties": chosen.get("metric_ties", METRIC_TIES[0]),
@@ -510,7 +510,7 @@ class CaptionMetrics(_Metrics):
             "clusters": (ITEM, NAIVE),
         }
 
-    def scores(self, chosen: Chosen) -> Mapping[str, Floats]:
+    def scores(self, chosen: ChosenOptions) -> Mapping[str, Floats]:
         tokenizer, references = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
 
         def compute() -> dict[str, Floats]:
@@ -534,7 +534,7 @@ class CaptionMetrics(_Metrics):
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]
         return self._captions
 
-    def figures(self, chosen: Chosen) -> SpecificationFigures:
+    def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
         people = self._votes.people(chosen, self._captions)
         used = ~np.isnan(people)
         coefficient = chosen.get("coefficient", COEFFICIENTS[0])
@@ -553,7 +553,7 @@ class CaptionMetrics(_Metrics):
 
 
 def _figures(
-    values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: Chosen
+    values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: ChosenOptions
 ) -> SpecificationFigures:
     naive = chosen.get("clusters") == NAIVE
     columns = {"row": np.arange(len(used))} if naive else {ITEM: images}

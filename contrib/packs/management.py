@@ -66,7 +66,7 @@ class Replicate(QuorumCommand):
             verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
         )
         if lacking:
-            self.say(f"{lacking} numbers more with {running.HOW_TO_GET_TABLES}")
+            self.say(f"{lacking} numbers more with {running.METEOR_TABLES_HELP}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
     def _describe(self, pack: Pack, folder: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from common.amounts import as_json
-from common.files import indented
+from common.files import indented_json
 from contrib.packs.running import Replication
 from contrib.packs.verdict_tables import describe_verdict_counts, verdict_markdown, verdict_table
 from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table, text_templates
@@ -67,4 +67,4 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
     sections = [verdict_markdown(replication.pack, replication.verdicts) for replication in replications]
     yield "verdicts.md", "\n".join(sections).encode()
     verdicts = [verdict for replication in replications for verdict in replication.verdicts]
-    yield VERDICTS, f"{indented(as_json(verdicts))}\n".encode()
+    yield VERDICTS, f"{indented_json(as_json(verdicts))}\n".encode()

@@ -16,8 +16,8 @@ from evaluation.presentation.content import Cell, Column, Estimate, Plot, Sectio
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import signature
 
-HOW_TO_GET_TABLES = "METEOR's tables: pip install -r requirements-meteor.txt (docs/metrics.md)"
-NO_TABLES = f"missing are {HOW_TO_GET_TABLES}"
+METEOR_TABLES_HELP = "METEOR's tables: pip install -r requirements-meteor.txt (docs/metrics.md)"
+NO_TABLES = f"missing are {METEOR_TABLES_HELP}"
 
 Progress = Callable[[float, str], None]
 

@@ -17,7 +17,7 @@ NEAR: Kind = "near"
 DIFFERS: Kind = "differs"
 NOT_REPRODUCIBLE: Kind = "not reproducible"
 EQUAL = "equal at the printed digits"
-UNEXPLAINED = "no convention that meets it is known"
+NO_CONVENTION_KNOWN = "no convention that meets it is known"
 ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers counts as either
 
 
@@ -104,7 +104,7 @@ def verdict_of(
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
     is_near = low is not None and high is not None and low <= float(number.value) <= high
-    why = _describe_conventions(number, others or {}) or ("" if is_near else UNEXPLAINED)
+    why = _describe_conventions(number, others or {}) or ("" if is_near else NO_CONVENTION_KNOWN)
     return NumberVerdict(pack.name, number, estimate, NEAR if is_near else DIFFERS, why)
 
 

@@ -51,7 +51,7 @@ class PlanPower(QuorumCommand):
 
         study = find_study(options["study"]) if options["study"] else None
         values = assumptions_for(study) if study else {}
-        plan = _given(options["file"]) if options["file"] else {}
+        plan = _read_toml(options["file"]) if options["file"] else {}
         first, second = options["apart"]
         source: dict[str, Any] = {}
         if options["pilot"]:
@@ -83,7 +83,7 @@ class PlanPower(QuorumCommand):
             self.say_tables([plain_table(title, COLUMNS, [_row(best)])])
 
 
-def _given(path: Path) -> dict[str, Any]:
+def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -42,8 +42,8 @@ from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
 Status = CrowdSession.Status
-DECIDED_THERE = (Status.APPROVED, Status.REJECTED)
-FINISHED_HERE = (Status.SUBMITTED, *DECIDED_THERE)
+DECIDED_STATUSES = (Status.APPROVED, Status.REJECTED)
+FINISHED_STATUSES = (Status.SUBMITTED, *DECIDED_STATUSES)
 VISITOR_SECONDS = 3.0  # time limit of a call while a visitor waits
 
 
@@ -204,12 +204,12 @@ class ProlificBackend(ExternalBackend):
             for submission in client.submissions(publication.external_id):
                 status = SESSION_STATUS[submission.state]
                 ours = own_statuses.get(self.session_id(publication.platform, submission.id))
-                paid = status in DECIDED_THERE or (
+                paid = status in DECIDED_STATUSES or (
                     status == Status.SCREENED_OUT and publication.screen_out_cents
                 )
                 if ours is None and not paid:
                     continue
-                if status == Status.SUBMITTED and ours not in FINISHED_HERE:
+                if status == Status.SUBMITTED and ours not in FINISHED_STATUSES:
                     status = Status.WORKING
                 yield CrowdWork(
                     external_id=submission.id,

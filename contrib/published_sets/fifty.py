@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.incoming import quoted
 from common.texts import one_text
 from contrib.published_sets.folders import file_in_folder
@@ -260,7 +260,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
             votes, texts = record.read("triplet_votes", _votes), references[row.image]
             if len(votes) != len(texts):
                 expected = f"{len(texts)}, one for each reference of the image"
-                raise record.problem("triplet_votes", counted(len(votes), "vote"), expected)
+                raise record.problem("triplet_votes", with_noun(len(votes), "vote"), expected)
             self.notes.count("aggregated-votes", len(votes))
             for position, (vote, reference_text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"

@@ -13,7 +13,7 @@ from collections.abc import Container, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.incoming import quoted
 from contrib.published_sets.folders import file_in_folder
 from judgments.importers.records.record import Record
@@ -40,7 +40,7 @@ def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expecte
             continue
         cells = line.rstrip("\r\n").split("\t")
         if len(cells) != len(columns):
-            raise ImportProblem(path, number, None, counted(len(cells), "cell"), expected)
+            raise ImportProblem(path, number, None, with_noun(len(cells), "cell"), expected)
         yield Record(path, number, dict(zip(columns, cells, strict=True)))
 
 

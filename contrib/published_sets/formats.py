@@ -6,35 +6,35 @@ from functools import partial
 
 from django.utils.translation import gettext_noop
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 from judgments.importers.import_format import ImportFormat
 
-_FIFTY = loaded_when_called("contrib.published_sets.fifty.FiftyDataset")
-_TRIPLETS = loaded_when_called("contrib.published_sets.fifty.FiftyTriplets")
-_PAIRWISE = loaded_when_called("contrib.published_sets.fifty.FiftyPairwise")
+_FIFTY = lazy_function("contrib.published_sets.fifty.FiftyDataset")
+_TRIPLETS = lazy_function("contrib.published_sets.fifty.FiftyTriplets")
+_PAIRWISE = lazy_function("contrib.published_sets.fifty.FiftyPairwise")
 
 FLICKR8K = ImportFormat(
     name="flickr8k",
     title=gettext_noop("Flickr8k: Flickr8k.token.txt, and optionally the lists of its splits"),
     words="Flickr8k",
-    dataset=loaded_when_called("contrib.published_sets.flickr8k.Flickr8kDataset"),
+    dataset=lazy_function("contrib.published_sets.flickr8k.Flickr8kDataset"),
 )
 COCO = ImportFormat(
     name="coco",
     title=gettext_noop("MS COCO: one JSON document"),
     words="MS COCO",
-    dataset=loaded_when_called("contrib.published_sets.coco.CocoDataset"),
-    candidates=loaded_when_called("contrib.published_sets.coco.open_results"),
+    dataset=lazy_function("contrib.published_sets.coco.CocoDataset"),
+    candidates=lazy_function("contrib.published_sets.coco.open_results"),
 )
 FLICKR8K_EXPERT = ImportFormat(
     name="flickr8k-expert",
     title=gettext_noop("Flickr8k's expert grades: ExpertAnnotations.txt"),
-    judgments={"graded": loaded_when_called("contrib.published_sets.flickr8k.Flickr8kExpert")},
+    judgments={"graded": lazy_function("contrib.published_sets.flickr8k.Flickr8kExpert")},
 )
 FLICKR8K_CROWD = ImportFormat(
     name="flickr8k-crowd",
     title=gettext_noop("Flickr8k's crowd counts: CrowdFlowerAnnotations.txt"),
-    judgments={"relevance": loaded_when_called("contrib.published_sets.flickr8k.Flickr8kCrowd")},
+    judgments={"relevance": lazy_function("contrib.published_sets.flickr8k.Flickr8kCrowd")},
 )
 PASCAL_50S = ImportFormat(
     name="pascal-50s",

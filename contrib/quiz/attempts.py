@@ -23,7 +23,7 @@ from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_ma
 from contrib.quiz.sheets import QuizSheet, quiz_units, sheet_of
 from judgments.design.quiz import asks_anything
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of
@@ -122,12 +122,12 @@ def _draw_items(
         pool.setdefault(unit.item_id, []).append(unit)
     firsts = {units[0].key: units for units in pool.values()}
     for key in draw_questions(sorted(firsts), design.quiz.items, seen=seen, rng=rng):
-        units = shuffled(firsts[key], rng)
+        units = shuffle(firsts[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
             [{"unit": unit.key, "side": sides[index] if sides else None} for index, unit in enumerate(units)]
         )
-    return [item for group in shuffled(groups, rng) for item in group]
+    return [item for group in shuffle(groups, rng) for item in group]
 
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.makers import ControlSlot
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.material import Group, Image, Material
 from judgments.kinds import KINDS
 
@@ -58,7 +58,7 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
             field="quiz.items",
         )
     wanted = min(max(items * design.quiz.attempts, MIN_IMAGES), most)
-    images = tuple(shuffled(usable, rng_for(design.seed, "quiz images"))[:wanted])
+    images = tuple(shuffle(usable, rng_for(design.seed, "quiz images"))[:wanted])
     names = {image.name for image in images}
     rest = replace(
         material,

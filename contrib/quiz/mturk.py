@@ -12,13 +12,13 @@ from annotation.crowds.mturk.questions import (
     SCHEMAS,
     QuestionProblem,
     add_element,
+    document_text,
     root_element,
-    serialized,
 )
 from annotation.work.quiz import QualificationTest
 from contrib.quiz.questions import Question, questions_asked, questions_of, reaches_pass_mark
 from judgments.design.quiz import Quiz, asks_anything
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 
 QUESTION_FORM = f"{SCHEMAS}/2017-11-06/QuestionForm.xsd"
 ANSWER_KEY = f"{SCHEMAS}/2005-10-01/AnswerKey.xsd"
@@ -37,11 +37,11 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
         )
     known = questions_of(quiz)
     rng = rng_for(seed, "mturk test")
-    questions = [known[key] for key in shuffled(list(known), rng)[: questions_asked(quiz)]]
-    orders = [shuffled(range(len(question.options)), rng) for question in questions]
+    questions = [known[key] for key in shuffle(list(known), rng)[: questions_asked(quiz)]]
+    orders = [shuffle(range(len(question.options)), rng) for question in questions]
     return QualificationTest(
-        test=_check_document_size("test", serialized(_form(title, questions, orders))),
-        answer_key=_check_document_size("answer key", serialized(_key(questions))),
+        test=_check_document_size("test", document_text(_form(title, questions, orders))),
+        answer_key=_check_document_size("answer key", document_text(_key(questions))),
         questions=len(questions),
         needed=percent_needed(len(questions), quiz.pass_mark),
     )

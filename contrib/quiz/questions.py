@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from common.features import of_features
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 
 if TYPE_CHECKING:
@@ -97,10 +97,10 @@ def draw_questions(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
     """Draw ``count`` of ``keys``. Keys in ``seen`` are drawn only if the other keys do not suffice."""
-    mixed = shuffled(keys, rng)
+    mixed = shuffle(keys, rng)
     fresh = [key for key in mixed if key not in seen]
     again = [key for key in mixed if key in seen]
-    return shuffled([*fresh, *again][:count], rng)
+    return shuffle([*fresh, *again][:count], rng)
 
 
 def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:

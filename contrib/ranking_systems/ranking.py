@@ -69,7 +69,7 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
             places = original_places(affinity if task == "annotation" else affinity.T)
             recalls = tuple(float((places < cut).mean()) for cut in CUTS)
             tried.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
-    chosen = _chosen([setting for setting, _ in tried])
+    chosen = _best_settings([setting for setting, _ in tried])
     rankings = []
     for index in chosen:
         setting, fitted = tried[index]
@@ -116,7 +116,7 @@ def _sizes(most: int) -> list[int]:
     return sorted(set(np.rint(spread).astype(int).tolist()))
 
 
-def _chosen(settings: Sequence[Setting]) -> list[int]:
+def _best_settings(settings: Sequence[Setting]) -> list[int]:
     """Return the indices of five settings for each R@k.
 
     None is chosen twice, and ties go to the better median rank.

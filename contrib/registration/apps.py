@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 if TYPE_CHECKING:
@@ -29,5 +29,5 @@ class RegistrationConfig(Feature):
     def start(self) -> None:
         from judgments.models.studies import opening
 
-        describe = loaded_when_called("contrib.registration.plans.describe_missing_registration")
+        describe = lazy_function("contrib.registration.plans.describe_missing_registration")
         opening.connect(describe, weak=False)

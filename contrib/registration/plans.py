@@ -34,7 +34,7 @@ from judgments.design.reading.checking import stored_design
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study, StudyEvent, Unit
 from judgments.operations import Outcome, operation
-from judgments.studies.designs import REGISTERED, design_of, is_registered, store_plan
+from judgments.studies.designs import REGISTRATION_CODE, design_of, is_registered, store_plan
 
 
 def make_plan(values: Any) -> RegistrationPlan:
@@ -243,7 +243,7 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
     study.design = fresh.design
     note_event(
         study=fresh,
-        what=REGISTERED,
+        what=REGISTRATION_CODE,
         sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {registration.sha256}.",
         by=by,
         sha256=registration.sha256,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.incoming import quoted
 from common.texts import one_text
 from evaluation.data.imported_scores import NO_ROW_ID, Keys, stable_number
@@ -144,8 +144,8 @@ class RowMatcher:
         most = max(rows.segments) + 1
         if most != len(self._in_order):
             raise EvaluationError(
-                f"{rows.file} has {counted(most, 'line')} for a system, and dataset {self._dataset.name!r} "
-                f"{counted(len(self._in_order), 'item')}; expected a line for each, in their order."
+                f"{rows.file} has {with_noun(most, 'line')} for a system, and dataset {self._dataset.name!r} "
+                f"{with_noun(len(self._in_order), 'item')}; expected a line for each, in their order."
             )
         return [self._in_order[segment] for segment in rows.segments]
 

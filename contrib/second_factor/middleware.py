@@ -9,7 +9,7 @@ from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 
-from config.apps import SIGNED_IN
+from config.apps import SIGN_IN_ATTRIBUTE
 from config.observing.requests import Middleware
 from contrib.second_factor.devices import GIVEN_CODES, STATE, WANTED
 
@@ -25,11 +25,11 @@ class SecondFactorMiddleware(Middleware):
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
             home, here = reverse("admin:index"), reverse("second-factor")
             if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):
-                return _redirect_to_second_factor(_wanted(request))
+                return _redirect_to_second_factor(_requested_path(request))
             if request.path != here:
                 request.user = AnonymousUser()
         response = self.get_response(request)
-        signed_in = hasattr(request, SIGNED_IN) and isinstance(request.user, User)
+        signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
         if signed_in and owes_code(request) and response.status_code == 302:
             return _redirect_to_second_factor(response.headers["Location"])
         return response
@@ -51,7 +51,7 @@ def owes_code(request: HttpRequest) -> bool:
     return state == WANTED or (is_required() and isinstance(request.user, User) and request.user.is_staff)
 
 
-def _wanted(request: HttpRequest) -> str:
+def _requested_path(request: HttpRequest) -> str:
     if request.path == reverse("admin:login"):
         return request.GET.get("next", "")
     return request.get_full_path() if request.method == "GET" else ""

@@ -32,13 +32,13 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     if not isinstance(user, User) or not user.is_staff:
         return redirect(f"{reverse('admin:login')}?{urlencode({'next': request.path})}")
     try:
-        shown = _do(request, user) if request.method == "POST" else None
+        shown = _carry_out_form(request, user) if request.method == "POST" else None
     except QuorumError as error:
         return _page(request, user, problem=str(error), status=error.status)
     return shown or _page(request, user)
 
 
-def _do(request: HttpRequest, user: User) -> HttpResponse | None:
+def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
     code, what = request.POST.get("code", "")[:40], request.POST.get("what", "")
     if what == "sign-out":
         logout(request)
@@ -53,7 +53,7 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
         devices.check_code(user=user, code=code)
         request.session.cycle_key()
         request.session[STATE] = GIVEN_CODES
-        return redirect(_next(request))
+        return redirect(_next_address(request))
     if what == "renew":
         return _page(request, user, codes=devices.renew_codes(user=user, code=code))
     if what == "off" and not is_required():
@@ -64,7 +64,7 @@ def _do(request: HttpRequest, user: User) -> HttpResponse | None:
     return None
 
 
-def _next(request: HttpRequest) -> str:
+def _next_address(request: HttpRequest) -> str:
     address = request.GET.get("next", "")
     fine = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
     return address if fine else reverse("admin:index")
@@ -75,5 +75,5 @@ def _page(request: HttpRequest, user: User, *, status: int = 200, **shown: Any) 
     if not devices.has_second_factor(user):
         device = devices.device_to_set_up(user)
         context |= {"picture": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
-    context |= {"owed": owes_code(request), "required": is_required(), "address": _next(request)}
+    context |= {"owed": owes_code(request), "required": is_required(), "address": _next_address(request)}
     return render(request, "admin/second_factor.html", context, status=status)

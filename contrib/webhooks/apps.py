@@ -3,7 +3,7 @@
 from typing import Any
 
 from common.environment import Environment
-from common.features import loaded_when_called
+from common.features import lazy_function
 from config.features import Feature
 
 
@@ -48,7 +48,7 @@ class WebhooksConfig(Feature):
 
         submission_annotations[HEARS_OF_SUBMISSIONS] = Webhook.hears_of_submissions()
         assignment_submitted.connect(_note_submission)
-        worker_excluded.connect(loaded_when_called("contrib.webhooks.events.note_exclusion"), weak=False)
+        worker_excluded.connect(lazy_function("contrib.webhooks.events.note_exclusion"), weak=False)
         schedule(
             "contrib.webhooks.delivery.send_webhooks",
             every=lambda: max(1, feature_settings.WEBHOOK_SECONDS),
@@ -58,9 +58,9 @@ class WebhooksConfig(Feature):
     def connect_erasing(self) -> None:
         from annotation.models.privacy import identifying_word_wanted, person_erased
 
-        pseudonym = loaded_when_called("contrib.webhooks.events.pseudonym_for_webhook")
+        pseudonym = lazy_function("contrib.webhooks.events.pseudonym_for_webhook")
         identifying_word_wanted.connect(pseudonym, weak=False)
-        person_erased.connect(loaded_when_called("contrib.webhooks.events.forget_people"), weak=False)
+        person_erased.connect(lazy_function("contrib.webhooks.events.forget_people"), weak=False)
 
 
 def _note_submission(**about: Any) -> None:

@@ -14,7 +14,7 @@ from common.amounts import json_float
 from common.commands import QuorumCommand, progress_bar
 from common.errors import QuorumError, did_you_mean
 from common.features import of_features
-from common.files import indented, write_json
+from common.files import indented_json, write_json
 from evaluation.data.judgment_sets.files import (
     FileJudgments,
     OpenJudgments,
@@ -245,7 +245,7 @@ class Agreement(QuorumCommand):
 
     def write_figures(self, figures: dict[str, Any], output: Path | None) -> None:
         if output is None:
-            self.stdout.write(indented(figures))
+            self.stdout.write(indented_json(figures))
         else:
             write_json(output, figures)
             self.stdout.write(f"Written to {output}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.commands import progress_bar
 from judgments.management.base import OperationCommand, operation_at
 from judgments.models import Study
@@ -48,7 +48,7 @@ class Aggregate(OperationCommand):
         counts = aggregation.result["counts"]
         self.say(f"{study.name}{simulated}")
         self.say(
-            f"{aggregation.consensus.judged:,} of {counted(counts['units'], 'item')} judged, "
+            f"{aggregation.consensus.judged:,} of {with_noun(counts['units'], 'item')} judged, "
             f"{counts['unit_ties']:,} tied"
         )
         if study.design.get("chosen"):
@@ -145,7 +145,7 @@ class Evaluate(OperationCommand):
             counts = next(iter(result["metrics"].values()))["accuracy"]["all"]
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
-            self.say(f"{counted(counts['n'], 'pair')}; {left_out}.")
+            self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
         self.say_tables(metric_figures.tables_beside_metrics(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")

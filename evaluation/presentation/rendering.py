@@ -13,7 +13,7 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from common.amounts import counted, p_in_text, percent_number
+from common.amounts import p_in_text, percent_number, with_noun
 from common.files import csv_line, guard_formula
 from evaluation.presentation.content import (
     HEADINGS,
@@ -73,7 +73,7 @@ def text_templates(folder: Path, *, escape: Callable[[str], str] | None = None) 
     )
     environment.filters |= {
         "coefficient": coefficient,
-        "counted": counted,
+        "counted": with_noun,
         "fixed": lambda value, digits: f"{value:.{digits}f}",
         "general": lambda value, digits=6: f"{value:.{digits}g}",
         "one_line": lambda text: " ".join(text.split()),

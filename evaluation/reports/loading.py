@@ -282,7 +282,7 @@ def _texts(study: Study, consensus: StudyConsensus) -> Texts:
     return pairs, documents
 
 
-def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
+def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
     analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")
     return [analysis for analysis in analyses if "clusters" not in analysis.settings]
@@ -290,7 +290,7 @@ def _stored(study: Study, what: str, data_hash: str) -> list[Analysis]:
 
 def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     newest = newest_output(study)
-    for analysis in _stored(study, Analysis.Kind.AGGREGATION, consensus.data_hash)[:1]:
+    for analysis in _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)[:1]:
         if "outputs" not in analysis.result or (analysis.result["outputs"] or 0) != newest:
             break
         return AnalysisResult(analysis.result, analysis.settings, analysis.signature)
@@ -301,7 +301,7 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
 def _evaluation(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
 ) -> EvaluationInputs:
-    stored = _stored(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
+    stored = _stored_analyses(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
     for analysis in stored:
         settings = analysis.settings
         if metrics and list(metrics) != settings["metrics"]:

@@ -192,7 +192,7 @@ def _systems_of(
         answers = partial(outputs_of_answers, proposals, table, consensus.decisions, anonymous=anonymous)
         outputs = answers(ends=relevance.ends)
         rankings = rankings_of(relevance, proposals, judged_outputs(kind, proposals, table, consensus), audit)
-        standardised = answers(answers=_standardised(table)) if kind.results is not None else None
+        standardised = answers(answers=_standardised_answers(table)) if kind.results is not None else None
         systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
     tallies = system_tallies(consensus, loaders.systems_of_pairs(study))
@@ -218,7 +218,7 @@ def _content_of_systems(
     )
 
 
-def _standardised(table: JudgmentTable) -> Floats:
+def _standardised_answers(table: JudgmentTable) -> Floats:
     """Return the (N,) answers standardised by worker. Answers that do not count are nan."""
     counted, z = table.counted, np.full(len(table), np.nan)
     rows = np.arange(int(counted.sum()))

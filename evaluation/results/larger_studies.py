@@ -53,10 +53,10 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
     def tells_apart(times: float, people: float) -> bool:
         return all(_expected_power(contrast, times, people, level) >= POWER for contrast in contrasts)
 
-    times = fewest_times(lambda times: tells_apart(times, times), MAX_SIZE_FACTOR)
+    times = smallest_factor(lambda times: tells_apart(times, times), MAX_SIZE_FACTOR)
     if times is None:
         return NO_LARGER_STUDY
-    same = fewest_times(lambda times: tells_apart(times, 1.0), MAX_FACTOR)
+    same = smallest_factor(lambda times: tells_apart(times, 1.0), MAX_FACTOR)
     if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)):
         return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
     return LargerStudy(
@@ -95,7 +95,7 @@ def _scales(df: float) -> list[float]:
     return scales
 
 
-def fewest_times(settles: Callable[[float], bool], most: float) -> float | None:
+def smallest_factor(settles: Callable[[float], bool], most: float) -> float | None:
     """Return the smallest factor, from 1, of a study's size for which `settles` is true, or None if it is above `most`.
 
     The factor is at most about 0.1 % too large.

@@ -397,7 +397,7 @@ def correlation_of_captions(
     } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
     if per_image:
         figures["per_image"] = {
-            key: _grouped(
+            key: _grouped_json(
                 grouped_correlation(
                     metric,
                     people,
@@ -451,7 +451,7 @@ def kappa_at_cuts(
     ]
 
 
-def _grouped(result: GroupedCorrelationResult) -> dict[str, Any]:
+def _grouped_json(result: GroupedCorrelationResult) -> dict[str, Any]:
     return {
         **as_json(result, "value", "low", "high", "n"),
         "images": result.groups - result.undefined_groups,
@@ -488,16 +488,16 @@ def halves_of_pairs(
     worker, side = table.worker[counted][here], table.value[counted][here]
     vote = (side == 1) * 1 - (side == 2)
     # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
-    split, pair_of_split = _by_side(vote), pair
+    split, pair_of_split = _sides_of(vote), pair
     lost = split
     known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
         # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged = np.flatnonzero(votes)
-        split, pair_of_split = _by_side(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
-        others = _by_side(np.sign(balance[unit] - vote))
-        lost = _by_side(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
+        split, pair_of_split = _sides_of(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
+        others = _sides_of(np.sign(balance[unit] - vote))
+        lost = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
     counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
     np.add.at(counts, pair_of_split, split)
     halves = halves_of_votes(*counts.T)
@@ -511,7 +511,7 @@ def halves_of_pairs(
     return halves, HalvesWithoutRaters(deletions, halves_of_votes(*left.T))
 
 
-def _by_side(votes: Ints | Floats) -> Ints:
+def _sides_of(votes: Ints | Floats) -> Ints:
     """Return (N, 3) indicators of votes for the first, for the second, and for neither."""
     return np.asarray(votes[:, np.newaxis] == np.array(SIDES), dtype=np.int64)
 

@@ -109,7 +109,7 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
     return of_both
 
 
-def with_parts_of(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
+def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
     """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts."""
 
     def of_parts(first: int, second: int) -> Contrast:
@@ -328,7 +328,7 @@ def standings_of_pairs(
         return Contrast(share - 0.5, spread)
 
     strength = fit.log_strength
-    contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
+    contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)

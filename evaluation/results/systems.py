@@ -79,9 +79,9 @@ def verdict_of_systems(
     """
     kind = kind_of(study)
     if kind.compares_pairs:
-        standings = _of_pairs(study, table, consensus)
+        standings = _pair_standings(study, table, consensus)
     elif kind.names_best:
-        standings = _of_choices(study)
+        standings = _choice_standings(study)
     elif kind.relevance is not None:
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     else:
@@ -213,7 +213,7 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     return sentences[measure] % {"value": value, "n": thousands(row["n"]), "ends": ends}
 
 
-def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> Standings | None:
+def _pair_standings(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> Standings | None:
     return standings_of_pairs(
         table,
         consensus,
@@ -224,7 +224,7 @@ def _of_pairs(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> 
     )
 
 
-def _of_choices(study: Study) -> Standings | None:
+def _choice_standings(study: Study) -> Standings | None:
     try:
         return standings_of_choices(fit_choices(study))
     except NothingToRank:

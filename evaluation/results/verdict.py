@@ -47,7 +47,7 @@ TESTS, BY_ITEM, BY_ITEM_AND_RATER = (
     "difference-by-item-holm",
     "difference-by-item-and-rater-holm",
 )
-OF_PAIRS = {
+PAIR_TESTS = {
     TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
     BY_ITEM: gettext_noop("t tests by item, Holm’s correction"),
     BY_ITEM_AND_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
@@ -56,10 +56,10 @@ OF_PAIRS = {
     "difference-by-image-and-rater-holm": gettext_noop("t tests by item and participant, Holm’s correction"),
 }
 TAU = "tau-b, "
-OF_CAPTIONS = {
+CAPTION_TESTS = {
     TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
-    TAU + BY_ITEM: OF_PAIRS[BY_ITEM],
-    TAU + BY_ITEM_AND_RATER: OF_PAIRS[BY_ITEM_AND_RATER],
+    TAU + BY_ITEM: PAIR_TESTS[BY_ITEM],
+    TAU + BY_ITEM_AND_RATER: PAIR_TESTS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("according to their intervals"),  # in results of earlier versions
 }
 NO_PAIRS = gettext_noop("None of these pairs has a winner yet, so metrics cannot be compared with people.")
@@ -213,14 +213,14 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
     }
     undefined = [f"{name} ({_(UNDEFINED_REASONS.get(why, why))})" for name, why in whys.items()]
     if not leaders:
-        if verdict["by"] in OF_PAIRS:
+        if verdict["by"] in PAIR_TESTS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
         if not undefined:
             return _(NO_METRIC)
         return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
     values = [cells[name]["value"] for name in leaders]
-    of_pairs, p = verdict["by"] in OF_PAIRS, verdict["p"]
-    tests = _((OF_PAIRS | OF_CAPTIONS)[verdict["by"]])
+    of_pairs, p = verdict["by"] in PAIR_TESTS, verdict["p"]
+    tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
     parts = {
         "leaders": join_names(leaders),
         "rest": _describe_others(rest) if rest else "",
@@ -296,7 +296,7 @@ def _correlation_sentence(leaders: int, rest: int) -> str:
 def cells_of(result: Mapping[str, Any]) -> Cells:
     """Return the estimates of the metrics on which an evaluation's overall verdict is based."""
     metrics = result["metrics"]
-    if result["verdict"]["all"]["by"] in OF_PAIRS:
+    if result["verdict"]["all"]["by"] in PAIR_TESTS:
         return {name: row["accuracy"]["all"] for name, row in metrics.items() if "all" in row["accuracy"]}
     return {name: row["kendall_tau_b"] for name, row in metrics.items()}
 
@@ -315,7 +315,7 @@ def levels_sentence(result: Mapping[str, Any]) -> str:
 
 
 def _levels(result: Mapping[str, Any]) -> str:
-    if result["verdict"]["all"]["by"] in OF_CAPTIONS:
+    if result["verdict"]["all"]["by"] in CAPTION_TESTS:
         return _("0 is chance, and 1 is the same order as people.")
     if "halves" in result:
         return " ".join(filter(None, (_("Chance is 50 %."), halves_sentence(result))))

@@ -70,7 +70,7 @@ from judgments.studies.study_page import PAGES, add_step, study_page, study_page
 from quorum.statistics.aggregation.pair_answers import SURE
 
 DAY_SECONDS = 86_400
-Drawn = TypeVar("Drawn")
+Drawing = TypeVar("Drawing")
 MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
 SIDE_SHARE = 0.9
 PIECES_SHOWN = 10
@@ -105,9 +105,9 @@ def as_markup(markup: str) -> SafeString:
     return mark_safe(markup)  # noqa: S308  # the functions that return it escape people's texts
 
 
-def cached_drawing(draw: Callable[..., Drawn], *arguments: Any) -> Drawn:
+def cached_drawing(draw: Callable[..., Drawing], *arguments: Any) -> Drawing:
     key = f"quorum-drawing-{get_language()}-{draw.__name__}-{content_key(*arguments)}"
-    drawing: Drawn | None = cache.get(key)
+    drawing: Drawing | None = cache.get(key)
     if drawing is None:
         drawing = draw(*arguments)
         cache.set(key, drawing, DAY_SECONDS)
@@ -516,7 +516,7 @@ class ConsensusSerializer(RowSerializer[Consensus]):
         return (row.pair or row.unit).kind or None
 
 
-def _of_units_or_pairs(rows: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
+def _filter_by_subject(rows: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
     return rows.filter(pair=None) if value == "units" else rows.filter(unit=None)
 
 
@@ -535,7 +535,7 @@ class ConsensusResource(Resource):
         pair="pair__key",
         of=filters.ChoiceFilter(
             choices=[("units", "units"), ("pairs", "pairs")],
-            method=_of_units_or_pairs,
+            method=_filter_by_subject,
             label="Of units or pairs",
         ),
     )

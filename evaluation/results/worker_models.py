@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-NOTHING_JUDGED = "No judgments are used in results yet."
+NO_JUDGMENTS = "No judgments are used in results yet."
 SMOOTHING = 1.0  # prior counts, so that workers with few judgments do not get perfect scores
 MAX_DIFFERING_ITEMS = 50
 SMOOTHED_DAWID_SKENE = partial(dawid_skene, smoothing=SMOOTHING)
@@ -42,7 +42,7 @@ WORKER_MODELS = {
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
 NOT_ASKED = "Nobody was asked how sure they are."
-NOTHING_COMPARED = "No item has enough judgments to compare one judgment with the majority of the others."
+NO_COMPARABLE_ITEM = "No item has enough judgments to compare one judgment with the majority of the others."
 _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mace": (mace, ("competence",)),
     "glad": (glad, ("ability", "accuracy")),
@@ -95,7 +95,7 @@ class ModelInput:
 
     @property
     def why_not(self) -> str:
-        return self.reason or ("" if self.table.counted.any() else NOTHING_JUDGED)
+        return self.reason or ("" if self.table.counted.any() else NO_JUDGMENTS)
 
     @property
     def names(self) -> dict[int, str]:
@@ -173,7 +173,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     if name in _FITS:
         return model_answers(fitting, *_FITS[name])
     if name == "confidence":
-        return _by_confidence(fitting)
+        return _weight_by_confidence(fitting)
     if fitting.why_not:
         return {"reason": fitting.why_not}
     counted = table.counted
@@ -181,7 +181,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     right = agrees_with_others(unit, table.value[counted])
     known = ~np.isnan(right)
     if not known.any():
-        return {"reason": NOTHING_COMPARED}
+        return {"reason": NO_COMPARABLE_ITEM}
     fitted = item_response(unit[known], worker[known], right[known])
     keys = texts_of_column(units.key.take(places_in(units.pk, fitted.items)))
     rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
@@ -194,7 +194,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
     }
 
 
-def _by_confidence(fitting: ModelInput) -> dict[str, Any]:
+def _weight_by_confidence(fitting: ModelInput) -> dict[str, Any]:
     """Return votes weighted by confidence, as ``model_answers`` does.
 
     `levels` has, for each level, how often its answers agree with most others, and its weight.

@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.controls.captions import foreign_captions
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.material import Image, Text
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class ImageCaptions:
 
         ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
         """
-        indices = shuffled(np.flatnonzero(self.passed).tolist(), rng)
-        for index in shuffled(np.flatnonzero(self.audited).tolist(), audit):
+        indices = shuffle(np.flatnonzero(self.passed).tolist(), rng)
+        for index in shuffle(np.flatnonzero(self.audited).tolist(), audit):
             indices.insert(int(audit.integers(len(indices) + 1)), index)
         return [(self.texts[index], bool(self.audited[index])) for index in indices]
 
@@ -85,7 +85,7 @@ class ImageCaptions:
     ) -> list[Text]:
         """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
         left = np.flatnonzero(~(self.passed | self.audited)).tolist()
-        filling = [self.texts[index] for index in shuffled(left, rng)[:count]]
+        filling = [self.texts[index] for index in shuffle(left, rng)[:count]]
         # in a crossed design, an image has no further texts
         if len(filling) < count and self.texts is not pool:
             taken = {text.text for text in self.texts}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
 
-Named = TypeVar("Named", bound=Hashable)
+Key = TypeVar("Key", bound=Hashable)
 
 # Fields of files that name the document to which an item belongs.
 DOCUMENT_FIELDS = ("document", "doc", "talk")
@@ -17,12 +17,12 @@ def document_in(fields: Iterable[Sequence[str]]) -> str:
     return next((named[name] for name in DOCUMENT_FIELDS if named.get(name)), "")
 
 
-def first_of_documents(items: Iterable[tuple[Named, str]]) -> dict[Named, Named]:
+def first_of_documents(items: Iterable[tuple[Key, str]]) -> dict[Key, Key]:
     """Return the first item of each item's document, by item. Leave out items that belong to no document.
 
     Judgments of the segments of a document are correlated, so confidence intervals treat them as one cluster. With
     a single document, return {}: intervals are then over its segments, and do not generalise to other documents.
     """
-    first: dict[str, Named] = {}
+    first: dict[str, Key] = {}
     clusters = {item: first.setdefault(document, item) for item, document in items if document}
     return clusters if len(first) > 1 else {}

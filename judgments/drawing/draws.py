@@ -43,11 +43,11 @@ def rng_for(seed: int, purpose: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "big")))
 
 
-def shuffled(values: Sequence[T], rng: np.random.Generator) -> list[T]:
+def shuffle(values: Sequence[T], rng: np.random.Generator) -> list[T]:
     return [values[index] for index in rng.permutation(len(values)).tolist()]
 
 
 def balanced_sides(count: int, rng: np.random.Generator) -> list[bool]:
     """Draw for each unit whether it shows the second candidate first. Half of the units do, or one more or less."""
     flipped = count // 2 + (int(rng.integers(2)) if count % 2 else 0)
-    return shuffled([True] * flipped + [False] * (count - flipped), rng)
+    return shuffle([True] * flipped + [False] * (count - flipped), rng)

@@ -11,7 +11,7 @@ import numpy as np
 
 from judgments.drawing.controls.dealing import control_dealer
 from judgments.drawing.controls.makers import Known, Makers
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, HITSpec, Image, UnitSpec
 
@@ -42,9 +42,9 @@ def pack_groups(
             page then fill three pages of 7.
     """
     queues: dict[str, list[Group]] = defaultdict(list)
-    for group in shuffled(groups, rng):
+    for group in shuffle(groups, rng):
         queues[group.image].append(group)
-    names = shuffled(sorted(queues), rng)
+    names = shuffle(sorted(queues), rng)
     heap = [(-len(queues[name]), order, name) for order, name in enumerate(names)]
     heapq.heapify(heap)
     pages: list[list[Group]] = []
@@ -64,11 +64,11 @@ def pack_groups(
                 heapq.heappush(heap, entry)
             if not repeat_images:
                 break
-        pages.append(shuffled(page, rng))
+        pages.append(shuffle(page, rng))
     size = max(map(len, pages), default=0) if evenly else per_hit
     full = [page for page in pages if len(page) == size]
     short = [page for page in pages if len(page) != size]
-    return shuffled(full, rng) + short
+    return shuffle(full, rng) + short
 
 
 def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
@@ -78,7 +78,7 @@ def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -
     """
     pages: list[list[Group]] = []
     open_pages: list[tuple[list[Group], set[str], int]] = []
-    for group in shuffled(groups, rng):
+    for group in shuffle(groups, rng):
         count = len(group.units)
         for index, (page, images, left) in enumerate(open_pages):
             if count <= left and group.image not in images:

@@ -142,7 +142,7 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
         yield image, references + other
 
 
-def _listed(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+def _listed_texts(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     by_key: dict[str, Text] = {}
     by_text: dict[str, Text] = {}
     for image in material.images:
@@ -181,7 +181,7 @@ def _listed(design: StudyDesign, material: Material, division: Division) -> Draw
         yield judged[name], _distinct(texts)
 
 
-_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed}
+_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed_texts}
 
 
 def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:

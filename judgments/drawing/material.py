@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-NOTHING: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
+NO_CONTENT: Mapping[str, Any] = {}  # shared by all units, of which there may be a million
 
 # key of a batch's notes: the number of units on its largest page, if documents stay whole or pages are drawn later
 LARGEST_PAGE = "largest_page"
@@ -109,7 +109,7 @@ class UnitSpec:
     filtered: bool = False
     audited: bool = False
     control_kind: str = ""
-    content: Mapping[str, Any] = field(default_factory=lambda: NOTHING)
+    content: Mapping[str, Any] = field(default_factory=lambda: NO_CONTENT)
     source_text: str = ""
 
 

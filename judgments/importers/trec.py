@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import PlainValidator
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.incoming import compose_name, quoted
 from judgments.importers.records.column_types import ShortName
 from judgments.importers.records.record import Record, Shape
@@ -122,7 +122,7 @@ def _read_lines(path: Path, encoding: str | None) -> Iterator[_Line]:
             continue
         if len(cells) != len(COLUMNS):
             expected = f"six: {' '.join(COLUMNS)}"
-            raise ImportProblem(path, number, None, counted(len(cells), "column"), expected)
+            raise ImportProblem(path, number, None, with_noun(len(cells), "column"), expected)
         is_empty = False
         yield _LINE.read(Record(path, number, dict(zip(COLUMNS, cells, strict=True))), number=number)
     if is_empty:

@@ -16,7 +16,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils.module_loading import import_string
 
-from common.audit import acting_as, logged_with
+from common.audit import acting_as, add_log_fields
 from judgments.jobs.registry import UnknownJobKind, job_kinds
 from judgments.jobs.runs import MAX_ATTEMPTS, JobRun
 from judgments.models.jobs import Job
@@ -47,7 +47,7 @@ def start_run(
         run = _claim(job_id, owner)
         if run is None:
             return None
-        with logged_with(job=run.job_id, kind=run.kind), run, within(run):
+        with add_log_fields(job=run.job_id, kind=run.kind), run, within(run):
             if run.kind not in job_kinds:
                 raise UnknownJobKind(
                     f"This worker knows no job kind {run.kind!r}: it may be of another version."

@@ -31,7 +31,7 @@ from judgments.jobs.registry import HEAVY
 from judgments.jobs.runs import JobRun
 from judgments.models import Study
 from quorum.numeric import packing
-from quorum.numeric.parallel import PartFunction, Results, Serial, using
+from quorum.numeric.parallel import PartFunction, Results, Serial, use_pool
 
 QUEUE = "parts"
 # A silent worker's part is taken over after this many times the time of the longest part so far.
@@ -98,7 +98,7 @@ class AllWorkers:
                     time.sleep(POLL_SECONDS)
                     continue
                 began = time.monotonic()
-                with using(Serial()):
+                with use_pool(Serial()):
                     results[mine] = function(shared, parts[mine])
                 longest = max(longest, time.monotonic() - began)
             yield results.pop(number)

@@ -26,7 +26,7 @@ from common.rate_limits import TooMany
 from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
 from judgments.models.jobs import DELETED_STUDY, Job
 
-AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
+MAX_MESSAGES_AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
 
 PLACES = """
     SELECT id, place FROM (
@@ -104,7 +104,7 @@ def dispatch(queue: str) -> None:
         at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
         running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
         busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *accounts_by_job.values()])
-        room = AT_BROKER - len(at_broker)
+        room = MAX_MESSAGES_AT_BROKER - len(at_broker)
         sent = tried = 0
         for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
             if (sent < room and queue != READING) or not busy[account]:

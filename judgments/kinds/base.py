@@ -28,7 +28,7 @@ from judgments.drawing.hits import hits_of
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, HITSpec, Image, Material, UnitSpec
 from judgments.kinds.consensus import Consensus
-from quorum.statistics.stopping import OPEN
+from quorum.statistics.stopping import UNDECIDED_RANGE
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -114,7 +114,7 @@ class CaptionScore:
         key: id of the caption.
         score: the mean of the ratings.
         ratings: pairs of a worker's row id and the caption's rating by the worker.
-        systems: the systems that an imported file credits (``judgments.models.units.credited``).
+        systems: the systems that an imported file credits (``judgments.models.units.credited_systems``).
     """
 
     item: int
@@ -199,7 +199,7 @@ class Aggregation(ABC):
 
         Outcome 1 is the first answer, -1 the second answer, and 0 a tie.
         """
-        return OPEN
+        return UNDECIDED_RANGE
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return the numbers of an answer's parts, by part, to measure agreement; {} if it has no comparable parts."""
@@ -272,7 +272,7 @@ class RelevanceScale:
         return self.is_relevant(mean) if self.is_mean else mean >= self.least_share
 
 
-class Shown(BaseModel):
+class ShownContent(BaseModel):
     """The content that a unit shows besides captions (``Unit.content``)."""
 
     model_config = ConfigDict(strict=True)
@@ -382,7 +382,7 @@ class Kind(ABC):
     system_content: ClassVar[str] = ""
     least_options: ClassVar[int] = 0
     labelled: tuple[float, ...] = ()
-    content: ClassVar[type[Shown]] = Shown
+    content: ClassVar[type[ShownContent]] = ShownContent
     marks_text: ClassVar[bool] = False
     no_source: ClassVar[str] = ""
     own_formats: ClassVar[tuple[str, ...]] = ()
@@ -663,7 +663,7 @@ def answer_cell(answer: object) -> str:
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)
 
 
-def by_count(counts: Mapping[str, int]) -> dict[str, int]:
+def sort_by_count(counts: Mapping[str, int]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 

@@ -19,7 +19,7 @@ from judgments.drawing.balanced_lists import balanced_lists
 from judgments.drawing.controls.captions import degraded_text, foreign_captions
 from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Makers
 from judgments.drawing.controls.splits import divide_images
-from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import (
@@ -34,7 +34,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
-    Shown,
+    ShownContent,
     Sides,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
@@ -276,12 +276,12 @@ class BestWorstScores(Results):
         ]
 
 
-class ShownOption(Shown):
+class ShownOption(ShownContent):
     key: str
     text: str
 
 
-class ShownOptions(Shown):
+class ShownOptions(ShownContent):
     options: list[ShownOption]
 
 
@@ -326,10 +326,10 @@ class BestWorstRehearsal(Rehearsal):
         self, unit: Any, truth: Mapping[str, int], *, right: bool | None, rng: np.random.Generator
     ) -> dict[str, int]:
         """Return the right answer, an answer with a wrong best or worst, or a random answer if ``right`` is None."""
-        positions = shuffled(range(1, len(_options(unit)) + 1), rng)
+        positions = shuffle(range(1, len(_options(unit)) + 1), rng)
         answer = {} if right is None else dict(truth)
         if right is False:
-            end = shuffled(sorted(answer), rng)[0]
+            end = shuffle(sorted(answer), rng)[0]
             answer[end] = next(position for position in positions if position not in answer.values())
         for end in self.ends:
             answer.setdefault(
@@ -469,7 +469,7 @@ class BestWorst(OpenKind):
             appearances=sampling.appearances,
             rng=rng_for(design.seed, f"lists of {len(texts)}"),
         )
-        dealt = shuffled(texts, rng_for(design.seed, f"captions {image.name}"))
+        dealt = shuffle(texts, rng_for(design.seed, f"captions {image.name}"))
         return [[dealt[index] for index in chosen] for chosen in lists]
 
     def _unit(self, design: StudyDesign, image: Image, options: Sequence[Text]) -> UnitSpec:
@@ -486,14 +486,14 @@ class BestWorst(OpenKind):
         In the reverse, a caption of another image is the worst among references.
         """
         size = _size_of_known(slot.design, (image, *slot.images))
-        captions = shuffled(image.distinct_references, slot.rng)
+        captions = shuffle(image.distinct_references, slot.rng)
         end = ENDS[int(slot.rng.integers(2))]
         if len(captions) < size - 1 or not slot.design.answers.worst:
             end = BEST
         count = 1 if end == BEST else size - 1
         options = captions[:count] + foreign_captions(image, slot.images, size - count, slot.rng)
         odd = options[0] if end == BEST else options[-1]
-        return self._control(slot, image, shuffled(options, slot.rng), (end, odd), REFERENCE)
+        return self._control(slot, image, shuffle(options, slot.rng), (end, odd), REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with one damaged caption, the worst, among references.
@@ -502,7 +502,7 @@ class BestWorst(OpenKind):
         among damaged captions. Return None if too few captions can be damaged.
         """
         size = _size_of_known(slot.design, (image, *slot.images))
-        captions = shuffled(image.distinct_references, slot.rng)
+        captions = shuffle(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         wanted = 1 if end == WORST else size - 1
         damaged: dict[str, Text] = {}
@@ -514,7 +514,7 @@ class BestWorst(OpenKind):
             return None
         options = [*captions[: size - wanted], *damaged.values()]
         odd = options[-1] if end == WORST else options[0]
-        return self._control(slot, image, shuffled(options, slot.rng), (end, odd), DEGRADED)
+        return self._control(slot, image, shuffle(options, slot.rng), (end, odd), DEGRADED)
 
     def _control(
         self,

@@ -80,7 +80,7 @@ class MeanGrade(Aggregation):
         }
 
 
-def in_range(answer: float, expected: Any) -> bool:
+def is_in_range(answer: float, expected: Any) -> bool:
     """Return whether an answer is in the expected range ("3-4"), or equals the expected grade."""
     low, high = range_of(str(expected))
     return low <= answer <= high
@@ -146,7 +146,7 @@ class Graded(ImageCaptionKind):
     aggregation = MeanGrade(values)
     comparison = MetricComparison(cuts=GRADE_THRESHOLDS)
     relevance = RelevanceScale.of_means(scale)
-    rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+    rehearsal: Rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
     study_scale: Scale | None = None  # a study's own scale, for its page and for API clients
     point_names: Mapping[str, str] = {}  # labels of the scale's points
 
@@ -197,7 +197,7 @@ class Graded(ImageCaptionKind):
         self.page = replace(self.page, template="annotation/kinds/scale.html", keys=())
         self.aggregation = MeanGrade(scale.points)
         self.comparison = replace(self.comparison, cuts=scale.points[:0:-1])
-        self.rehearsal = ScaleRehearsal(scale, 1 / 3, in_range)
+        self.rehearsal = ScaleRehearsal(scale, 1 / 3, is_in_range)
 
     @property
     def poles(self) -> tuple[str, str]:
@@ -264,4 +264,4 @@ class Graded(ImageCaptionKind):
         return range_text(*self.scale.neighbourhood(answer, REPEAT_TOLERANCE))
 
     def is_right(self, answer: float, expected: Any) -> bool:
-        return in_range(answer, expected)
+        return is_in_range(answer, expected)

@@ -16,7 +16,7 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.drawing.controls.makers import REFERENCE, ControlSlot, Makers
 from judgments.drawing.controls.splits import divide_images, needs_split
-from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
 from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
@@ -29,7 +29,7 @@ from judgments.kinds.base import (
     Page,
     Rehearsal,
     Results,
-    Shown,
+    ShownContent,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
 
@@ -203,7 +203,7 @@ class GroundingRehearsal(Rehearsal):
                 }
             )
         if links:
-            word = shuffled(sorted(links), rng)[0]
+            word = shuffle(sorted(links), rng)[0]
             others = [box for box in boxes if box != links[word]]
             if others and rng.random() < 0.5:
                 return links_of(links | {word: others[int(rng.integers(len(others)))]})
@@ -215,7 +215,7 @@ class GroundingRehearsal(Rehearsal):
         return consensus.answer == truth
 
 
-class Box(Shown):
+class Box(ShownContent):
     id: str
     label: str
     x: float
@@ -224,7 +224,7 @@ class Box(Shown):
     height: float
 
 
-class ShownBoxes(Shown):
+class ShownBoxes(ShownContent):
     boxes: list[Box]
 
 
@@ -315,7 +315,7 @@ class Grounding(OpenKind):
 
     def _control(self, slot: ControlSlot, image: Image) -> Group:
         """Return a control item that expects links for the labels that the caption contains verbatim."""
-        text, links = shuffled(certain_links(image), slot.rng)[0]
+        text, links = shuffle(certain_links(image), slot.rng)[0]
         shown = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
         unit = self.control_unit(slot, image, (text.key,), links_of(links), REFERENCE, **shown)
         return Group(image.name, (unit,))

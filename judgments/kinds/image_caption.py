@@ -22,7 +22,7 @@ from judgments.drawing.controls.makers import (
     known_items,
     known_problem,
 )
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import CaptionDraw, draw_captions
 from judgments.drawing.keys import content_keys
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
@@ -118,7 +118,7 @@ class ImageCaptionKind(ChoiceKind):
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with a damaged caption of the image; None if no caption can be damaged."""
-        for caption in shuffled(image.references, slot.rng):
+        for caption in shuffle(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, whole=True)
             if damaged is not None:
                 return Group(image.name, (self.control(slot, image, damaged, self.bad, DEGRADED),))

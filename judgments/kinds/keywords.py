@@ -41,8 +41,8 @@ from judgments.kinds.base import (
     RefusedAnswer,
     Rehearsal,
     Results,
-    Shown,
-    by_count,
+    ShownContent,
+    sort_by_count,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
 from quorum.statistics.significance import bootstrap_interval
@@ -80,7 +80,7 @@ class KeywordCounts(OpenAggregation):
     rule = "counts"
 
     def combine(self, answers: list[list[str]]) -> Consensus:
-        counts = by_count(
+        counts = sort_by_count(
             Counter(word for answer in answers for word in {normalise_phrase(keyword) for keyword in answer})
         )
         most = max(counts.values(), default=0)
@@ -120,7 +120,7 @@ class KeywordResults(Results):
             for unit, answers in keywords.items()
         }
         return KindResults(
-            units={unit: {"stems": stemmed(counted)} for unit, counted in counts.items()},
+            units={unit: {"stems": sum_by_stem(counted)} for unit, counted in counts.items()},
             study={
                 "pairwise_f1": pairwise_f1(keywords, seed=seed),
                 "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),
@@ -154,7 +154,7 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
         "value": nan_as_none(interval.value),
         "low": nan_as_none(interval.low),
         "high": nan_as_none(interval.high),
-        "floor": _between_units(answers),
+        "floor": _agreement_between_units(answers),
         "n": len(means),
         "pairs_of_answers": pairs,
         "confidence": interval.confidence,
@@ -164,7 +164,7 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
     }
 
 
-def _between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
+def _agreement_between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
     if len(answers) < 2:
         return None
     units = sorted(answers)
@@ -206,7 +206,7 @@ class KeywordRehearsal(Rehearsal):
         return 2 * len(most & wanted) >= RECOVERY_F1 * (len(most) + len(wanted))
 
 
-class ShownText(Shown):
+class ShownText(ShownContent):
     text: str
     collocations: list[str]
     title: str = ""  # the title, which is a baseline (MC12 §4.4)
@@ -349,14 +349,14 @@ def _stop_words() -> frozenset[str]:
     return smart_stop_words()
 
 
-def stemmed(counts: Mapping[str, int]) -> dict[str, int]:
+def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the summed counts of keywords with the same stem (MC12 §3.2). A sum may exceed the number of workers."""
     from quorum.metrics.keywords import keyword_forms
 
     merged: Counter[str] = Counter()
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):
         merged[form] += count
-    return by_count(merged)
+    return sort_by_count(merged)
 
 
 @lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts

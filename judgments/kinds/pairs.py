@@ -34,7 +34,7 @@ from judgments.drawing.controls.makers import (
     known_problem,
 )
 from judgments.drawing.controls.splits import check_split, divide_images
-from judgments.drawing.draws import balanced_sides, rng_for, shuffled
+from judgments.drawing.draws import balanced_sides, rng_for, shuffle
 from judgments.drawing.hits import hits_with_an_image_twice
 from judgments.drawing.keys import content_key, content_keys
 from judgments.drawing.material import LARGEST_PAGE, Batch, Group, Image, Material, Pair, Text, UnitSpec
@@ -95,7 +95,7 @@ def arena_pool(
 ) -> tuple[UnitSpec, ...]:
     """Return the units of an arena, grouped by the names of the two systems."""
     cell = {pair.key: system_names(pair) for pair in pairs}
-    units = [unit for group in shuffled(groups, rng) for unit in group.units]
+    units = [unit for group in shuffle(groups, rng) for unit in group.units]
     return tuple(sorted(units, key=lambda unit: cell[unit.pair]))
 
 
@@ -410,7 +410,7 @@ class PairKind(ChoiceKind):
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         rng = slot.rng
-        for caption in shuffled(image.references, rng):
+        for caption in shuffle(image.references, rng):
             damaged = degraded_text(caption, image, slot.images, rng, whole=False)
             if damaged is not None:
                 reference = self.control_reference(image, caption, rng)

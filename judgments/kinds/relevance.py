@@ -15,7 +15,7 @@ from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.caption_filter import ImageCaptions
 from judgments.drawing.controls.captions import degraded_text, foreign_captions, right_caption_count
 from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Known
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import CaptionDraw
 from judgments.drawing.material import Group, Image, Text, UnitSpec
 from judgments.kinds.base import (
@@ -124,18 +124,18 @@ class Relevance(ImageCaptionKind):
             fill = captions.fill(short, draw.pool, draw.division.judged, rng)
             units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
             tail = len(units) % size or size
-            units[-tail:] = shuffled(units[-tail:], rng)
+            units[-tail:] = shuffle(units[-tail:], rng)
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Return a group of control items: one to three captions of the image (right), and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
-        captions = shuffled(image.distinct_references, rng)[:right]
+        captions = shuffle(image.distinct_references, rng)[:right]
         wrong = foreign_captions(image, slot.images, size - right, rng)
         units = [self.control(slot, image, text, self.good) for text in captions]
         units += [self.control(slot, image, text, self.bad) for text in wrong]
-        return Group(image.name, tuple(shuffled(units, rng)))
+        return Group(image.name, tuple(shuffle(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a group of control items: one to three captions of the image (right), and damaged captions.
@@ -144,7 +144,7 @@ class Relevance(ImageCaptionKind):
         """
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
-        captions = shuffled(image.distinct_references, rng)
+        captions = shuffle(image.distinct_references, rng)
         damaged: dict[str, Text] = {}
         for base in captions * size:  # damage each caption several times, with other words
             if len(damaged) == size - right:
@@ -157,12 +157,12 @@ class Relevance(ImageCaptionKind):
         units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
         units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged.values()]
         units += self._filled(slot, image, units)
-        return Group(image.name, tuple(shuffled(units, rng)))
+        return Group(image.name, tuple(shuffle(units, rng)))
 
     def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
         units = [self.known_unit(slot, item) for item in items[: slot.design.captions_per_image]]
         units += self._filled(slot, items[0].image, units)
-        return Group(items[0].image.name, tuple(shuffled(units, slot.rng)))
+        return Group(items[0].image.name, tuple(shuffle(units, slot.rng)))
 
     def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
         """Return captions of other images that fill up a group of control items. A short group could be recognised."""

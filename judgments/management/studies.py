@@ -4,7 +4,7 @@ from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.commands import progress_bar
 from common.errors import WrongState
 from common.files import check_writable_path, write_lines
@@ -47,8 +47,8 @@ class GenerateHits(OperationCommand):
         if output is not None:
             write_lines(output, batch_lines(batch, design))
         self.say(
-            f"Study {study.slug}: {counted(len(batch.hits), 'page')} of work, {counted(batch.unit_count, 'item')}, "
-            f"{counted(batch.control_count, 'check question')}."
+            f"Study {study.slug}: {with_noun(len(batch.hits), 'page')} of work, {with_noun(batch.unit_count, 'item')}, "
+            f"{with_noun(batch.control_count, 'check question')}."
         )
 
 

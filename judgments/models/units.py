@@ -144,7 +144,7 @@ class Unit(models.Model):
         return self.item.text
 
 
-def credited(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
+def credited_systems(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
     """Return the systems for which a judgment of a unit, or of one of its options, counts.
 
     Args:

@@ -10,11 +10,11 @@ from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS, Kind, installed_kind
 from judgments.models import HITUnit, Study
 
-REGISTERED = "registered"  # the code in a study's log for the registration of its plan
+REGISTRATION_CODE = "registered"  # the code in a study's log for the registration of its plan
 
 
 def is_registered(study: Study) -> bool:
-    return study.events.filter(what=REGISTERED).exists()
+    return study.events.filter(what=REGISTRATION_CODE).exists()
 
 
 def store_plan(*, study: Study, plan: RegistrationPlan) -> None:
@@ -23,11 +23,11 @@ def store_plan(*, study: Study, plan: RegistrationPlan) -> None:
 
 
 def design_of(study: Study) -> StudyDesign:
-    return _validated(json.dumps(study.design))
+    return _validate(json.dumps(study.design))
 
 
 @lru_cache(maxsize=50)  # a request reads the design several times, and people work on few studies at once
-def _validated(design: str) -> StudyDesign:
+def _validate(design: str) -> StudyDesign:
     return StudyDesign.model_validate(json.loads(design))
 
 

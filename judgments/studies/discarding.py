@@ -27,7 +27,7 @@ from judgments.models.studies import pages_discarded, pages_in_use
 from judgments.studies.designs import is_registered
 from judgments.studies.studies import lock_study
 
-KEPT_NOTES = ("left_out",)  # a note of an imported template; all other notes are about the draw
+TEMPLATE_NOTES = ("left_out",)  # a note of an imported template; all other notes are about the draw
 UNOPENED_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
@@ -111,7 +111,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         some._raw_delete(some.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None
-    study.notes = {name: study.notes[name] for name in KEPT_NOTES if name in study.notes}
+    study.notes = {name: study.notes[name] for name in TEMPLATE_NOTES if name in study.notes}
     study.save(update_fields=["state", "generated_at", "notes"])
     note_event(
         study=study,

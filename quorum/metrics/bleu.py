@@ -35,7 +35,7 @@ from quorum.metrics.comparison import (
     task_of_groups,
 )
 from quorum.metrics.inputs import InvalidInput, UnknownName
-from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, changed
+from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import TokenizedTexts, encode_texts
 from quorum.metrics.text.tries import child, empty_trie, trie_bits
@@ -214,7 +214,7 @@ def _brevity_penalty(statistics: BleuStatistics, smoothing: str) -> Floats:
     return np.where(ratio > 0, factor, 0.0)
 
 
-def pooled(statistics: BleuStatistics) -> BleuStatistics:
+def sum_statistics(statistics: BleuStatistics) -> BleuStatistics:
     """Return the counts summed over all candidates, as one row."""
     return BleuStatistics(
         statistics.correct.sum(axis=0, keepdims=True),
@@ -270,7 +270,7 @@ def bleu_pre_matrix(
     Bleu-pre(i, s) = hits[i, s] / totals[s], 0 if totals[s] is 0. Thousands of pairs are exactly 1/4 or 1/3, so
     compare the integers: `(4 * hits >= totals) & (totals > 0)`.
     """
-    tokens, groups, image_of = _prepared(captions, references, order)
+    tokens, groups, image_of = _prepare_words(captions, references, order)
     hits = _hits(tokens.tokens, tokens.starts, groups, len(captions), len(tokens.vocabulary))
     # The matrix may be large: do not copy it where each image is a group of its own.
     return hits if len(hits) == image_of.size else hits[image_of], tokens.lengths[: len(captions)]
@@ -286,13 +286,13 @@ def bleu_pre_pairs(
 
     `hits` is (N,), ordered by image.
     """
-    tokens, groups, image_of = _prepared(captions, references, order)
+    tokens, groups, image_of = _prepare_words(captions, references, order)
     starts, listed = starts_of(list(map(len, pairs))), np.concatenate(pairs).astype(np.int64)
     hits = _pair_hits(tokens.tokens, tokens.starts, groups, image_of, starts, listed, len(tokens.vocabulary))
     return hits, tokens.lengths[: len(captions)]
 
 
-def _prepared(
+def _prepare_words(
     captions: Sequence[str], references: Sequence[Sequence[str]], order: str
 ) -> tuple[TokenizedTexts, Ints, Ints]:
     """Return the changed words of the captions and references, the bounds of the lists, and each image's list number.
@@ -305,12 +305,14 @@ def _prepared(
     check_lists(references, "references")
     lists = Lists()
     image_of = lists.add(references, "references")
-    tokens = changed(encode_texts([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
+    tokens = change_words(encode_texts([*captions, *lists.texts], TOKENIZERS["rouge"]), order)
     return tokens, lists.starts + len(captions), image_of
 
 
 @compiled
-def _note_most(tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints) -> None:
+def _note_largest_counts(
+    tokens: Numbers, starts: Ints, first: int, last: int, count: Ints, most: Ints
+) -> None:
     """Set most[word] to the largest count of each word in any one of the texts first to last - 1."""
     for text in range(first, last):
         for position in range(starts[text], starts[text + 1]):
@@ -342,7 +344,7 @@ def _hits(tokens: Numbers, starts: Ints, groups: Ints, captions: int, vocabulary
     most = np.zeros(vocabulary, dtype=np.int64)
     count = np.zeros(vocabulary, dtype=np.int64)
     for group in range(groups.size - 1):
-        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
+        _note_largest_counts(tokens, starts, groups[group], groups[group + 1], count, most)
         for caption in range(captions):
             hits[group, caption] = _matches(tokens, starts[caption], starts[caption + 1], count, most)
         most[tokens[starts[groups[group]] : starts[groups[group + 1]]]] = 0
@@ -358,7 +360,7 @@ def _pair_hits(
     count = np.zeros(vocabulary, dtype=np.int64)
     for image in range(group_of.size):
         group = group_of[image]
-        _note_most(tokens, starts, groups[group], groups[group + 1], count, most)
+        _note_largest_counts(tokens, starts, groups[group], groups[group + 1], count, most)
         for pair in range(pairs[image], pairs[image + 1]):
             caption = captions[pair]
             hits[pair] = _matches(tokens, starts[caption], starts[caption + 1], count, most)

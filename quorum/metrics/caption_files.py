@@ -77,13 +77,13 @@ def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
     if isinstance(annotations, list) and all(isinstance(row, dict) for row in annotations):
         yield from _coco_rows(path, annotations)
         return
-    for image, captions in _distinct(path, document).items():
+    for image, captions in _check_distinct(path, document).items():
         where = f"{path}: image {image!r}"
         if not isinstance(captions, list) or not all(isinstance(caption, str) for caption in captions):
             raise InvalidFile(f"{where} has {_describe_value(captions)}, expected a list of captions")
         if not captions:
             raise InvalidFile(f"{where} has no captions, expected at least one")
-        name = _composed(image)
+        name = _compose_accents(image)
         for caption in captions:
             yield _Row(where, name, caption)
 
@@ -94,10 +94,10 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
         return
     if not isinstance(document, _Object):
         _refuse(path, document, "COCO results JSON or an object of captions")
-    for image, caption in _distinct(path, document).items():
+    for image, caption in _check_distinct(path, document).items():
         if not isinstance(caption, str):
             raise InvalidFile(f"{path}: image {image!r} has {_describe_value(caption)}, expected a caption")
-        yield _Row(str(path), _composed(image), caption)
+        yield _Row(str(path), _compose_accents(image), caption)
 
 
 def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
@@ -110,7 +110,7 @@ def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
         yield _Row(where, _image(value, "image_id", where), _caption(value, where))
 
 
-def _distinct(path: Path, images: _Object) -> _Object:
+def _check_distinct(path: Path, images: _Object) -> _Object:
     if images.repeated is not None:
         raise InvalidFile(f"{path}: image {images.repeated!r} occurs again, expected it once")
     return images
@@ -141,7 +141,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
                 if _is_row(line):
                     yield from _json_lines(path, chain([(number, line)], numbered))
                 else:
-                    yield from document(path, _parsed(path, number, line + lines.read()))
+                    yield from document(path, _parse(path, number, line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
     except (EOFError, zlib.error) as error:
@@ -164,7 +164,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         if not line.strip():
             continue
         where = f"{line_prefix}{number}"
-        value = _parsed(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
+        value = _parse(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image and caption"
@@ -175,7 +175,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         yield _Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
-def _parsed(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
+def _parse(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
     try:
         return decode(text)
     except json.JSONDecodeError as error:
@@ -195,7 +195,7 @@ def _image(value: dict[str, Any], key: str, where: str) -> str:
     # True is an int in Python, but not the name of an image.
     if isinstance(image, bool) or not isinstance(image, (str, int)):
         raise InvalidFile(f"{where}: {key} is {_describe_value(image)}, expected a name or a whole number")
-    return _composed(str(image))
+    return _compose_accents(str(image))
 
 
 def _caption(value: dict[str, Any], where: str) -> str:
@@ -205,7 +205,7 @@ def _caption(value: dict[str, Any], where: str) -> str:
     return caption
 
 
-def _composed(name: str) -> str:
+def _compose_accents(name: str) -> str:
     """Return a name with composed accents (NFC), as imports store it."""
     return unicodedata.normalize("NFC", name)
 

@@ -266,7 +266,7 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
         slot = _slot(table, shorter, word)
         if table[slot, 2] < 0:
             if 2 * known >= table.shape[0]:
-                table = _doubled(table)
+                table = _double_table(table)
                 slot = _slot(table, shorter, word)
             if known == repeats.size:
                 repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
@@ -293,7 +293,7 @@ def _slot(table: Numbers, shorter: int, word: int) -> int:
 
 
 @compiled
-def _doubled(table: Numbers) -> Numbers:
+def _double_table(table: Numbers) -> Numbers:
     larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
     for row in range(table.shape[0]):
         if table[row, 2] >= 0:
@@ -321,7 +321,7 @@ def _document_frequencies(
 
 
 @compiled
-def _room(task: Task) -> Vectors:
+def _allocate_vectors(task: Task) -> Vectors:
     tokens, most = 1, 1
     for group in range(task.references.size - 1):
         first, last = task.references[group], task.references[group + 1]
@@ -430,7 +430,7 @@ def _length_factor(starts: Ints, candidate: int, reference: int, sigma: float) -
 def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, share: float) -> Floats:
     """Return the contribution of one order of n-grams to the scores, in the order of `task.candidates`."""
     scores = np.zeros(task.candidates.size)
-    candidate, references = _room(task), _room(task)
+    candidate, references = _allocate_vectors(task), _allocate_vectors(task)
     sums = np.empty(references.norms.size)
     products = np.empty((sums.size, candidate.grams.size))
     starts, candidate_norm, reference_norms = task.starts, candidate.norms, references.norms

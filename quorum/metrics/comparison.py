@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from quorum.metrics.inputs import InvalidInput
-from quorum.metrics.text.changes import changed
+from quorum.metrics.text.changes import change_words
 from quorum.metrics.text.tokenizers import Tokenizer
 from quorum.metrics.text.tokens import TokenizedTexts, encode_texts, ranges
 from quorum.numeric.arrays import Flags, Ints, Numbers, starts_of
@@ -179,7 +179,7 @@ class Comparison:
 
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":
-            return changed(self.tokens(View(view.tokenizer)), view.change)
+            return change_words(self.tokens(View(view.tokenizer)), view.change)
         # Do not cache the pieces: they are as large as the words, and cheap to compute again for another tokenizer.
         tokens = encode_texts(self.texts, view.tokenizer)
         if tokens.tokens.size > MAX_TOKENS:
@@ -207,12 +207,12 @@ class NumberedTexts:
 
     @classmethod
     def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
-        tokens = changed(encode_texts(texts, view.tokenizer), view.change)
+        tokens = change_words(encode_texts(texts, view.tokenizer), view.change)
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 
     def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return numbered words in which `texts` precede the texts of this object."""
-        others = changed(encode_texts(texts, self.view.tokenizer), self.view.change)
+        others = change_words(encode_texts(texts, self.view.tokenizer), self.view.change)
         added: dict[str, int] = {}
         known = len(self.numbers)
         renumbered = [

@@ -100,7 +100,7 @@ def content_selection(
     images = gold.counts.size
     if sets.sizes.size != images:
         raise InvalidInput(f"selections has {sets.sizes.size} images, expected {images} as in descriptions")
-    precision, recall = _compared(sets, np.arange(images), np.full(images, -1), gold)
+    precision, recall = _compare_sets(sets, np.arange(images), np.full(images, -1), gold)
     is_empty = sets.sizes == 0
     if empty == ZERO:
         precision[is_empty & (gold.counts > 0)] = 0.0
@@ -127,12 +127,12 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     gold = _gold_of(descriptions)
     images = gold.counts.size
     image_of = np.repeat(np.arange(images), gold.counts)
-    precision, recall = _compared(gold.sets, image_of, np.arange(image_of.size), gold)
+    precision, recall = _compare_sets(gold.sets, image_of, np.arange(image_of.size), gold)
     # A description without boxes is not held out, nor is one that has no others with boxes to be compared with.
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [
-        _mean_by(figure, image_of, images) for figure in (precision, recall, _harmonic(precision, recall))
+        _group_means(figure, image_of, images) for figure in (precision, recall, _harmonic(precision, recall))
     ]
     return _score(
         by_image,
@@ -144,7 +144,7 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
 
 
 @compiled
-def _compared(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
+def _compare_sets(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -> tuple[Floats, Floats]:
     """Return (sets,) precisions (eq. 1) and recalls (eq. 2) of the sets against the gold descriptions of their images.
 
     Set s belongs to image image_of[s] and is not compared with description left_out[s].
@@ -188,7 +188,7 @@ def _harmonic(precision: Floats, recall: Floats) -> Floats:
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 
 
-def _mean_by(values: Floats, group_of: Ints, groups: int) -> Floats:
+def _group_means(values: Floats, group_of: Ints, groups: int) -> Floats:
     is_defined = ~np.isnan(values)
     count = np.bincount(group_of[is_defined], minlength=groups)
     total = np.bincount(group_of[is_defined], weights=values[is_defined], minlength=groups)

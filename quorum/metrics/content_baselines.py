@@ -127,13 +127,13 @@ def random_ranks(counts: Sequence[int], *, seed: Seed) -> BoxRanks:
         raise InvalidInput("counts is no list of whole numbers from 0 on, expected the boxes of each image")
     starts = starts_of(sizes)
     keys = generator.random(int(starts[-1]))
-    return _ranked("content-random", keys, starts, None, seed=_seed_field(seed))
+    return _rank_boxes("content-random", keys, starts, None, seed=_seed_field(seed))
 
 
 def size_ranks(boxes: Sequence[ArrayLike], *, ties: Seed = None) -> BoxRanks:
     """Rank larger boxes first (WG15 section 4.1)."""
     sides, starts = _flat_boxes(boxes)
-    return _ranked("content-size", -sides[:, 2] * sides[:, 3], starts, ties)
+    return _rank_boxes("content-size", -sides[:, 2] * sides[:, 3], starts, ties)
 
 
 def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Seed = None) -> BoxRanks:
@@ -150,7 +150,7 @@ def centre_ranks(boxes: Sequence[ArrayLike], image_sizes: ArrayLike, *, ties: Se
     middle = np.repeat(sizes / 2, np.diff(starts), axis=0)
     offset = sides[:, :2] + sides[:, 2:] / 2 - middle
     distances = np.hypot(offset[:, 0], offset[:, 1])
-    return _ranked("content-centre", distances, starts, ties)
+    return _rank_boxes("content-centre", distances, starts, ties)
 
 
 def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -158,7 +158,7 @@ def unigram_ranks(labels: Sequence[Sequence[str]], prior: UnigramPrior, *, ties:
     _check_prior(prior, UnigramPrior)
     flat, starts = _flat_labels(labels)
     count = np.fromiter((prior.counts.get(label, 0) for label in flat), dtype=np.float64, count=len(flat))
-    return _ranked("content-unigram", -count, starts, ties)
+    return _rank_boxes("content-unigram", -count, starts, ties)
 
 
 def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: Seed = None) -> BoxRanks:
@@ -246,10 +246,10 @@ def mean_ranks(first: BoxRanks, second: BoxRanks, *, ties: Seed = None) -> BoxRa
     if not np.array_equal(first.starts, second.starts):
         raise InvalidInput("first and second rank the boxes of different images, expected the same images")
     of, means = (first.signature, second.signature), (first.ranks + second.ranks) / 2
-    return _ranked("content-mean", means, first.starts, ties, of=of, ties=_seed_field(ties))
+    return _rank_boxes("content-mean", means, first.starts, ties, of=of, ties=_seed_field(ties))
 
 
-def _ranked(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
+def _rank_boxes(name: str, keys: Floats, starts: Ints, tie_seed: Seed, **fields: Value) -> BoxRanks:
     """Return boxes ranked by ascending keys, with a signature.
 
     Without `fields`, the signature says how ties were broken.

@@ -23,7 +23,7 @@ MIN_TOKENS, MIN_CHARACTERS = 5, 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class HeldOut:
+class HeldOutCaptions:
     """Held-out captions, image by image.
 
     images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
@@ -61,7 +61,7 @@ def hold_out(
     *,
     most: int | None = None,
     generator: np.random.Generator | None = None,
-) -> HeldOut:
+) -> HeldOutCaptions:
     """Hold out every caption of every image in turn, or at most `most` of each image, drawn with `generator`."""
     check_lists(captions, "captions")
     if most is not None and most < 1:
@@ -81,11 +81,11 @@ def hold_out(
         ]
         counts.append(len(places))
     alone = sum(len(captions_of_image) == 1 for captions_of_image in captions)
-    return HeldOut(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
+    return HeldOutCaptions(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
 
 
 def score_held_out(
-    held_out: HeldOut,
+    held_out: HeldOutCaptions,
     metrics: Iterable[str],
     tokenizer: str = "ptb",
     *,
@@ -120,7 +120,7 @@ def score_held_out(
     )
 
 
-def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[str]:
+def of_other_images(held_out: HeldOutCaptions, generator: np.random.Generator) -> list[str]:
     """Return, for each held-out caption, a random caption of another image (WG16: random intra-dataset).
 
     Raise InvalidInput if there is only one image.
@@ -136,7 +136,7 @@ def of_other_images(held_out: HeldOut, generator: np.random.Generator) -> list[s
 
 
 def of_other_sources(
-    held_out: HeldOut, sources: Sequence[Sequence[str]], generator: np.random.Generator
+    held_out: HeldOutCaptions, sources: Sequence[Sequence[str]], generator: np.random.Generator
 ) -> list[str]:
     """Return, for each held-out caption, a random text of a random source (WG16: random inter-dataset, Brown)."""
     check_lists(sources, "sources")
@@ -148,7 +148,7 @@ def of_other_sources(
 
 
 def gibberish(
-    held_out: HeldOut,
+    held_out: HeldOutCaptions,
     texts: Sequence[str],
     length: int,
     generator: np.random.Generator,
@@ -172,7 +172,7 @@ def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:
     return max(1, round(float(lengths.mean()))) if lengths.size else 1
 
 
-def long_enough(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
+def select_long_texts(texts: Iterable[str], tokenizer: str = "ptb") -> list[str]:
     """Return the texts with at least MIN_TOKENS tokens and MIN_CHARACTERS characters, as WG16 select from Brown."""
     listed = list(texts)
     lengths = encode_texts(listed, tokenizer_named(tokenizer)).lengths.tolist()

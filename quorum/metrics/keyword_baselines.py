@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 
 from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
-from quorum.metrics.keywords import GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
+from quorum.metrics.keywords import MAX_GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
 from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
 from quorum.numeric.arrays import Floats
@@ -28,7 +28,7 @@ Terms = Sequence[str]
 SMOOTHING = 0.01
 TOPICS = 20
 MAX_SMOOTHING = 1000.0
-_Weighed = list[tuple[str, float]]
+_WeightedTerms = list[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,12 +49,12 @@ class KeywordList:
 
 
 def term_frequency(
-    documents: Sequence[Terms], *, keywords: int | None = GUESSES, vocabulary: Vocabulary = None
+    documents: Sequence[Terms], *, keywords: int | None = MAX_GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
-    pick = _Pick.of(keywords, vocabulary)
+    pick = _Selection.of(keywords, vocabulary)
     lists = []
-    for counts in _counted(documents, "documents"):
+    for counts in _count_terms(documents, "documents"):
         size = counts.total()
         best = pick.known(counts).most_common(pick.keywords)
         lists.append([(term, count / size) for term, count in best])
@@ -65,7 +65,7 @@ def tf_idf(
     documents: Sequence[Terms],
     *,
     training: Iterable[Terms] | None = None,
-    keywords: int | None = GUESSES,
+    keywords: int | None = MAX_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the terms with the highest tf * log(N / n_i), where n_i of N documents contain term i (MC12 section 4.2).
@@ -73,13 +73,13 @@ def tf_idf(
     Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7). Raise
     InvalidInput if there are no other documents.
     """
-    pick = _Pick.of(keywords, vocabulary)
-    counted = _counted(documents, "documents")
+    pick = _Selection.of(keywords, vocabulary)
+    counted = _count_terms(documents, "documents")
     if training is None:
         others, itself, corpus = counted, 1, None
     else:
         training = list(training)
-        others, itself, corpus = _counted(training, "training"), 0, _training_field(training)
+        others, itself, corpus = _count_terms(training, "training"), 0, _training_field(training)
     holders = Counter(chain.from_iterable(others))
     total = len(others) - itself
     if total < 1:
@@ -103,16 +103,16 @@ def corpus_frequency(
     gold: Sequence[Tags],
     *,
     training: Iterable[Terms] | None = None,
-    keywords: int | None = GUESSES,
+    keywords: int | None = MAX_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
-    pick = _Pick.of(keywords, vocabulary)
+    pick = _Selection.of(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
     if training is not None:
         training = list(training)
-        for counts in _counted(training, "training"):
+        for counts in _count_terms(training, "training"):
             total.update(counts)
         ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
@@ -135,7 +135,7 @@ def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4)."""
-    pick = _Pick.of(keywords, vocabulary)
+    pick = _Selection.of(keywords, vocabulary)
     check_lists_of(titles, "titles", "terms")
     return _list(
         [pick.in_order(title) for title in titles], measure_signature("keyword-title", **pick.fields)
@@ -153,7 +153,7 @@ def sentence_extraction(
 
     If there is a `vocabulary`, sentences are compared by its words only.
     """
-    pick = _Pick.of(keywords, vocabulary)
+    pick = _Selection.of(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
@@ -173,7 +173,7 @@ def topic_words(
     *,
     training: Iterable[Terms] | None = None,
     topics: int = TOPICS,
-    keywords: int | None = GUESSES,
+    keywords: int | None = MAX_GUESSES,
     vocabulary: Vocabulary = None,
     seed: int = 0,
 ) -> KeywordList:
@@ -183,18 +183,18 @@ def topic_words(
     the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
     settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
-    pick = _Pick.of(keywords, vocabulary)
+    pick = _Selection.of(keywords, vocabulary)
     topics = whole_count(topics, "topics")
-    counted = [pick.known(counts) for counts in _counted(documents, "documents")]
+    counted = [pick.known(counts) for counts in _count_terms(documents, "documents")]
     learnt, corpus = counted, None
     if training is not None:
         training = list(training)
         learnt, corpus = (
-            [pick.known(counts) for counts in _counted(training, "training")],
+            [pick.known(counts) for counts in _count_terms(training, "training")],
             _training_field(training),
         )
     terms = sorted(set(chain.from_iterable(learnt)))
-    lists: list[_Weighed] = [[] for _ in counted]
+    lists: list[_WeightedTerms] = [[] for _ in counted]
     reason = ""
     if terms:
         table = [_count_table(each, terms) for each in (learnt, counted)]
@@ -228,13 +228,13 @@ def _count_table(counted: Sequence[Counter[str]], terms: Sequence[str]) -> "scip
 
 
 @dataclass(frozen=True, slots=True)
-class _Pick:
+class _Selection:
     keywords: int | None
     vocabulary: frozenset[str] | None
     fields: Mapping[str, Value]
 
     @classmethod
-    def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Pick":
+    def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
         count = None if keywords is None else whole_count(keywords, "keywords")
         listed = None if vocabulary is None else frozenset(vocabulary)
         return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})
@@ -249,7 +249,7 @@ class _Pick:
         vocabulary = self.vocabulary
         return [term for term in terms if vocabulary is None or term in vocabulary]
 
-    def in_order(self, terms: Terms) -> "_Weighed":
+    def in_order(self, terms: Terms) -> "_WeightedTerms":
         return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
 
 
@@ -276,7 +276,7 @@ def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
     return best
 
 
-def _list(lists: Sequence[_Weighed], signed: str, chosen: tuple[int, ...] = ()) -> KeywordList:
+def _list(lists: Sequence[_WeightedTerms], signed: str, chosen: tuple[int, ...] = ()) -> KeywordList:
     weights = []
     for entries in lists:
         values = np.array([weight for _, weight in entries], dtype=np.float64)
@@ -297,7 +297,7 @@ def _training_field(documents: Sequence[Terms]) -> str:
     return name_given(sorted(map(list, documents)))
 
 
-def _counted(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
+def _count_terms(documents: Sequence[Terms], what: str) -> list[Counter[str]]:
     check_lists_of(documents, what, "terms")
     return [Counter(document) for document in documents]
 

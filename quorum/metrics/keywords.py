@@ -45,7 +45,7 @@ from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio
 from quorum.numeric.signatures import Value
 
-LEAST = 5  # MC12: words that occur less often in the training articles are infrequent
+MIN_FREQUENCY = 5  # MC12: words that occur less often in the training articles are infrequent
 
 STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
     "porter": porter,
@@ -55,7 +55,7 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
-GUESSES = 10
+MAX_GUESSES = 10
 CREDITED = "credited"
 ONCE = "once"
 DUPLICATES = (CREDITED, ONCE)
@@ -131,7 +131,7 @@ def gold_tags(
     return tags_of_images
 
 
-def frequent_words(documents: Iterable[Sequence[str]], *, least: int = LEAST) -> frozenset[str]:
+def frequent_words(documents: Iterable[Sequence[str]], *, least: int = MIN_FREQUENCY) -> frozenset[str]:
     """Return the terms that occur `least` times or more in the documents: MC12's standard vocabulary (section 3.1)."""
     least = whole_count(least, "least")
     counts: Counter[str] = Counter()
@@ -207,7 +207,7 @@ def keyword_best(
     task = _task(annotations, gold, vocabulary, duplicates)
     credit = task.credits() / np.maximum([len(guesses) for guesses in task.guesses], 1)
     signed = measure_signature("keyword-best", **evaluation_fields(vocabulary), duplicates=duplicates)
-    return _scored(task, credit, task.sizes > 0, NO_TAGS, signed)
+    return _make_score(task, credit, task.sizes > 0, NO_TAGS, signed)
 
 
 def keyword_best_mode(
@@ -230,7 +230,7 @@ def keyword_oot(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     *,
-    guesses: int = GUESSES,
+    guesses: int = MAX_GUESSES,
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
@@ -240,14 +240,14 @@ def keyword_oot(
     signed = measure_signature(
         "keyword-oot", guesses=guesses, **evaluation_fields(vocabulary), duplicates=duplicates
     )
-    return _scored(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
+    return _make_score(task, task.credits(), task.sizes > 0, NO_TAGS, signed)
 
 
 def keyword_oot_mode(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     *,
-    guesses: int = GUESSES,
+    guesses: int = MAX_GUESSES,
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
@@ -264,7 +264,7 @@ def keyword_f1(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Collection[str]],
     *,
-    guesses: int = GUESSES,
+    guesses: int = MAX_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
     """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""
@@ -377,10 +377,10 @@ def _mode(tags: Tags) -> str | None:
 
 def _mode_score(task: _Task, hits: Sequence[bool], wanted: Sequence[str | None], signed: str) -> KeywordScore:
     has_mode = np.array([mode is not None for mode in wanted], dtype=np.bool_)
-    return _scored(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signed)
+    return _make_score(task, np.array(hits, dtype=np.float64), has_mode, NO_MODE, signed)
 
 
-def _scored(task: _Task, credit: Floats, is_defined: Flags, why_not: str, signed: str) -> KeywordScore:
+def _make_score(task: _Task, credit: Floats, is_defined: Flags, why_not: str, signed: str) -> KeywordScore:
     has_guess = np.array([len(guesses) > 0 for guesses in task.guesses], dtype=np.bool_)
     is_attempted = is_defined & has_guess
     images = np.where(is_defined, credit, np.nan)
@@ -507,7 +507,7 @@ def read_answers(lines: Iterable[str], measure: str) -> dict[str, tuple[str, ...
                 f"expected 'word.pos item {_MARKS[measure]} answer;answer'"
             )
         listed = (match[3] or "").rstrip(";") if (match[3] or "").strip() else ""
-        answers = tuple(map(_spelt, listed.split(";"))) if listed else ()
+        answers = tuple(map(_normalise_spelling, listed.split(";"))) if listed else ()
         answers_of_item.setdefault(match[2], answers)
     return answers_of_item
 
@@ -529,7 +529,7 @@ def substitution_scores(
     return SubstitutionScores(normal(guesses, tags), mode(guesses, tags, modes=list(gold.modes.values())))
 
 
-def _spelt(answer: str) -> str:
+def _normalise_spelling(answer: str) -> str:
     joined = _NON.fullmatch(answer)
     answer = f"non{joined[1]}" if joined else answer
     return answer.replace("-", " ").replace("'", "", 1)

@@ -24,7 +24,7 @@ from quorum.metrics.comparison import Comparison, TextPairs, View
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers, ratio
 from quorum.numeric.compiling import compiled
 
-PRINTED = 1e5  # the script prints five digits
+PRINTED_PRECISION = 1e5  # the script prints five digits
 BITS = 62  # bits of an int64 used as a bit vector, so that the sum of two vectors and a carry fits
 MEASURES = ("recall", "precision", "f")  # columns of `combine`, in this order
 REFERENCE_RULES = ("average", "best")
@@ -288,7 +288,7 @@ def combine(
                     continue
                 rank = (hits[pair] / base[reference]) ** power if base[reference] > 0 else 0.0
                 if rounded:
-                    rank = np.rint(rank * PRINTED)
+                    rank = np.rint(rank * PRINTED_PRECISION)
                 if rank > top:
                     top = rank
                     matched, expected, guessed = hits[pair], of_reference[reference], candidate_total

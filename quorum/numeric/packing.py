@@ -23,8 +23,8 @@ PLAIN = {type(None), bool, int, float, str}
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 
 _declared: dict[str, Any] = {}  # functions and classes, by dotted name
-_simpler: dict[str, Callable[[Any], Any]] = {}  # by the dotted name of the class
-_back: dict[str, Callable[[Any], Any]] = {}
+_simplifiers: dict[str, Callable[[Any], Any]] = {}  # by the dotted name of the class
+_restorers: dict[str, Callable[[Any], Any]] = {}
 
 
 class NotPackable(Exception):
@@ -43,7 +43,7 @@ def declare_kind(kind: type | str, to: Callable[[Any], Any], back: Callable[[Any
     `kind` may be the dotted name of a class that is not loaded yet.
     """
     name = kind if isinstance(kind, str) else _name(kind)
-    _simpler[name], _back[name] = to, back
+    _simplifiers[name], _restorers[name] = to, back
 
 
 def _name(thing: Any) -> str:
@@ -96,8 +96,8 @@ def _pack(value: Any, arrays: list[Any]) -> Any:
         arrays.append(value)
         return {"array": None}
     name = _name(value if hasattr(value, "__qualname__") else kind)
-    if name in _simpler:
-        return {name: _pack(_simpler[name](value), arrays)}
+    if name in _simplifiers:
+        return {name: _pack(_simplifiers[name](value), arrays)}
     if _declared.get(name) in (value, kind):
         return {name: None if value is _declared[name] else _pack(_attributes(value), arrays)}
     raise NotPackable(f"{kind.__module__}.{kind.__qualname__} is not declared")
@@ -125,8 +125,8 @@ class _Reader:
         if name == "array":
             array = np.load(self._file, allow_pickle=False)
             return array if array.ndim else array[()]
-        if name in _back:
-            return _back[name](self.unpacked(content))
+        if name in _restorers:
+            return _restorers[name](self.unpacked(content))
         thing = self._declared(name)  # import this first, as its module may declare the objects in the value
         if content is None:
             return thing

@@ -1,7 +1,7 @@
 """Compute parts of one result in several processes.
 
 `map_parts` yields the results of the parts in order, so the whole result does not depend on which process computed a
-part. By default the calling process computes all parts. `using` sets another pool, such as `LocalPool`.
+part. By default the calling process computes all parts. `use_pool` sets another pool, such as `LocalPool`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def map_parts(function: PartFunction, shared: Any, parts: Sequence[Any], *, thre
 
 
 @contextmanager
-def using(pool: Pool) -> Iterator[None]:
+def use_pool(pool: Pool) -> Iterator[None]:
     """Let `map_parts` use a pool within the `with` block."""
     before = _pool.set(pool)
     try:
@@ -123,10 +123,10 @@ def _start_child(parent: int, function: PartFunction, shared: Any) -> None:
     global _task
     _task = function, shared
     _pool.set(Serial())
-    Thread(target=_end_with, args=(parent,), daemon=True).start()
+    Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
+def _exit_with_parent(parent: int) -> None:
     """Exit when the parent process has ended, so that this process does not wait forever for parts."""
     while os.getppid() == parent:
         time.sleep(1)

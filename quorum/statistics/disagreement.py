@@ -46,7 +46,7 @@ _LOOSE = 3.0
 # Standard deviation of the normal prior on logits, which keeps them finite if a score separates all answers.
 _LOGITS = 10.0
 # For each answer of a judge, people's overall shares are added to their answers, with the weight of this many answers.
-_IMAGINED = 1.0
+_PRIOR_COUNT = 1.0
 # Largest difference from 1 of a row of probabilities.
 _SUM = 1e-6
 FEW_GROUPS = "all raters are in the same group; expected at least two groups"
@@ -272,7 +272,7 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     np.add.at(met, answer, table)
     others = table.sum(axis=0) - table
     usual = (others + 1) / (others + 1).sum(axis=1, keepdims=True)
-    alike = met[answer] - table + _IMAGINED * usual
+    alike = met[answer] - table + _PRIOR_COUNT * usual
     return np.asarray(alike / alike.sum(axis=1, keepdims=True))
 
 

@@ -168,10 +168,14 @@ def encode_both(
         together, places = encode(np.concatenate([labels, other_labels]), name)
     else:
         together, places = encode([*labels.tolist(), *other_labels.tolist()], name)
-    return together, _moved(first_codes, places[: len(labels)]), _moved(second_codes, places[len(labels) :])
+    return (
+        together,
+        _reorder(first_codes, places[: len(labels)]),
+        _reorder(second_codes, places[len(labels) :]),
+    )
 
 
-def _moved(codes: Ints, places: Ints) -> Ints:
+def _reorder(codes: Ints, places: Ints) -> Ints:
     return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
 
 
@@ -267,12 +271,12 @@ def check_positive_int(value: int, name: str) -> int:
 
 def score_vector(values: ArrayLike, name: str) -> Floats:
     """Return the values as (N,) float64. Raise BadValue if one is not finite or is larger than LARGEST."""
-    return _moderate(finite_vector(values, name), name)
+    return _refuse_large_values(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
     """Return the values as (N,) float64, in which nan means missing. Raise BadValue if one is larger than LARGEST."""
-    return _moderate(float_vector(values, name), name)
+    return _refuse_large_values(float_vector(values, name), name)
 
 
 def score_table(values: ArrayLike, name: str) -> Floats:
@@ -285,7 +289,7 @@ def score_table(values: ArrayLike, name: str) -> Floats:
     return table
 
 
-def _moderate(vector: Floats, name: str) -> Floats:
+def _refuse_large_values(vector: Floats, name: str) -> Floats:
     refuse_values(vector, np.abs(vector) > LARGEST, name, f"a number of size {LARGEST:g} at most")
     return vector
 

@@ -51,7 +51,7 @@ from quorum.statistics.significance import LEVEL, adjusted_p_values
 ACCURACY, RMSE = "accuracy", "rmse"
 SCORINGS = (ACCURACY, RMSE)
 LEAVE_OUT, T_TEST, WILCOXON = "leave-out", "t", "wilcoxon"
-FEW = (LEAVE_OUT, T_TEST, WILCOXON)
+SMALL_SAMPLE_RULES = (LEAVE_OUT, T_TEST, WILCOXON)
 
 # The paper's advice (section 3): 0.2 if people are experts, 0.15 if they are skilled, 0.1 for a crowd.
 EPSILON = 0.2
@@ -130,7 +130,7 @@ def alternative_annotator_test(
         clusters: one column of clusters of units; by default each unit is a cluster.
     """
     one_of(scoring, SCORINGS, "scoring")
-    one_of(few, FEW, "few")
+    one_of(few, SMALL_SAMPLE_RULES, "few")
     if not 0 <= epsilon < 1:
         raise BadOption(f"epsilon is {epsilon!r}, expected 0 or more and less than 1")
     level = check_confidence(level, "level")

@@ -53,7 +53,7 @@ def pattern_weights(
     total = int(frequency.sum())
     patterns = len(frequency)
     chunk = max(1, CELLS // max(patterns, width, 1))
-    owner = np.repeat(np.arange(patterns), frequency) if _by_unit(frequency) else None
+    owner = np.repeat(np.arange(patterns), frequency) if _is_faster_by_unit(frequency) else None
     alone = patterns == total  # each unit is a pattern
     shares = frequency / total
     for start in range(0, resamples, chunk):
@@ -74,7 +74,7 @@ def pattern_weights(
         yield weights
 
 
-def _by_unit(frequency: Ints) -> bool:
+def _is_faster_by_unit(frequency: Ints) -> bool:
     """Return whether drawing units one by one is faster than drawing one binomial number for each pattern.
 
     It is faster if patterns have few units.
@@ -103,7 +103,9 @@ def bootstrap(
     sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
     blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
     bits.state = bits.jumped(len(sizes)).state
-    numbers = resamples * max(int(frequency.sum()) if _by_unit(frequency) else len(frequency), width)
+    numbers = resamples * max(
+        int(frequency.sum()) if _is_faster_by_unit(frequency) else len(frequency), width
+    )
     map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
     return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
 

@@ -16,7 +16,7 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.relevance import RELEVANT
 from quorum.statistics.inputs import BadOption, BadValue
 
-OPEN = (-1, 1)  # range before any vote
+UNDECIDED_RANGE = (-1, 1)  # range before any vote
 RULES = ("settled", "margin")
 Range = tuple[int, int]
 Signs = NDArray[np.int8]

@@ -85,7 +85,7 @@ def _messages(*, staff: bool) -> set[str]:
     """English messages whose translation is another text; those with places to fill, filled with anything, are found
     by their words."""
     found = set()
-    for message in messages.stored("de", staff=staff):
+    for message in messages.stored_catalog("de", staff=staff):
         for text, translated in zip(_all(message.id), _all(message.string), strict=False):
             if text and text != translated:
                 found.add(text.strip())

@@ -15,7 +15,7 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from common.files import indented
+from common.files import indented_json
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.terms import Terms
@@ -122,7 +122,7 @@ def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bo
             digest = hashlib.sha256(files[name]).hexdigest()
             stated[name] |= {"sha256": digest, "bytes": len(files[name])}
         manifest["files"] = {name: file for name, file in stated.items() if name in files}
-        files[MANIFEST] = f"{indented(manifest)}\n".encode()
+        files[MANIFEST] = f"{indented_json(manifest)}\n".encode()
         sum_again(files)
     with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
         for name, data in files.items():

@@ -23,7 +23,7 @@ from evaluation.reports.releases import making
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study, Unit
 from judgments.studies.studies import find_study
-from quorum.numeric.parallel import using
+from quorum.numeric.parallel import use_pool
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.installations import Installation
 from tests.refusals import refuses
@@ -345,7 +345,7 @@ def told(study: StudyOf, path: Path, form: str, **options: Any) -> dict[str, Any
 @pytest.mark.parametrize("form", IN_PARTS)
 def test_parts_that_others_write_are_the_same(form: str, study: StudyOf, tmp_path: Path) -> None:
     here, pool = told(study, tmp_path / "here", form), Elsewhere()
-    with using(pool):
+    with use_pool(pool):
         assert told(study, tmp_path / "elsewhere", form) == here
     assert pool.computed == {"_write_part"}
     assert (tmp_path / "elsewhere").read_bytes() == (tmp_path / "here").read_bytes()
@@ -357,7 +357,7 @@ def test_judgments_that_others_read_for_a_release_are_the_same(
     monkeypatch.setattr(making, "ROWS_PER_BATCH", 2)
     how: dict[str, Any] = {"pseudonyms": making.Pseudonyms(b"salt"), "texts": True, "comments": True}
     here, pool = list(making.released_judgments(study.study, **how)), Elsewhere()
-    with using(pool):
+    with use_pool(pool):
         assert list(making.released_judgments(study.study, **how)) == here
     assert pool.computed == {"_read_part"}
 

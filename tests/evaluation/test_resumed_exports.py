@@ -22,7 +22,7 @@ from common.files import FileProblem
 from evaluation.data.export import parts
 from evaluation.data.export.downloads import export_for_download, remove_stopped_exports
 from evaluation.data.export.exporting import export_judgments, manifest_path
-from evaluation.data.releases.erasure import remove_written
+from evaluation.data.releases.erasure import remove_written_files
 from evaluation.errors import ExportError
 from judgments.models import Job
 from judgments.studies.generation.progress import Progress
@@ -224,7 +224,7 @@ def test_what_nobody_goes_on_with_is_gone_after_a_day(
     assert remove_stopped_exports() == [left.name]
     assert {path.name for path in tmp_path.glob(".*")} == {fresh.name}
     assert len(list(tmp_path.glob("*-9.*"))) == 2
-    remove_written(f"{study.study.slug}-7")  # as where its job is cancelled, or somebody erased
+    remove_written_files(f"{study.study.slug}-7")  # as where its job is cancelled, or somebody erased
     assert not fresh.exists()
 
 

@@ -205,11 +205,14 @@ def sent() -> list[int]:
 
 @pytest.mark.django_db
 def test_few_messages_wait_at_the_broker_and_the_oldest_job_follows_one_that_began() -> None:
-    waiting = [queues.enqueue(kind="make-groups", args={"count": 1}).pk for _ in range(queues.AT_BROKER + 3)]
-    assert sorted(sent()) == waiting[: queues.AT_BROKER]
+    waiting = [
+        queues.enqueue(kind="make-groups", args={"count": 1}).pk
+        for _ in range(queues.MAX_MESSAGES_AT_BROKER + 3)
+    ]
+    assert sorted(sent()) == waiting[: queues.MAX_MESSAGES_AT_BROKER]
     assert claims.run_job(waiting[1])
     queues.dispatch(registry.HEAVY)
-    assert sorted(sent()) == [waiting[0], *waiting[2 : queues.AT_BROKER + 1]]
+    assert sorted(sent()) == [waiting[0], *waiting[2 : queues.MAX_MESSAGES_AT_BROKER + 1]]
 
 
 @pytest.mark.django_db
@@ -218,13 +221,13 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
     many = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy).pk for n in range(30)]
     single = queues.enqueue(kind="make-group", args={"name": "single"}, user=modest)
     more = queues.enqueue(kind="make-group", args={"name": "more"}, user=modest)
-    assert sorted(sent()) == [*many[: queues.AT_BROKER], single.pk]
+    assert sorted(sent()) == [*many[: queues.MAX_MESSAGES_AT_BROKER], single.pk]
     assert queues.queue_positions([single, more]) == {single.pk: 2, more.pk: 4}
     for done in many[:2]:
         assert claims.run_job(done)
         queues.dispatch(registry.HEAVY)
     assert more.pk in sent()
-    assert many[queues.AT_BROKER] not in sent()
+    assert many[queues.MAX_MESSAGES_AT_BROKER] not in sent()
 
 
 @pytest.mark.django_db
@@ -241,7 +244,7 @@ def test_an_account_has_one_file_read_at_a_time_and_others_are_not_kept_waiting(
 
 @pytest.mark.django_db
 def test_queues_do_not_wait_for_each_other() -> None:
-    for number in range(queues.AT_BROKER + 1):
+    for number in range(queues.MAX_MESSAGES_AT_BROKER + 1):
         queues.enqueue(kind="make-group", args={"name": f"{number}"})
     other = queues.enqueue(kind="figures", args={"study": "photos", "names": []})
     assert other.pk in sent()
@@ -426,7 +429,9 @@ def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
 
 @pytest.mark.django_db
 def test_jobs_that_another_version_knows_keep_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
-    unknown = [Job.objects.create(kind="dream", queue="heavy").pk for _ in range(queues.AT_BROKER + 1)]
+    unknown = [
+        Job.objects.create(kind="dream", queue="heavy").pk for _ in range(queues.MAX_MESSAGES_AT_BROKER + 1)
+    ]
     known = [queues.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
     for _ in range(2):
         sweep.requeue_lost_jobs()

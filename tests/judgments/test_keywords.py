@@ -10,7 +10,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch, Image, Material, UnitSpec
 from judgments.kinds import KINDS
-from judgments.kinds.keywords import Keywords, stemmed
+from judgments.kinds.keywords import Keywords, sum_by_stem
 
 KEYWORDS = KINDS["keywords"]
 NEWS = (
@@ -128,7 +128,7 @@ def test_the_gold_standard_counts_workers_for_each_keyword():
 
 def test_one_stem_is_merged_in_a_view_so_that_a_count_may_exceed_the_annotators():
     # MC12 §3.2: "tank" and "tanks" have their counts merged
-    assert stemmed({"tank": 4, "tanks": 3, "red square": 1}) == {"tank": 7, "red squar": 1}
+    assert sum_by_stem({"tank": 4, "tanks": 3, "red square": 1}) == {"tank": 7, "red squar": 1}
 
 
 def test_agreement_is_measured_on_every_word_of_the_text_and_every_phrase():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from quorum.metrics import Scores, UnknownName, cider, score
-from quorum.metrics.text.changes import changed
+from quorum.metrics.text.changes import change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from tests.metrics import plainly
@@ -161,13 +161,13 @@ def test_ngrams_numbered_in_many_rounds_give_the_same_scores(monkeypatch: pytest
 
 
 def test_stems_of_the_1980_paper_lose_the_word_s() -> None:
-    words = changed(encode_texts(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
+    words = change_words(encode_texts(["it s dogs"], TOKENIZERS["space"]), "porter-1980")
     assert [words.vocabulary[number] for number in words.tokens] == ["it", "dog"]
 
 
 def test_an_unknown_change_of_words_is_answered_with_the_known_ones() -> None:
     with refuses(UnknownName, "unknown", "porter-1990", "porter-1980"):
-        changed(encode_texts(["dogs"], TOKENIZERS["space"]), "porter-1990")
+        change_words(encode_texts(["dogs"], TOKENIZERS["space"]), "porter-1990")
 
 
 EXPECTED = read_json(GOLDEN / "small/expected.json")["systems"]

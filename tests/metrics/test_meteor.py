@@ -20,11 +20,11 @@ from quorum.metrics.meteor.relations import STAGE_CHOICES
 from quorum.metrics.meteor.scoring import (
     meteor_scores,
     meteor_statistics,
-    normalised,
+    normalise_texts,
     normalised_line,
     pooled_matches,
 )
-from quorum.metrics.meteor.tables import CACHE, DATA, NOTHING, Tables, cache_folder, find_tables
+from quorum.metrics.meteor.tables import CACHE, DATA, NO_TABLES, Tables, cache_folder, find_tables
 from quorum.metrics.text.snowball import snowball_stems
 from quorum.metrics.text.tokenizers import tokenizer_named
 from quorum.metrics.text.tokens import encode_texts
@@ -156,7 +156,7 @@ def test_lines_are_normalised_as_by_the_program(meteor_tables: Tables) -> None:
 def test_words_are_normalised_run_by_run_as_line_by_line(known: dict[str, bool]) -> None:
     tokenizer = tokenizer_named("ptb")
     raw = encode_texts([*OFFICIAL["words"], "1 1/2 dogs", "no run here", ""], tokenizer)
-    found = normalised(raw, known)
+    found = normalise_texts(raw, known)
     for text in range(raw.starts.size - 1):
         line = " ".join(raw.vocabulary[word] for word in raw.tokens[raw.starts[text] : raw.starts[text + 1]])
         words = found.tokens[found.starts[text] : found.starts[text + 1]]
@@ -205,7 +205,7 @@ def test_an_unknown_stage_is_refused() -> None:
 def test_a_score_can_be_worked_out_by_hand() -> None:
     """Two of three words match in one chunk: P = R = 2/3, Pen = 0.6 (1/2) ^ 0.2."""
     comparison = Comparison.of(["a small dog"], [["a small cat"]])
-    found = meteor_scores(meteor_statistics(comparison, SPACE, NOTHING, 2))
+    found = meteor_scores(meteor_statistics(comparison, SPACE, NO_TABLES, 2))
     assert found[0] == pytest.approx(2 / 3 * (1 - 0.6 * 0.5**0.2), rel=1e-15)
 
 
@@ -387,18 +387,18 @@ def test_an_installed_package_is_found_and_not_imported(
     imported = sys.modules.get("pycocoevalcap")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
-        assert find_tables() is NOTHING  # a package of that name without the program
+        assert find_tables() is NO_TABLES  # a package of that name without the program
     program().rename(tmp_path / "site/pycocoevalcap/meteor")
     with monkeypatch.context() as context:
         context.setattr(sys, "path", [str(tmp_path / "site")])
         assert find_tables().function_words == {"the", "a"}
         context.setattr(sys, "path", [])
-        assert find_tables() is NOTHING
+        assert find_tables() is NO_TABLES
     assert sys.modules.get("pycocoevalcap") is imported
 
 
 def test_none_asks_for_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found_at("none", monkeypatch) is NOTHING
+    assert found_at("none", monkeypatch) is NO_TABLES
 
 
 def test_without_paraphrases_three_stages_are_left(program: Maker, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,11 +28,11 @@ from quorum.metrics import keyword_baselines as keywords
 from quorum.metrics.held_out import (
     gibberish,
     hold_out,
-    long_enough,
     mean_length,
     of_other_images,
     of_other_sources,
     score_held_out,
+    select_long_texts,
 )
 from quorum.metrics.registry import METRICS, check_metrics, metric_named, package_metrics, package_names
 from quorum.metrics.text.tokenizers import tokenizer_named
@@ -320,7 +320,7 @@ def test_texts_in_their_place_come_from_sources_or_words() -> None:
     assert {word for text in words for word in text.split()} == {"one", "two"}
     assert mean_length(["a b c", "a b c d e"]) == 4
     assert mean_length([]) == 1
-    kept = long_enough(["the jury said nothing new", "too short", "a b c d e"])
+    kept = select_long_texts(["the jury said nothing new", "too short", "a b c d e"])
     assert kept == ["the jury said nothing new"]
 
 

@@ -53,7 +53,7 @@ def parse_answer_document(document: str) -> tuple[FieldAnswer, ...]:
             f"The answers are {size:,} bytes long; expected at most {MAX_ANSWER_BYTES:,}."
         )
     try:
-        tree: Element = fromstring(_repaired(document), forbid_dtd=True)
+        tree: Element = fromstring(_repair_document(document), forbid_dtd=True)
     except ParseError as error:
         raise AnswersUnreadable(f"The answers are no XML: {error}.") from None
     except DefusedXmlException:
@@ -93,7 +93,7 @@ def fields_of(answers: Iterable[FieldAnswer]) -> dict[str, str]:
     return {name: VALUE_SEPARATOR.join(distinct) for name, distinct in values.items()}
 
 
-def _repaired(document: str) -> str:
+def _repair_document(document: str) -> str:
     """Return the document in parseable form.
 
     Surrogate pairs are joined, and other characters that XML does not allow are replaced.

@@ -21,9 +21,9 @@ from common.errors import QuorumError
 from common.http.client import CallFailed, Client
 from common.incoming.json_documents import load_json
 
-OLDEST = timedelta(hours=1)
-EARLIEST = timedelta(minutes=15)  # tolerated difference between two clocks
-AMAZON = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
+MAX_AGE = timedelta(hours=1)
+CLOCK_TOLERANCE = timedelta(minutes=15)  # tolerated difference between two clocks
+AMAZON_HOST = re.compile(r"sns\.[a-z0-9-]+\.amazonaws\.com")
 CERTIFICATE = re.compile(r"/[A-Za-z0-9_-]+\.pem")
 # the members that are signed, in order
 NOTIFICATION = ("Message", "MessageId", "Subject", "Timestamp", "TopicArn", "Type")
@@ -80,13 +80,13 @@ def read_sns(
         NotificationUnreadable, NotificationForged, NotificationTooOld: the message must be ignored.
         NotFetched: the certificate could not be fetched.
     """
-    message = _parsed(body)
+    message = _parse_object(body)
     _verify(message, topic=topic, now=now, certificate=certificate)
     if message["Type"] == "SubscriptionConfirmation":
         return Subscription(message["SubscribeURL"])
     if message["Type"] == "UnsubscribeConfirmation":
         return frozenset()
-    return _hits_of(_parsed(message["Message"]))
+    return _hits_of(_parse_object(message["Message"]))
 
 
 def read_sqs(body: str | bytes) -> Set[str]:
@@ -94,10 +94,10 @@ def read_sqs(body: str | bytes) -> Set[str]:
 
     The queue's policy controls who may write, so no signature is needed.
     """
-    document = _parsed(body)
+    document = _parse_object(body)
     if document.get("Type") == "Notification":
         _check_form(document)
-        document = _parsed(document["Message"])
+        document = _parse_object(document["Message"])
     return _hits_of(document)
 
 
@@ -117,7 +117,7 @@ def topic() -> str:
 def certificate(address: str) -> bytes:
     """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
     if address not in _certificates:
-        pem = _fetched(address)
+        pem = _fetch(address)
         if len(_certificates) >= MAX_CERTIFICATES:
             _certificates.clear()
         _certificates[address] = pem
@@ -125,10 +125,10 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    _fetched(address)
+    _fetch(address)
 
 
-def _parsed(body: str | bytes) -> dict[str, Any]:
+def _parse_object(body: str | bytes) -> dict[str, Any]:
     """Parse a JSON object; refuse repeated names, since parsers differ in which one they keep."""
     if len(body) > MAX_BYTES:
         raise NotificationUnreadable(f"The notification is longer than {MAX_BYTES:,} bytes.")
@@ -174,17 +174,17 @@ def _verify(
         raise NotificationForged(
             f"The message is of the topic {message['TopicArn'][:200]!r}; expected {topic!r}."
         )
-    if not now - OLDEST <= at <= now + EARLIEST:
+    if not now - MAX_AGE <= at <= now + CLOCK_TOLERANCE:
         raise NotificationTooOld(
             f"The message was signed at {at.isoformat()}; expected at most an hour before {now.isoformat()}."
         )
-    address = _of_amazon(message, "SigningCertURL")
+    address = _amazon_address(message, "SigningCertURL")
     parts = urlsplit(address)
     if parts.query or parts.fragment or not CERTIFICATE.fullmatch(parts.path):
         # the host may also serve other text, such as the response of an action
         raise NotificationForged(f"SigningCertURL is {address[:200]!r}, no address of a certificate.")
     if "SubscribeURL" in SIGNED_FIELDS[message["Type"]]:
-        _of_amazon(message, "SubscribeURL")
+        _amazon_address(message, "SubscribeURL")
     _check_signature(message, now=now, pem=certificate(address))
 
 
@@ -208,13 +208,13 @@ def _check_form(message: Mapping[str, Any]) -> datetime:
     return at
 
 
-def _of_amazon(message: Mapping[str, Any], name: str) -> str:
+def _amazon_address(message: Mapping[str, Any], name: str) -> str:
     address = message.get(name)
     try:
         parts = urlsplit(address if isinstance(address, str) else "")
     except ValueError:
         parts = urlsplit("")
-    if parts.scheme != "https" or not AMAZON.fullmatch(parts.netloc):
+    if parts.scheme != "https" or not AMAZON_HOST.fullmatch(parts.netloc):
         raise NotificationForged(
             f"{name} is {str(address)[:200]!r}; expected https at an address of Amazon SNS."
         )
@@ -251,7 +251,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
         raise NotificationForged(problem) from None
 
 
-def _fetched(address: str) -> bytes:
+def _fetch(address: str) -> bytes:
     try:
         with Client(seconds=SECONDS, largest=MAX_TOPIC_BYTES, in_time=True) as client:
             answer = client.send("GET", address)

@@ -57,7 +57,7 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     if _is_old(call):
         existing = _find_by_token(client, study, call.key)
         if existing is not None:
-            return _published(existing)
+            return _publication_facts(existing)
     design = design_of(study)
     assert publication.hit is not None  # this backend publishes only HITs
     question = question_of_hit(study, design, publication.hit)
@@ -82,14 +82,14 @@ def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         known_hit_types.clear()
         known_qualifications.clear()
         raise RetryLater(str(problem), had_no_effect=True) from None
-    return _published(hit)
+    return _publication_facts(hit)
 
 
 def _find_by_token(client: TurkClient, study: Study, token: str) -> TurkHIT | None:
     return next((hit for hit in client.hits() if token_in_annotation(hit.annotation, study) == token), None)
 
 
-def _published(hit: TurkHIT) -> dict[str, Any]:
+def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
     return {
         "external_id": hit.id,
         "group_id": hit.type_id,
@@ -104,7 +104,7 @@ def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     if places:
         done = _is_old(call) and client.hit(publication.external_id).places >= publication.places + places
         if not done:
-            _once(lambda: client.add_places(publication.external_id, places=places, token=call.key))
+            _run_once(lambda: client.add_places(publication.external_id, places=places, token=call.key))
     if until is not None:
         _set_expiration(client, publication.external_id, until)
     return {}
@@ -157,7 +157,7 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     expires_at = client.hit(hit).expires_at
     if expires_at is not None and abs(expires_at - at) < timedelta(seconds=1):
         return
-    _once(lambda: client.set_expiration(hit, at))
+    _run_once(lambda: client.set_expiration(hit, at))
 
 
 def _approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
     if _is_old(call) and _is_paid(client, call, bonus):
         return {"found": True}
-    _once(partial(client.send_bonus, bonus, token=call.key))
+    _run_once(partial(client.send_bonus, bonus, token=call.key))
     return {}
 
 
@@ -275,7 +275,7 @@ def raw_id(worker: Worker) -> str:
     return row.value
 
 
-def _once(order: Callable[[], None]) -> None:
+def _run_once(order: Callable[[], None]) -> None:
     try:
         order()
     except TokenAlreadyUsed:

@@ -71,7 +71,7 @@ def html_page(
     drawn, *mirror = layouts(design=design, hit=hit, units=units)
     for number, example in enumerate(examples, start=1):
         if example.picture:
-            _reachable(example.picture, f"the picture of worked example {number}")
+            _check_address(example.picture, f"the picture of worked example {number}")
     with override(language):
         steps = steps_of(
             arrange_units(units, drawn.order, drawn.sides),
@@ -155,12 +155,12 @@ def _pictures(hit: HIT, design: StudyDesign) -> Callable[[PageUnit], str]:
         has_picture = needed or (
             (kind.page.shows_picture or kind.page.custom) and bool(item.picture or item.url)
         )
-        return _reachable(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
+        return _check_address(item.url, f"HIT {hit.key}: image {item.name!r}") if has_picture else ""
 
     return address
 
 
-def _reachable(address: str, what: str) -> str:
+def _check_address(address: str, what: str) -> str:
     try:
         parts = urlsplit(address)
         fine = parts.scheme == "https" and bool(parts.hostname)

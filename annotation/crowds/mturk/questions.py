@@ -22,7 +22,7 @@ REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MAX_BYTES = 65_535
-RESERVED = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
+RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
 CONTENT_PLACEHOLDER = "quorum-content"  # stands for the page; no other text of the XML contains it
 
 WINDOW_HEIGHT = 0  # a frame's height in pixels
@@ -43,7 +43,7 @@ def add_element(parent: Element, name: str, text: str | int | None = None) -> El
     return child
 
 
-def serialized(document: Element) -> str:
+def document_text(document: Element) -> str:
     return tostring(document, encoding="unicode")
 
 
@@ -62,7 +62,7 @@ def external_question(*, url: str, hit: str, loopback: bool = False) -> str:
     document = root_element("ExternalQuestion", EXTERNAL_QUESTION)
     add_element(document, "ExternalURL", url)
     add_element(document, "FrameHeight", WINDOW_HEIGHT)
-    return _check_question_size(serialized(document), hit=hit)
+    return _check_question_size(document_text(document), hit=hit)
 
 
 def html_question_of(page: str, *, hit: str) -> str:
@@ -70,7 +70,7 @@ def html_question_of(page: str, *, hit: str) -> str:
     document = root_element("HTMLQuestion", HTML_QUESTION)
     add_element(document, "HTMLContent", CONTENT_PLACEHOLDER)
     add_element(document, "FrameHeight", WINDOW_HEIGHT)
-    before, _, after = serialized(document).partition(CONTENT_PLACEHOLDER)
+    before, _, after = document_text(document).partition(CONTENT_PLACEHOLDER)
     # CDATA ends at the first "]]>", so split one inside the page
     inside = replace_forbidden(page).replace("]]>", "]]]]><![CDATA[>")
     return _check_question_size(f"{before}<![CDATA[{inside}]]>{after}", hit=hit)
@@ -95,7 +95,7 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
             "be lost behind; expected https://host/path?query."
         )
     names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    taken = [name for name in RESERVED if name.lower() in names]
+    taken = [name for name in RESERVED_NAMES if name.lower() in names]
     if taken:
         raise QuestionProblem(
             f"HIT {hit}: the address {url!r} has a parameter {taken[0]!r}, which Mechanical Turk sets itself."

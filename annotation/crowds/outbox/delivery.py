@@ -60,7 +60,7 @@ def carry_out_calls(
     rng = rng or random.Random()
     backend = backend_of(study)
     tried: Counter[int] = Counter()
-    stopped = _lacking_funds(study, backend)
+    stopped = _funds_problem(study, backend)
     skipped: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
     done = parked = unanswered = 0
     while unanswered < MAX_UNANSWERED:
@@ -90,7 +90,7 @@ def carry_out_calls(
             unanswered = 0
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
-            _put_back(call, stopped, after=0.0, had_no_effect=True)
+            _postpone(call, stopped, after=0.0, had_no_effect=True)
             skipped = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
@@ -102,7 +102,7 @@ def carry_out_calls(
                 )
             else:
                 pause = _pause(rng, tried[call.pk], problem.after)
-                _put_back(call, message, after=pause, had_no_effect=problem.had_no_effect)
+                _postpone(call, message, after=pause, had_no_effect=problem.had_no_effect)
             if problem.final:
                 stopped = message
                 break
@@ -113,7 +113,7 @@ def carry_out_calls(
     return DeliveryResult(done=done, postponed=parked, waiting=waiting, stop_reason=stopped)
 
 
-def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
+def _funds_problem(study: Study, backend: CrowdBackend) -> str:
     """Return why paid calls cannot be sent: the balance is too low, or cannot be fetched; otherwise "".
 
     An unknown balance is no reason.
@@ -140,7 +140,7 @@ def _lacking_funds(study: Study, backend: CrowdBackend) -> str:
 def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> CrowdCall | None:
     now = timezone.now()
     spent = [pk for pk, times in tried.items() if times >= TRIES]
-    calls = CrowdCall.objects.filter(_open(now), study=study, platform=study.platform)
+    calls = CrowdCall.objects.filter(_open_calls(now), study=study, platform=study.platform)
     calls = calls.exclude(pk__in=spent).exclude(kind__in=skipped).select_related("publication", "session")
     due = calls.filter(next_at__lte=now).order_by("pk").first()
     if due is not None:
@@ -148,7 +148,7 @@ def _next_call(study: Study, tried: Counter[int], skipped: tuple[str, ...]) -> C
     return calls.filter(next_at__lte=now + timedelta(seconds=MAX_WAIT)).order_by("next_at").first()
 
 
-def _open(now: datetime) -> Q:
+def _open_calls(now: datetime) -> Q:
     """Return a filter for calls to send: waiting ones, and started ones whose runner has probably died.
 
     A runner counts as dead ``CROWD_CALL_SECONDS`` after it started the call.
@@ -163,7 +163,7 @@ def _start(call: CrowdCall) -> bool:
     Return False if another runner has taken the call.
     """
     now = timezone.now()
-    moved = CrowdCall.objects.filter(_open(now), pk=call.pk).update(
+    moved = CrowdCall.objects.filter(_open_calls(now), pk=call.pk).update(
         state=CrowdCall.State.STARTED,
         started_at=now,
         first_started_at=Coalesce("first_started_at", now),
@@ -174,7 +174,7 @@ def _start(call: CrowdCall) -> bool:
     return bool(moved)
 
 
-def _put_back(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
+def _postpone(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
     """Return a call to the queue for another attempt. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,

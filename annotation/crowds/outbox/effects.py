@@ -64,7 +64,7 @@ def apply_failure(call: CrowdCall) -> None:
         )
 
 
-def _published(call: CrowdCall) -> None:
+def _apply_publishing(call: CrowdCall) -> None:
     publication = call.publication_now()
     until = parse_datetime(call.answer.get("expires_at", "") or "")
     Publication.objects.filter(
@@ -90,7 +90,7 @@ def _reserve_again(call: CrowdCall) -> None:
     reserve_again(call=call, cents=int(call.payload.get("cents", 0)))
 
 
-def _extended(call: CrowdCall) -> None:
+def _apply_extension(call: CrowdCall) -> None:
     """Store added slots or time. The external HIT is published again, and released slots are opened again."""
     publication = Publication.objects.select_for_update().get(pk=call.publication_now().pk)
     places, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
@@ -117,7 +117,7 @@ def _extended(call: CrowdCall) -> None:
         )
 
 
-def _expired(call: CrowdCall) -> None:
+def _apply_expiry(call: CrowdCall) -> None:
     """Store that the HIT is closed to new workers. A sync releases open slots once nobody is working."""
     publication = call.publication_now()
     Publication.objects.filter(pk=publication.pk, state=Publication.State.PUBLISHED).update(
@@ -126,7 +126,7 @@ def _expired(call: CrowdCall) -> None:
     release_unfilled(publication=publication)
 
 
-def _decided(call: CrowdCall) -> None:
+def _apply_decision(call: CrowdCall) -> None:
     """Store the crowd's decision. It differs from the requested one if another person had decided before."""
     # release the reservation of an approval after a rejection: the payment reserves the money again
     release_reservation(call=call)
@@ -136,18 +136,18 @@ def _decided(call: CrowdCall) -> None:
     settle_session(session=call.session_now(), status=status, feedback=feedback)
 
 
-def _paid_bonus(call: CrowdCall) -> None:
+def _apply_bonus(call: CrowdCall) -> None:
     _reserve_again(call)
     spend_bonus(call=call)
 
 
 EFFECTS: dict[str, Callable[[CrowdCall], None]] = {
-    Ability.PUBLISH: _published,
-    Ability.EXTEND: _extended,
-    Ability.EXPIRE: _expired,
-    Ability.APPROVE: _decided,
-    Ability.REJECT: _decided,
-    Ability.BONUS: _paid_bonus,
+    Ability.PUBLISH: _apply_publishing,
+    Ability.EXTEND: _apply_extension,
+    Ability.EXPIRE: _apply_expiry,
+    Ability.APPROVE: _apply_decision,
+    Ability.REJECT: _apply_decision,
+    Ability.BONUS: _apply_bonus,
 }
 
 

@@ -296,7 +296,7 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
         reasons, code = against.get(session.worker_id, []), session.code or codes[session.external_id]
         verdict = _compare_both(panel_line, session, code=code, finished=finished, against=reasons)
         compared.append(ComparedSubmission(panel_line, session, panel_line.worker, *verdict))
-    compared = _with_unmatched(study, compared)
+    compared = _add_unmatched_payments(study, compared)
     raw_ids = _raw_ids(study)
     compared += [
         _compare_session(session, raw_ids.get(session.worker_id, "")) for session in sessions.values()
@@ -304,16 +304,16 @@ def compare_panel_list(*, study: Study, submissions: Sequence[PanelListLine]) ->
     return compared
 
 
-def _with_unmatched(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
+def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) -> list[ComparedSubmission]:
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked = set(entries.values_list("key", flat=True))
     return [
-        replace(row, unmatched=key) if (key := _unmatched(study, row)) not in booked else row
+        replace(row, unmatched=key) if (key := _unmatched_payment(study, row)) not in booked else row
         for row in compared
     ]
 
 
-def _unmatched(study: Study, row: ComparedSubmission) -> str:
+def _unmatched_payment(study: Study, row: ComparedSubmission) -> str:
     panel_line = row.panel_line
     if panel_line is None or panel_line.status != Status.APPROVED or row.verdict not in ("no", "only-there"):
         return ""
@@ -355,16 +355,16 @@ def _compare_both(
     against: Sequence[str],
 ) -> _Verdict:
     if session.booked == CrowdSession.Booked.SPENT:
-        return _paid_here(panel_line)
+        return _compare_paid(panel_line)
     if panel_line.status == "":
         sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": panel_line.panel_status}
         return _Verdict("wait", sentence, contradictory=True)
     if session.status in (Status.SUBMITTED, Status.REJECTED):
-        return _finished_here(panel_line, session, code=code, against=against)
-    return _unfinished_here(panel_line, session, finished=finished)
+        return _compare_finished(panel_line, session, code=code, against=against)
+    return _compare_unfinished(panel_line, session, finished=finished)
 
 
-def _paid_here(panel_line: PanelListLine) -> _Verdict:
+def _compare_paid(panel_line: PanelListLine) -> _Verdict:
     if panel_line.status == Status.APPROVED:
         return _Verdict("paid", _("Approved both here and at the panel."))
     if panel_line.status == Status.SUBMITTED:
@@ -376,7 +376,7 @@ def _paid_here(panel_line: PanelListLine) -> _Verdict:
     )
 
 
-def _finished_here(
+def _compare_finished(
     panel_line: PanelListLine, session: CrowdSession, *, code: str, against: Sequence[str]
 ) -> _Verdict:
     if panel_line.status == Status.APPROVED:
@@ -425,7 +425,7 @@ def _finished_here(
     return _Verdict("pay", _("Finished both here and at the panel."))
 
 
-def _unfinished_here(
+def _compare_unfinished(
     panel_line: PanelListLine, session: CrowdSession, *, finished: Collection[str]
 ) -> _Verdict:
     state = session.get_status_display()

@@ -13,7 +13,7 @@ from annotation.models import Worker
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.hits import order_with_repeats_apart
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
@@ -51,8 +51,8 @@ def draw_layout(
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
     drawn = [
-        _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffled(group, rng)
-        for group in shuffled(_group_indices(kind, units), rng)
+        _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffle(group, rng)
+        for group in shuffle(_group_indices(kind, units), rng)
     ]
     unseen = {
         index

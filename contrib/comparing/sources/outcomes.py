@@ -64,7 +64,9 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
     second = np.array([others[unit] for unit in both], dtype=np.int64)
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
     kinds = [here.kind or there.kind for here, there in contents]
-    more = np.array([_words_more(here) or _words_more(there) for here, there in contents], dtype=np.int64)
+    more = np.array(
+        [_length_difference(here) or _length_difference(there) for here, there in contents], dtype=np.int64
+    )
     images = np.arange(len(both)) if drawing.ignores_clusters else items_of_units(*sources)[both]
 
     def share(outcomes: Flags, pairs: Flags) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
     }
 
 
-def _words_more(content: Content) -> int:
+def _length_difference(content: Content) -> int:
     """Return the number of words of the first text minus that of the second; 0 if one of them is unknown."""
     _reference, first, second = content.texts
     return 0 if first is None or second is None else len(first.split()) - len(second.split())

@@ -17,8 +17,8 @@ from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
-STOPPED = gettext_noop("early stopping ended the judgments of one source")
-JOINED = gettext_noop(
+STOPPED_EARLY_NOTE == gettext_noop("early stopping ended the judgments of one source")
+JOINED_UNITS_NOTE == gettext_noop(
     "several items of one source were merged, so the same rater may have answered a merged item twice"
 )
 
@@ -103,9 +103,9 @@ def pooled_alpha(matched: MatchedSources, drawing: Resampling) -> dict[str, Any]
     if not matched.same_scale:
         return nothing | {"reason": TWO_SCALES}
     if any(matched.merged):
-        return nothing | {"reason": JOINED}
+        return nothing | {"reason": JOINED_UNITS_NOTE}
     if matched.stopped_early:
-        return nothing | {"reason": STOPPED}
+        return nothing | {"reason": STOPPED_EARLY_NOTE}
     first, second = matched.first.limited_to(matched.shared), matched.second.limited_to(matched.shared)
     # The same name in both sources counts as two raters, since these may be different people.
     raters = np.concatenate([first.rater, second.rater + 1 + first.rater.max(initial=0)])

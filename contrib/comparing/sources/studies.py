@@ -13,7 +13,7 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
 from judgments.drawing.documents import document_in
 from judgments.models import CandidatePair, Caption, Study, System, Unit
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.studies.designs import kind_of
 
 
@@ -49,7 +49,7 @@ def source_of_study(study: Study) -> SourceJudgments:
         unit=unit.astype(np.int64),
         rater=table.worker[counted],
         value=table.value[counted],
-        left_out=_left_out(table),
+        left_out=_counts_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
         anonymous=loaders.is_anonymous(study),
     )
@@ -90,7 +90,7 @@ def _published_winners(study: Study) -> SourceJudgments:
     )
 
 
-def _left_out(table: JudgmentTable) -> dict[str, int]:
+def _counts_left_out(table: JudgmentTable) -> dict[str, int]:
     counts = {
         "not used": int((~table.used & ~table.control).sum()),
         "control items": int(table.control.sum()),
@@ -132,7 +132,7 @@ def _systems_of(study: Study) -> dict[int, Sides]:
     for pk, of_file in loaders.systems_of_units(study).items():
         if pk is not None:
             systems[pk] = (
-                tuple(sorted(names[number] for number in credited(of_file, ()) if number in names)),
+                tuple(sorted(names[number] for number in credited_systems(of_file, ()) if number in names)),
                 (),
             )
     pairs = Unit.objects.filter(study=study, pair__isnull=False).order_by()

@@ -21,7 +21,7 @@ MIN_F1 = 0.5  # F1 from which two answers without scores count as equivalent
 START, END, SEVERITY, CATEGORY = "start", "end", "severity", "category"
 
 
-def in_order(spans: Iterable[Span]) -> list[dict[str, Any]]:
+def sort_spans(spans: Iterable[Span]) -> list[dict[str, Any]]:
     """Return the spans sorted by position, with missing parts last. Equal missing parts stay separate errors (MQM)."""
 
     def sort_key(span: Span) -> tuple[Any, ...]:

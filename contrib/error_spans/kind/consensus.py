@@ -53,7 +53,7 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
             marks.setdefault(at, []).append(mark)
     spans: list[dict[str, Any]] = []
     for at in sorted(at for at, marks_there in marks.items() if 2 * len(marks_there) > n):
-        leading = _leading(marks[at])
+        leading = _most_frequent_mark(marks[at])
         if spans and spans[-1] == {**spans[-1], END: at, **leading}:
             spans[-1][END] = at + 1
         else:
@@ -67,7 +67,7 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
             {
                 START: None,
                 END: None,
-                **_leading([mark for marks_of_answer in lacking for mark in marks_of_answer]),
+                **_most_frequent_mark([mark for marks_of_answer in lacking for mark in marks_of_answer]),
             }
         )
     value = float(np.mean([score_of(answer, mqm) for answer in answers]))
@@ -76,7 +76,7 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
     return Consensus(n=n, value=value, votes=dict(sorted(votes.items())), answer=answer)
 
 
-def _leading(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _most_frequent_mark(marks: Sequence[tuple[str, str]]) -> dict[str, str]:
     severities = Counter(severity for severity, _ in marks)
     categories = Counter(category for _, category in marks if category)
     severity = min(severities, key=lambda name: (-severities[name], SEVERITIES.index(name)))

@@ -10,9 +10,9 @@ from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from common.texts import word_bounds
-from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, on_one_screen
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, join_on_screen
 from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Group, Image, Text
 from judgments.kinds.base import Kind
@@ -27,7 +27,7 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
     Raises:
         DesignError: no text can be damaged.
     """
-    group = _damaged(kind, slot, image, image.references or _texts(image), REFERENCE)
+    group = _damaged_control(kind, slot, image, image.references or _texts(image), REFERENCE)
     if group is None:
         raise DesignError(
             pgettext(
@@ -48,10 +48,10 @@ def degraded_control(kind: Kind, slot: ControlSlot, image: Image) -> Group | Non
     Return None if no text can be damaged.
     """
     texts = [text for _, text in image.outputs] or list(image.references)
-    return _damaged(kind, slot, image, texts, DEGRADED)
+    return _damaged_control(kind, slot, image, texts, DEGRADED)
 
 
-def _damaged(
+def _damaged_control(
     kind: Kind, slot: ControlSlot, image: Image, texts: Sequence[Text], control_kind: str
 ) -> Group | None:
     """Return a control item in which adjacent words are replaced by another item's (Kocmi et al. 2024, section 3).
@@ -62,9 +62,9 @@ def _damaged(
     others: list[Text] = []
     spans = slot.design.spans
     if spans.contrastive:  # different texts, since two equal texts would reveal what is damaged
-        texts = _different(texts)
+        texts = _distinct_texts(texts)
         known = {text.text for text in texts}
-        others = _different([text for text in _texts(image) if text.text not in known])
+        others = _distinct_texts([text for text in _texts(image) if text.text not in known])
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
     for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, others))):
         damages.setdefault(damaged.key, (damaged, expected))
@@ -76,7 +76,7 @@ def _damaged(
         if spans.reference and image.references:
             shown["reference"] = image.references[0]
         units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown))
-    return Group(image.name, on_one_screen(units)) if units else None
+    return Group(image.name, join_on_screen(units)) if units else None
 
 
 def has_text_to_damage(image: Image) -> bool:
@@ -87,7 +87,7 @@ def _texts(image: Image) -> list[Text]:
     return [*image.references, *(text for _, text in image.outputs)]
 
 
-def _different(texts: Sequence[Text]) -> list[Text]:
+def _distinct_texts(texts: Sequence[Text]) -> list[Text]:
     return list({text.text: text for text in texts}.values())
 
 
@@ -95,14 +95,14 @@ def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator
     """Yield each damaged text with its expected answer."""
     rng = slot.rng
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]
-    for base in shuffled(texts, rng):
+    for base in shuffle(texts, rng):
         tokens = word_bounds(base.text)
         count = max(MIN_DAMAGED, round(REPLACED_SHARE * len(tokens)))
         if len(tokens) < MIN_WORDS:
             continue
         first = int(rng.integers(len(tokens) - count + 1))
         start, end = tokens[first][0], tokens[first + count - 1][1]
-        for donor in shuffled(donors, rng):
+        for donor in shuffle(donors, rng):
             taken = word_bounds(donor)
             if len(taken) < count:
                 continue

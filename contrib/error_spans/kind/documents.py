@@ -11,10 +11,10 @@ from django.utils.translation import pgettext
 
 from common.errors import DesignError
 from contrib.error_spans.kind.drawing import text_unit
-from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, notes_of_screens, on_one_screen, screen_count
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, join_on_screen, notes_of_screens, screen_count
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.splits import divide_images
-from judgments.drawing.draws import draw_images, rng_for, shuffled
+from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.material import LARGEST_PAGE, SCREENS, Batch, Group, Image, Material, Text, UnitSpec
 from judgments.kinds.base import Kind
 
@@ -119,7 +119,7 @@ def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) 
         by_document.setdefault(run.document, []).append(run)
     groups = []
     for document, runs_of_document in by_document.items():
-        mixed = shuffled(runs_of_document, rng_for(design.seed, f"screens {document}"))
+        mixed = shuffle(runs_of_document, rng_for(design.seed, f"screens {document}"))
         for at in range(0, len(mixed), TEXTS_PER_SCREEN):
             sides = mixed[at : at + TEXTS_PER_SCREEN]
             passage = f"{document}#{'+'.join(str(run.column) for run in sides)}"
@@ -130,7 +130,7 @@ def _groups(design: StudyDesign, runs: Sequence[_Run], images: Sequence[Image]) 
             units = [
                 unit
                 for part, name in enumerate(sorted(by_image, key=order.__getitem__), start=1)
-                for unit in on_one_screen([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
+                for unit in join_on_screen([_as_part(unit, part, len(by_image)) for unit in by_image[name]])
             ]
             groups.append(Group(document, tuple(units)))
     return groups

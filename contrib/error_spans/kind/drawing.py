@@ -9,9 +9,9 @@ from typing import Any
 from django.utils.translation import pgettext
 
 from common.errors import DesignError
-from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, notes_of_screens, on_one_screen, screen_count
+from contrib.error_spans.kind.screens import TEXTS_PER_SCREEN, join_on_screen, notes_of_screens, screen_count
 from judgments.design.study_design import StudyDesign
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.image_captions import draw_captions
 from judgments.drawing.keys import content_key, content_keys
 from judgments.drawing.material import SCREENS, Batch, Group, Image, Material, Text, UnitSpec
@@ -51,8 +51,10 @@ def _screens(design: StudyDesign, name: str, units: Sequence[UnitSpec]) -> list[
     """Return an item's units by screen: one unit each or, for texts side by side, two random units."""
     if not design.spans.contrastive:
         return [(unit,) for unit in units]
-    mixed = shuffled(units, rng_for(design.seed, f"screens {name}"))
-    return [on_one_screen(mixed[at : at + TEXTS_PER_SCREEN]) for at in range(0, len(mixed), TEXTS_PER_SCREEN)]
+    mixed = shuffle(units, rng_for(design.seed, f"screens {name}"))
+    return [
+        join_on_screen(mixed[at : at + TEXTS_PER_SCREEN]) for at in range(0, len(mixed), TEXTS_PER_SCREEN)
+    ]
 
 
 def text_keys(design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:

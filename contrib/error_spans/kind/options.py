@@ -9,7 +9,7 @@ from typing import Any, TypeGuard
 
 from django.utils.translation import gettext
 
-from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, Span, in_order
+from contrib.error_spans.kind.answers import CATEGORY, END, SEVERITIES, SEVERITY, START, Span, sort_spans
 
 MAX_SPANS = 200
 MAX_CATEGORIES, MAX_NAME_LENGTH = 60, 80
@@ -77,7 +77,7 @@ class SpanOptions:
             raise ValueError(gettext("expected %(wanted)s") % {"wanted": wanted})
         if len(answer["spans"]) > MAX_SPANS:
             raise ValueError(gettext("expected at most %(most)d spans") % {"most": MAX_SPANS})
-        spans = in_order(self._checked_span(span, length) for span in answer["spans"])
+        spans = sort_spans(self._checked_span(span, length) for span in answer["spans"])
         if not self.score:
             return {"spans": spans}
         score = answer.get("score")

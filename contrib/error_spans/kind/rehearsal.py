@@ -16,7 +16,7 @@ from contrib.error_spans.kind.answers import (
     SEVERITY,
     START,
     character_f1,
-    in_order,
+    sort_spans,
 )
 from contrib.error_spans.kind.options import SpanOptions
 from judgments.kinds.base import Rehearsal
@@ -74,7 +74,7 @@ class SpanRehearsal(Rehearsal):
 
     def _answer(self, spans: Sequence[Mapping[str, Any]], score: float) -> dict[str, Any]:
         scored = {"score": min(100, max(0, round(score)))} if self.options.score else {}
-        return {"spans": in_order(spans), **scored}
+        return {"spans": sort_spans(spans), **scored}
 
     def _span(self, text: str, rng: np.random.Generator) -> dict[str, Any]:
         """Draw one to three adjacent words as a span. Return {} if the text has no word."""

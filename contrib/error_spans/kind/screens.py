@@ -15,7 +15,7 @@ from judgments.drawing.material import SCREEN, HITSpec, UnitSpec, screen_of
 TEXTS_PER_SCREEN = 2
 
 
-def on_one_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
+def join_on_screen(units: Sequence[UnitSpec]) -> tuple[UnitSpec, ...]:
     """Put two units on one screen. A single unit is returned unchanged."""
     if len(units) < TEXTS_PER_SCREEN:
         return tuple(units)

@@ -45,7 +45,7 @@ from judgments.drawing.controls.makers import Known, Makers
 from judgments.drawing.draws import rng_for
 from judgments.drawing.hits import make_hits, pack_runs
 from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
-from judgments.kinds.base import Kind, MetricComparison, OpenKind, Page, Shown
+from judgments.kinds.base import Kind, MetricComparison, OpenKind, Page, ShownContent
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 SIDE_KEYS = ("A", "B"), _("go to the first or the second text")
 
 
-class Document(Shown):
+class Document(ShownContent):
     name: str
     part: int
     of: int
@@ -62,7 +62,7 @@ class Document(Shown):
     passage: str | None = None
 
 
-class ShownPart(Shown):
+class ShownPart(ShownContent):
     document: Document | None = None
     screen: str | None = None
 

@@ -24,7 +24,7 @@ from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, Standings, raters_of
 from judgments.figures import Figures, add_figures
 from judgments.models import Output, Study
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from judgments.studies.designs import design_of
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.correlation import means_without_raters
@@ -90,7 +90,7 @@ def segments_of(study: Study) -> Segments:
         positions = [
             number
             for number in by_text.get((item, key), ())
-            if pk in credited(included[number].unit.systems, (pk,))
+            if pk in credited_systems(included[number].unit.systems, (pk,))
         ]
         if positions:  # if a system has several texts for an item, take the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)

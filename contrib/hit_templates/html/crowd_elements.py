@@ -34,7 +34,7 @@ def _no_nodes(element: Element) -> Nodes:
     return []
 
 
-def _titled(element: Element) -> Nodes:
+def _titled_box(element: Element) -> Nodes:
     title = element.attributes.get("header") or element.attributes.get("heading")
     head: Nodes = [Element("p", {}, [Element("strong", {}, [title])])] if title else []
     return [Element("div", {}, head + element.children)]
@@ -51,7 +51,7 @@ def _example(element: Element) -> Nodes:
     return [Element("div", {}, [Element("p", {}, [title]), *element.children])]
 
 
-def _labelled(element: Element, control: Element) -> Nodes:
+def _labelled_control(element: Element, control: Element) -> Nodes:
     label = element.attributes.get("label")
     if not label:
         return [control]
@@ -64,7 +64,9 @@ def _input(element: Element) -> Nodes:
     if "max-length" in attributes:
         copied["maxlength"] = attributes["max-length"]
     kind = attributes.get("type", "text").lower()
-    return _labelled(element, Element("input", copied | {"type": kind if kind in INPUT_TYPES else "text"}))
+    return _labelled_control(
+        element, Element("input", copied | {"type": kind if kind in INPUT_TYPES else "text"})
+    )
 
 
 def _text_area(element: Element) -> Nodes:
@@ -73,13 +75,13 @@ def _text_area(element: Element) -> Nodes:
     if "max-length" in attributes:
         copied["maxlength"] = attributes["max-length"]
     text = attributes.get("value", "")
-    return _labelled(element, Element("textarea", copied, [text] if text else list(element.children)))
+    return _labelled_control(element, Element("textarea", copied, [text] if text else list(element.children)))
 
 
 def _slider(element: Element) -> Nodes:
     """Return a plain slider. By default it goes from 0 to 100 by 1, like Amazon's."""
     copied = {"min": "0", "max": "100", "step": "1", **_omit_attributes(element.attributes, "label")}
-    return _labelled(element, Element("input", copied | {"type": "range"}))
+    return _labelled_control(element, Element("input", copied | {"type": "range"}))
 
 
 def _tick_builder(kind: str) -> Callable[[Element], Nodes]:
@@ -187,7 +189,7 @@ def _group(element: Element) -> Nodes:
 ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _box,
     "crowd-button": _no_nodes,
-    "crowd-card": _titled,
+    "crowd-card": _titled_box,
     "crowd-checkbox": _tick_builder("checkbox"),
     "crowd-classifier": _classifier("radio"),
     "crowd-classifier-multi-select": _classifier("checkbox"),
@@ -200,7 +202,7 @@ ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-radio-button": _tick_builder("radio"),
     "crowd-radio-group": _group,
     "crowd-slider": _slider,
-    "crowd-tab": _titled,
+    "crowd-tab": _titled_box,
     "crowd-tabs": _box,
     "crowd-text-area": _text_area,
     "classification-target": _box,

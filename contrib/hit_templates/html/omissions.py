@@ -38,7 +38,7 @@ _SENTENCES = {
     "tags": "These tags are left out, their text stays: %(named)s.",
     "liquid": "Liquid ({{ … }}, {%% … %%}) is not carried out and stands on the page as it is; fields are ${name}.",
 }
-_COUNTED = {
+_COUNTED_SENTENCES = {
     "scripts": ("A script", "scripts"),
     "frames": ("A frame from elsewhere", "frames from elsewhere"),
 }
@@ -124,7 +124,7 @@ def _sentences(scan: _Scan) -> Iterator[str]:
             names = scan.named.get(what, [])
             more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
             named = ", ".join(names[:MAX_NAMED]) + more
-            singular, plural = _COUNTED.get(what, ("", ""))
+            singular, plural = _COUNTED_SENTENCES.get(what, ("", ""))
             yield sentence % {
                 "named": named,
                 "bracketed": f" ({named})" if named else "",

@@ -134,10 +134,10 @@ def _newest_visible(study: Study, user: User | None) -> Analysis | None:
 def _power_doubt(study: Study, by: User | None) -> str:
     newest = _newest_visible(study, by)
     rows = _power_rows(newest, design_of(study).purpose) if newest else []
-    return _power_sentence(rows) if rows and _most_power(rows) < MIN_POWER else ""
+    return _power_sentence(rows) if rows and _power_at_largest_difference(rows) < MIN_POWER else ""
 
 
-def _most_power(rows: Sequence[Mapping[str, Any]]) -> float:
+def _power_at_largest_difference(rows: Sequence[Mapping[str, Any]]) -> float:
     """Return the power at the largest difference."""
     return max(row["power"] or 0.0 for row in rows)
 
@@ -171,7 +171,7 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
                     "budget": cents(budget, launch.design.currency)
                 }
     link_words = _("Plan the study")
-    readiness = Readiness.MISSING if _most_power(rows) >= MIN_POWER else Readiness.DOUBTFUL
+    readiness = Readiness.MISSING if _power_at_largest_difference(rows) >= MIN_POWER else Readiness.DOUBTFUL
     return launch.point(title, readiness, f"{sentence} {remedy}", page="planning", link_words=link_words)
 
 

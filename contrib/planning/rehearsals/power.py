@@ -28,8 +28,8 @@ SIMULATIONS = 400
 # The differences for which the power is reported: the share of pairs that the better system wins, the difference of
 # two metrics' accuracies, and steps of a scale between systems' means. The power at the main differences decides
 # whether a study counts as ready.
-SHARES_WON = (0.6, 0.7, 0.8)
-ACCURACIES_APART = (0.05, 0.1, 0.2)
+TRUE_SHARES_WON = (0.6, 0.7, 0.8)
+ACCURACY_DIFFERENCES = (0.05, 0.1, 0.2)
 STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
 MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
 MAX_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
@@ -55,7 +55,7 @@ def simulate_power(
     if people is None:
         return []
     shares_won = [row["truth"]["value"] or 0.0 for row in systems]
-    alike = bool(shares_won) and max(shares_won) < min(SHARES_WON)
+    alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(pairs.truth))))
     votes = design_of(study).judgments_per_unit
@@ -92,7 +92,7 @@ def _questions_of_systems(study: Study, meetings: Mapping[int, tuple[str, str]])
     met = Counter(tuple(sorted(names)) for names in meetings.values())
     if met and KINDS[study.protocol].rehearses_systems:
         first, second = both = max(met, key=lambda names: ("people" not in names, met[names], names))
-        for share in SHARES_WON:
+        for share in TRUE_SHARES_WON:
             yield "systems", first, second, met[both], share, TwoSystems(share)
 
 
@@ -104,7 +104,7 @@ def _questions_of_metrics(
     names = [row["name"] for row in metrics[:2]]
     right = [{pair: side == pairs.truth[pair] for pair, side in named[name].items()} for name in names]
     same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
-    for apart in ACCURACIES_APART:
+    for apart in ACCURACY_DIFFERENCES:
         accuracy = max(metrics[0]["truth"]["value"], 0.5 + apart)
         least, most = abs(2 * accuracy - apart - 1), 1 - apart
         question = TwoMetrics(accuracy, accuracy - apart, min(max(same, least), most))

@@ -56,7 +56,7 @@ class TagRank:
         numbers: dict[str, int] = {}
         left, right = self._vectors(first, numbers), self._vectors(second, numbers)
         scales = (self.absolute_scale, self.relative_scale)
-        kernels = [_averaged_over_captions(*parts) for parts in zip(left, right, scales, strict=True)]
+        kernels = [_mean_similarities(*parts) for parts in zip(left, right, scales, strict=True)]
         return (kernels[0] + kernels[1]) / 2
 
     def _vectors(self, documents: Sequence[Document], numbers: dict[str, int]) -> tuple[_Vectors, _Vectors]:
@@ -97,7 +97,7 @@ def _mean_distance(vectors: _Vectors) -> float:
     return mean or 1.0
 
 
-def _averaged_over_captions(first: _Vectors, second: _Vectors, scale: float) -> Floats:
+def _mean_similarities(first: _Vectors, second: _Vectors, scale: float) -> Floats:
     """Return the means of exp(-distance / scale) over pairs of the documents' captions.
 
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # submodules load when they are first used
 
-from quorum.metrics.text.changes import STOP_FIRST, changed
+from quorum.metrics.text.changes import STOP_FIRST, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
@@ -32,7 +32,7 @@ MATCH, GAP = 0.5, 1.0  # H13: factors of a match for a matched word and for a ga
 
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
     """Return the stems of each caption, without stop words."""
-    stems = changed(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
+    stems = change_words(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
     names = (
         np.array(stems.vocabulary, dtype=object)[stems.tokens]
         if stems.tokens.size
@@ -60,7 +60,8 @@ class BagOfWords:
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         return _cosines(
-            [_counted(doc, self._weight) for doc in first], [_counted(doc, self._weight) for doc in second]
+            [_weighted_counts(doc, self._weight) for doc in first],
+            [_weighted_counts(doc, self._weight) for doc in second],
         )
 
     def _weight(self, word: str) -> float:
@@ -121,7 +122,7 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
     return ratio(2 * shared, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
 
 
-def _counted(document: Document, weight: Callable[[str], float]) -> dict[str, float]:
+def _weighted_counts(document: Document, weight: Callable[[str], float]) -> dict[str, float]:
     counts = Counter(chain.from_iterable(document))
     return {word: count * weight(word) for word, count in counts.items()}
 

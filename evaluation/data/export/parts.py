@@ -56,8 +56,8 @@ COPY_BYTES = 1 << 20  # bytes copied at once
 STATE = "state.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in an archive, so that equal files give equal archives
 LAYOUT = 5  # version of the folder's format; exports with another version are not resumed
-VOTES = ".votes"  # suffix of the file with the lines to hash of a part's judgments
-JOINED = "joined"  # name of the joined file before it is moved to its place
+VOTES_SUFFIX = ".votes"  # suffix of the file with the lines to hash of a part's judgments
+JOINED_NAME = "joined"  # name of the joined file before it is moved to its place
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ def begin_parts(
         if stopped is not None:
             snapshot = export_snapshot_from(study, stopped["held"])
             work = work_of(snapshot, stopped["folder"], stopped["kept"])
-            for path in work.folder.glob(f".{JOINED}.*"):
+            for path in work.folder.glob(f".{JOINED_NAME}.*"):
                 path.unlink()
             return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped["parts"]])
         snapshot = take_export_snapshot(study)
@@ -453,10 +453,10 @@ def write_in_parts(
         for number in earlier:
             for _ in writing.parts(number):
                 continue
-        with atomic_write(work.folder / JOINED) as file, closing(writing.parts(last)) as parts:
+        with atomic_write(work.folder / JOINED_NAME) as file, closing(writing.parts(last)) as parts:
             encoding.join(work, file, parts)
-        votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES}"))))
-        (work.folder / JOINED).replace(output)
+        votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}"))))
+        (work.folder / JOINED_NAME).replace(output)
     return file, votes
 
 
@@ -518,7 +518,7 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
     path = _status(work, part)
     with (
         atomic_write(path.with_suffix(f".{stage.suffix}")) as file,
-        atomic_write(path.with_suffix(VOTES)) as lines,
+        atomic_write(path.with_suffix(VOTES_SUFFIX)) as lines,
     ):
         work.tally = JudgmentTally.writing_to(lines.write)
         if stage is READING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
-from common.files import FiguresEncoder, HashedFile, indented
+from common.files import FiguresEncoder, HashedFile, indented_json
 from evaluation.data.export.parts import EPOCH
 from evaluation.errors import VerificationError
 
@@ -46,7 +46,7 @@ class BundleWriter:
             file.write(content)
 
     def write_json(self, name: str, value: Any) -> None:
-        self.write_text(name, f"{indented(value)}\n")
+        self.write_text(name, f"{indented_json(value)}\n")
 
     def write_rows(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         count = 0

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from common.errors import did_you_mean
-from common.files import indented
+from common.files import indented_json
 from evaluation.errors import ReleaseError
 from evaluation.presentation.rendering import text_templates
 from judgments.models import Study
@@ -79,7 +79,7 @@ def documents(
     ``files`` is read only when a document needs it, so the caller may add entries between documents.
     """
     yield "datasheet.md", datasheet(about, agreement, counts, design, facts)
-    yield "croissant.json", f"{indented(croissant(about, files))}\n"
+    yield "croissant.json", f"{indented_json(croissant(about, files))}\n"
     yield "CITATION.cff", citation_cff(about)
     yield "LICENSE", licence_text(about)
     yield "README.md", readme(about, files, quorum)

@@ -75,7 +75,7 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
         raise ServiceBusy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
     written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
     for kind, pk in written:
-        remove_written(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
+        remove_written_files(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
     if withdraw:
         for release in filter(is_stored, Release.objects.filter(study=study)):
             release_file(release).unlink(missing_ok=True)
@@ -86,7 +86,7 @@ def precedes_erasure(analysis: Analysis) -> bool:
     return Erasure.objects.filter(study=analysis.study_id, at__gt=analysis.created_at).exists()
 
 
-def remove_written(stem: str) -> None:
+def remove_written_files(stem: str) -> None:
     """Remove the files that the job of an export or report wrote, including parts."""
     folder = Path(settings.EXPORT_ROOT)
     for path in (*folder.glob(f"{stem}.*"), *folder.glob(f".{stem}.*")):

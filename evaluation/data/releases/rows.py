@@ -30,16 +30,16 @@ ANONYMOUS = "anon-"  # prefix of pseudonyms for raters of published totals
 USED, SIDE = 1, 2  # parts of one number: whether a judgment counts, and the option on the left
 Row = Mapping[str, Any]
 # Columns of units. Texts are read only if answers are compared with them.
-OF_UNIT = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
+UNIT_FIELDS = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TIMES = ("accepted_at", "submitted_at")
 TEXTS = ("reference_text", "first_text", "second_text")
-OF_PAIR = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
+PAIR_FIELDS = ("pair", "kind", "image", "first", "second", "first_system", "second_system", "references",
            "published_winner")  # fmt: skip
-OF_SCORE = ("metric", "pair", "unit", "image", "caption", "first", "second")
-OF_CAPTION = ("caption", "text", "image", "document")
-OF_PROPOSAL = ("system", "task", "image", "caption", "query", "rank", "original")
-OF_CONTENT = ("system", "image", "names")
+SCORE_FIELDS = ("metric", "pair", "unit", "image", "caption", "first", "second")
+CAPTION_FIELDS = ("caption", "text", "image", "document")
+PROPOSAL_FIELDS = ("system", "task", "image", "caption", "query", "rank", "original")
+CONTENT_FIELDS = ("system", "image", "names")
 # Columns missing in bundles from before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
 UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because each row has its own value
@@ -192,12 +192,12 @@ class ReleasedRows:
         interned: dict[str, str] = {}
         kind = self.settings.kind
         texts = TEXTS if kind.is_open or kind.results else ()
-        self.units = CompactRows(_make_row_class(*OF_UNIT, *texts), interned)
-        self.pairs = CompactRows(_make_row_class(*OF_PAIR), interned)
-        self.scores = CompactRows(_make_row_class(*OF_SCORE), interned)
-        self.captions = CompactRows(_make_row_class(*OF_CAPTION), interned)
-        self.proposals = CompactRows(_make_row_class(*OF_PROPOSAL), interned)
-        self.contents = CompactRows(_make_row_class(*OF_CONTENT), interned)
+        self.units = CompactRows(_make_row_class(*UNIT_FIELDS, *texts), interned)
+        self.pairs = CompactRows(_make_row_class(*PAIR_FIELDS), interned)
+        self.scores = CompactRows(_make_row_class(*SCORE_FIELDS), interned)
+        self.captions = CompactRows(_make_row_class(*CAPTION_FIELDS), interned)
+        self.proposals = CompactRows(_make_row_class(*PROPOSAL_FIELDS), interned)
+        self.contents = CompactRows(_make_row_class(*CONTENT_FIELDS), interned)
 
     def add_pair(self, row: Row) -> None:
         self._note_document(row)

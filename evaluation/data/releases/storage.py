@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.translation import gettext as _
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.audit import acting_person
 from common.errors import ObjectNotFound
 from evaluation.data.releases.documents import About
@@ -100,7 +100,7 @@ def record_release(*, study: Study, bundle: WrittenBundle, file: str = "") -> Re
             note_event(
                 study=study,
                 what="released",
-                sentence=f"Released {counted(bundle.judgments, 'judgment')} as version {about.version} under "
+                sentence=f"Released {with_noun(bundle.judgments, 'judgment')} as version {about.version} under "
                 f"{about.licence}.",
                 by=by,
                 version=about.version,

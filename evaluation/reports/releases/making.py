@@ -50,7 +50,7 @@ from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.documents import LICENCES, About, check_licence, documents, shareable_design
 from evaluation.data.releases.rows import (
     ANONYMOUS,
-    OF_CONTENT,
+    CONTENT_FIELDS,
     TEXTS,
     TIMES,
     ReleasedRows,
@@ -323,7 +323,7 @@ def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
     stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
     rows = stored.order_by("system__name", "item__position", "pk")
     for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_PER_BATCH):
-        yield dict(zip(OF_CONTENT, values, strict=True))
+        yield dict(zip(CONTENT_FIELDS, values, strict=True))
 
 
 SALT_BYTES = 32

@@ -106,14 +106,14 @@ def read_bundle(reader: BundleReader) -> ReadBundle:
             rows.add_unit(row)
         for row in reader.rows("judgments.jsonl"):
             rows.add_judgment(row)
-        return ReadBundle(manifest, rows, compute_findings(rows, _registered(reader)))
+        return ReadBundle(manifest, rows, compute_findings(rows, _registered_plan(reader)))
     except MALFORMED_ROW_ERRORS as error:
         raise VerificationError(
             f"{MANIFEST} or the rows of {reader.path} are not those of a release: {type(error).__name__} {error}."
         ) from error
 
 
-def _registered(reader: BundleReader) -> RegisteredPlan | None:
+def _registered_plan(reader: BundleReader) -> RegisteredPlan | None:
     """Return the bundle's registered plan, or None.
 
     Deviations from the plan are taken from the bundle, because they depend on the study's log.

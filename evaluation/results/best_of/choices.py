@@ -16,7 +16,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import NothingToRank
 from evaluation.results.agreement import judgment_clusters
 from judgments.models import Output, Study, System, Unit
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation import LuceResult, luce_choice
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows
@@ -114,7 +114,7 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
         options[pk] = []
         for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):
             of_option = dict.fromkeys(
-                names[pk] for pk in credited(of_file, gave.get((item, text), ())) if pk in names
+                names[pk] for pk in credited_systems(of_file, gave.get((item, text), ())) if pk in names
             )
             option = OfferedCaption(item, text, tuple(of_option) or (PEOPLE,))
             owners[option] = list(option.systems)

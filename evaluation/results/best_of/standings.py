@@ -10,8 +10,8 @@ from evaluation.results.standings import (
     Standings,
     contrasts_of_fit,
     contrasts_where_compared,
+    divide_variances,
     figures_of,
-    with_parts_of,
 )
 from quorum.statistics.crossed import NO_CONTRAST, RATER, Contrast
 from quorum.statistics.meta import PeoplesWinners
@@ -33,7 +33,7 @@ def standings_of_choices(choices: Choices) -> Standings:
         return _compare_two(choices, names[first], names[second])
 
     strength = fit.log_strength
-    contrasts = with_parts_of(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
+    contrasts = divide_variances(contrasts_of_fit(strength, fit.covariance, fit.freedom), compare)
     if fit.reason:  # strengths are infinite, because a system is always the best, or have no standard errors
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)

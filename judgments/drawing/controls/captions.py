@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import candidate_key
 from judgments.drawing.material import Image, Text
 
@@ -24,7 +24,7 @@ def degraded_text(
 ) -> Text | None:
     """Return a caption damaged with words of other ``images``; None if that is impossible."""
     others = [other for other in images if other.name != image.name and other.references]
-    some = shuffled(others, rng)[:MAX_DONORS]
+    some = shuffle(others, rng)[:MAX_DONORS]
     damaged = degrade(
         text.text,
         references=[reference.text for reference in image.references],
@@ -82,7 +82,7 @@ def _replacement_words(
     """Return up to ``wanted`` content words of ``donors``, with distinct stems that no reference has."""
     taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
     spare: list[str] = []
-    for donor in shuffled(donors, rng):
+    for donor in shuffle(donors, rng):
         candidates = [word for word in _WORD.findall(donor) if _is_content(word)]
         for word, stem in zip(candidates, _stems(candidates), strict=True):
             if len(spare) == wanted:
@@ -104,7 +104,7 @@ def _shuffled_words(pieces: Sequence[str], rng: np.random.Generator) -> str | No
     if len(set(pieces)) < 3:  # exchanging just two words may give an equally good text
         return None
     while True:
-        mixed = shuffled(pieces, rng)
+        mixed = shuffle(pieces, rng)
         if mixed != list(pieces):
             return " ".join(mixed)
 
@@ -121,14 +121,14 @@ def foreign_captions(
             break
         if other.name == image.name:
             continue
-        for text in shuffled(other.references, rng):
+        for text in shuffle(other.references, rng):
             if text.text not in taken:
                 taken.add(text.text)
                 foreign.append(text)
                 break
     if len(foreign) < count:  # too few images: take more than one caption of each
         spare = [text for other in images if other.name != image.name for text in other.references]
-        for text in shuffled(spare, rng):
+        for text in shuffle(spare, rng):
             if len(foreign) == count:
                 break
             if text.text not in taken:

@@ -22,7 +22,7 @@ from judgments.drawing.controls.makers import (
     MakeOptionalControl,
     Makers,
 )
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Group, Image
 
@@ -68,7 +68,7 @@ def control_dealer(
     kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
     kind_deck = Deck(kinds, rng_for(seed, "control kinds"), name=str)
     known_deck = Deck(
-        _by_image(known) if makers.groups_known_items else [[item] for item in known],
+        _group_by_image(known) if makers.groups_known_items else [[item] for item in known],
         rng_for(seed, "known items"),
         name=lambda items: items[0].image.name if shows_picture else str(items[0].number),
     )
@@ -80,9 +80,7 @@ def control_dealer(
         known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=page_images, again=False)
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
         taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
-        repeats = (
-            shuffled(page, again_rng) if REPEATED in wanted and len(page) >= MIN_GROUPS_TO_REPEAT else []
-        )
+        repeats = shuffle(page, again_rng) if REPEATED in wanted and len(page) >= MIN_GROUPS_TO_REPEAT else []
         groups = []
         for index, kind in enumerate(wanted):
             slot_key = f"{number}.{index}"
@@ -145,7 +143,7 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
 
 def _make_degraded(make: MakeOptionalControl, slot: ControlSlot, image: Image) -> Group:
     others = [other for other in slot.images if other.name != image.name]
-    for candidate in [image, *shuffled(others, slot.rng)]:
+    for candidate in [image, *shuffle(others, slot.rng)]:
         group = make(slot, candidate)
         if group is not None:
             return group
@@ -173,10 +171,10 @@ def repeat_group(group: Group, *, slot_key: str, seed: int, rng: np.random.Gener
         )
         for unit in group.units
     ]
-    return Group(group.image, tuple(shuffled(units, rng)))
+    return Group(group.image, tuple(shuffle(units, rng)))
 
 
-def _by_image(known: Sequence[Known]) -> list[list[Known]]:
+def _group_by_image(known: Sequence[Known]) -> list[list[Known]]:
     groups: defaultdict[str, list[Known]] = defaultdict(list)
     for item in known:
         groups[item.image.name].append(item)
@@ -203,7 +201,7 @@ class Deck(Generic[T]):
             if not again and all(self._name(thing) in names for thing in self._things):
                 break
             if all(self._name(thing) in names for thing in self._left):
-                self._left = shuffled(self._things, self._rng) + self._left  # dealt from the end
+                self._left = shuffle(self._things, self._rng) + self._left  # dealt from the end
             indices = reversed(range(len(self._left)))
             fresh = next((index for index in indices if self._name(self._left[index]) not in names), -1)
             dealt.append(self._left.pop(fresh))

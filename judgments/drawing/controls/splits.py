@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError
 from judgments.drawing.controls.makers import SPLIT_CONTROLS
-from judgments.drawing.draws import rng_for, shuffled
+from judgments.drawing.draws import rng_for, shuffle
 from judgments.drawing.material import Division, Material
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
     if not needs_split(design):
         return Division(judged=images, controls=())
     count = max(2, len(images) // 10)
-    drawn = {image.name for image in shuffled(images, rng_for(design.seed, "control split"))[:count]}
+    drawn = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:count]}
     return Division(
         judged=tuple(image for image in images if image.name not in drawn),
         controls=tuple(image for image in images if image.name in drawn),

@@ -10,7 +10,7 @@ from itertools import combinations
 import numpy as np
 
 from common.texts import one_text
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Image, Pair, Text
 from judgments.drawing.pairs.comparisons import AcceptedPairs, SystemNames, least_used
@@ -35,7 +35,7 @@ def draw_new(
     images: Sequence[Image], kind: str, count: int, so_far: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
     used: Counter[str] = Counter()
-    waiting = [(image, _options(image, kind, images, rng)) for image in shuffled(images, rng)]
+    waiting = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
     drawn: list[Pair] = []
     while waiting and len(drawn) < count:
         left = []
@@ -81,8 +81,8 @@ def _next_pair(
 def _options(
     image: Image, kind: str, images: Sequence[Image], rng: np.random.Generator
 ) -> dict[SystemNames, Iterator[_Option]]:
-    references = shuffled(image.references, rng)
-    outputs = shuffled(image.outputs, rng)
+    references = shuffle(image.references, rng)
+    outputs = shuffle(image.outputs, rng)
     if kind == "HC":
         return {(): (_Option(first, second) for first, second in combinations(references, 2))}
     if kind == "HI":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judgments.drawing.draws import shuffled
+from judgments.drawing.draws import shuffle
 from judgments.drawing.material import Image, Material, Pair
 from judgments.drawing.pairs.comparisons import (
     AcceptedPairs,
@@ -29,8 +29,8 @@ def draw_published(
 ) -> list[Pair]:
     """Return up to ``count`` published pairs in random order. Prefer pairs of rarely drawn machines."""
     pool: dict[SystemNames, list[Pair]] = {}
-    usable = [pair for pair in _published(material, images, kind) if not has_equal_texts(pair)]
-    for pair in shuffled(usable, rng):
+    usable = [pair for pair in _published_pairs(material, images, kind) if not has_equal_texts(pair)]
+    for pair in shuffle(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
     used: Counter[str] = Counter()
@@ -46,7 +46,7 @@ def draw_published(
     return drawn
 
 
-def _published(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
+def _published_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
     judged = {image.name for image in images}
     return [pair for pair in material.published if pair.kind == kind and pair.image in judged]
 
@@ -59,7 +59,7 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
     """
     seen: set[Comparison] = set()
     unusable = []
-    for pair in _published(material, images, kind):
+    for pair in _published_pairs(material, images, kind):
         if has_equal_texts(pair) or texts_compared(pair) in seen:
             unusable.append(pair)
         seen.add(texts_compared(pair))

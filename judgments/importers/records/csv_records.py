@@ -12,7 +12,7 @@ from itertools import chain, dropwhile
 from pathlib import Path
 from typing import Any
 
-from common.amounts import counted
+from common.amounts import with_noun
 from common.incoming import limits, quoted
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record

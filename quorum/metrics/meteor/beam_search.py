@@ -31,13 +31,13 @@ from quorum.numeric.compiling import compiled
 
 BEAM = 40  # partial alignments kept, as in the official program
 NONE = -1  # no open chunk; no match for a word; no earlier choice
-CARRIED = -2  # a partial alignment that already covers the word
+CARRIED_ALIGNMENT = -2  # a partial alignment that already covers the word
 
 # Columns of a partial alignment: matched words of both sides as the search weights them, closed chunks, sum of
 # distances, the next word of the reference, the end of the open chunk in the candidate, the last choice, and in all
 # further columns one bit for each word of the candidate: whether it is used.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
-LIMB = 62  # bits used of a 64-bit number
+BITS_PER_NUMBER = 62  # bits used of a 64-bit number
 
 # Columns of an offer, a candidate for the next step's partial alignments: the first three columns of a partial
 # alignment, the row of the partial alignment that it extends, and the match that it adds.
@@ -83,7 +83,7 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(longest_1: int, longest_2: int) -> Workspace:
-    limbs = (longest_1 + LIMB - 1) // LIMB
+    limbs = (longest_1 + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
     return Workspace(
         np.zeros((longest_2, COLUMNS), dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
@@ -114,7 +114,7 @@ def search(
     chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
     offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
-    width = USED + (pair.length + LIMB - 1) // LIMB
+    width = USED + (pair.length + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
     now, then = work.states[0], work.states[1]
     for column in range(width):
         now[0, column] = 0
@@ -124,7 +124,7 @@ def search(
         for covered in range(
             chosen[position, POSITION], chosen[position, POSITION] + chosen[position, IN_CANDIDATE]
         ):
-            now[0, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+            now[0, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
     live, choice_count, upto = 1, 0, length_2
     for position in range(length_2):
         _sort(now, live, width)
@@ -150,12 +150,14 @@ def search(
             if index == NONE:
                 then[rank, NEXT] += 1
                 then[rank, OPEN] = NONE
-            elif index != CARRIED:
+            elif index != CARRIED_ALIGNMENT:
                 last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
                 then[rank, NEXT] = position + matches[index, IN_REFERENCE]
                 then[rank, OPEN] = last
                 for covered in range(matches[index, POSITION], last):
-                    then[rank, USED + covered // LIMB] |= np.int64(1) << (covered % LIMB)
+                    then[rank, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (
+                        covered % BITS_PER_NUMBER
+                    )
                 for column in range(COLUMNS):
                     choices[choice_count, column] = matches[index, column]
                 choices[choice_count, WHERE] = position
@@ -216,13 +218,15 @@ def _offer_choices(
         total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]
         distance, open_end = states[path, DISTANCE], states[path, OPEN]
         if states[path, NEXT] > position:
-            offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED)
+            offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED_ALIGNMENT)
             continue
         for index in range(first, end):
             begin = matches[index, POSITION]
             is_free = True
             for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
-                is_free &= (states[path, USED + covered // LIMB] >> (covered % LIMB)) & 1 == 0
+                is_free &= (
+                    states[path, USED + covered // BITS_PER_NUMBER] >> (covered % BITS_PER_NUMBER)
+                ) & 1 == 0
             for covered in range(position, position + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:

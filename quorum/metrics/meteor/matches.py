@@ -150,9 +150,9 @@ def find_matches(
                 break
             phrase = phrases.phrase_of_node[node]
             if phrase >= 0 and candidate.replaceable[phrase] == text:
-                matches, count = _replaceable(phrases, candidate, phrase, matches, count)
+                matches, count = _match_targets(phrases, candidate, phrase, matches, count)
             if phrase >= 0 and candidate.replacing[phrase] == text:
-                matches, count = _replacing(phrases, candidate, phrase, matches, count)
+                matches, count = _match_sources(phrases, candidate, phrase, matches, count)
         if count - first > 1:
             _put_in_order(matches, first, count)
         ends[at - begin] = count
@@ -162,7 +162,7 @@ def find_matches(
 
 
 @compiled
-def _replaceable(
+def _match_targets(
     phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     length = np.int64(phrases.lengths[phrase])
@@ -183,7 +183,7 @@ def _replaceable(
 
 
 @compiled
-def _replacing(
+def _match_sources(
     phrases: Phrases, candidate: CandidateWords, phrase: int, matches: Matches, count: int
 ) -> tuple[Matches, int]:
     for index in range(phrases.source_starts[phrase], phrases.source_starts[phrase + 1]):

@@ -22,7 +22,7 @@ STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGE
 # replacement that gives an entry of WordNet counts.
 _BASES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
 _ENDINGS = tuple(rule.partition(":")[::2] for rule in _BASES.split())
-_SHORT = 2  # letters; words of up to this length have no other basic form
+_MAX_SHORT_LENGTH = 2  # letters; words of up to this length have no other basic form
 
 
 class Relations(NamedTuple):
@@ -42,9 +42,9 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
     if stages > STEM:
         numbers: dict[str, int] = {}
         stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
-        related.append((*_sharing(itself, np.array(stems, dtype=np.int64)), STEM))
+        related.append((*_pairs_sharing_set(itself, np.array(stems, dtype=np.int64)), STEM))
     if stages > SYNONYM and synonyms is not None:
-        related.append((*_sharing(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+        related.append((*_pairs_sharing_set(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
     left = np.concatenate([pair[0] for pair in related])
     order = np.argsort(left, kind="stable")
     right = np.concatenate([pair[1] for pair in related])[order].astype(np.int32)
@@ -53,7 +53,7 @@ def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None)
     return Relations(starts_of(counts), right, stage)
 
 
-def _sharing(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
+def _pairs_sharing_set(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
     order = np.argsort(sets, kind="stable")
     tokens, sets = tokens[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
@@ -84,7 +84,7 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
     known = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
-    if word not in synonyms.bases and len(word) > _SHORT and not word.endswith("ss"):
+    if word not in synonyms.bases and len(word) > _MAX_SHORT_LENGTH and not word.endswith("ss"):
         for ending, instead in _ENDINGS:
             form = word.removesuffix(ending) + instead
             if word.endswith(ending) and form in known:

@@ -8,7 +8,7 @@ METEOR's option `-norm` splits and joins words again (Denkowski, Lavie 2011). It
 program. They split hyphens (`t-shirt` becomes `t shirt`), contractions, and full stops of words that are not
 abbreviations. No rule looks past a plain word, which has only letters and digits. So only runs of other words are
 processed, each distinct run once. The plain word before or after a run is replaced by a small letter, a capital or a
-digit (`_stand_in`).
+digit (`_placeholder_of`).
 """
 
 import re
@@ -35,7 +35,14 @@ from quorum.metrics.meteor.alignment import (
 from quorum.metrics.meteor.beam_search import workspace
 from quorum.metrics.meteor.matches import COLUMNS, CandidateWords, Lookup, enter_candidate, leave_candidate
 from quorum.metrics.meteor.relations import ALL, PARAPHRASE, STAGE_CHOICES, STAGES, SYNONYM, relations
-from quorum.metrics.meteor.tables import DATA, LONGEST, Tables, available_tables, no_phrases, phrases_in
+from quorum.metrics.meteor.tables import (
+    DATA,
+    MAX_PHRASE_LENGTH,
+    Tables,
+    available_tables,
+    no_phrases,
+    phrases_in,
+)
 from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.numeric.arrays import Flags, Floats, Ints, Numbers
 from quorum.numeric.compiling import compiled
@@ -74,7 +81,7 @@ _OTHER_BLANKS = re.compile("[ \xa0\u2000-\u200a\u202f\u205f\u3000]+")
 _CONTROL = "".join(map(chr, range(33)))
 _CUT = re.compile(r"[ \t\n\f\r]+")
 ALPHA, BETA, GAMMA, DELTA = 0.85, 0.20, 0.60, 0.75
-ENOUGH = 500_000  # number of matches kept in memory at once
+MATCHES_PER_BATCH = 500_000  # number of matches kept in memory at once
 WEIGHTS = (1.0, 0.6, 0.8, 0.6)  # weights by stage
 _WEIGHTS = np.array(WEIGHTS)
 
@@ -110,7 +117,7 @@ def _with_full_stop(word: str, following: str, abbreviations: Mapping[str, bool]
     return f"{stem} ."
 
 
-def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
+def normalise_texts(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> TokenizedTexts:
     plain = np.array([_PLAIN.fullmatch(word) is not None for word in texts.vocabulary], dtype=np.bool_)
     known: dict[str, int] = {}
     number = [
@@ -119,7 +126,7 @@ def normalised(texts: TokenizedTexts, abbreviations: Mapping[str, bool]) -> Toke
     ]
     begins, ends = _runs(texts.tokens, texts.starts, plain)
     run, new_tokens, new_ends = _new_words(texts, begins, ends, known, abbreviations)
-    new, starts = _spliced(
+    new, starts = _splice_runs(
         texts.tokens, texts.starts, np.array(number, dtype=np.int32), begins, ends, run, new_tokens, new_ends
     )
     return TokenizedTexts(new, starts, list(known))
@@ -153,7 +160,7 @@ def _new_words(
     left = np.where(begins > texts.starts[text], "a", "")
     last = ends == texts.starts[text + 1]
     vocabulary = texts.vocabulary
-    beside = np.array([_stand_in(word) for word in vocabulary])
+    beside = np.array([_placeholder_of(word) for word in vocabulary])
     right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left
     right[last] = ""
     runs = np.empty(begins.size, dtype=np.int32)
@@ -176,7 +183,7 @@ def _new_words(
 
 
 @compiled
-def _spliced(
+def _splice_runs(
     tokens: Numbers,
     starts: Ints,
     number: Numbers,
@@ -210,7 +217,7 @@ def _spliced(
     return new, new_starts
 
 
-def _stand_in(word: str) -> str:
+def _placeholder_of(word: str) -> str:
     """Return a placeholder of a plain word: "a", "A" or "0", which has the same effect on a full stop before it."""
     if "a" <= word[:1] <= "z":
         return "a"
@@ -249,14 +256,15 @@ def stages_named(name: str) -> int:
 
 
 def meteor_statistics(
-    comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = ENOUGH
+    comparison: Comparison, view: View, tables: Tables, stages: int, enough: int = MATCHES_PER_BATCH
 ) -> MeteorStatistics:
     """Align every candidate with its references by the first `stages` stages, and keep the best reference of each.
 
     Of equally good references, the first is kept. About `enough` matches of two long texts are kept in memory at once.
     """
     tokens = comparison.cached(
-        ("meteor", view, tables.digest), lambda: normalised(comparison.tokens(view), tables.abbreviations)
+        ("meteor", view, tables.digest),
+        lambda: normalise_texts(comparison.tokens(view), tables.abbreviations),
     )
     related = relations(tokens.vocabulary, stages, tables.synonyms)
     phrases = no_phrases()
@@ -278,11 +286,11 @@ def pooled_matches(statistics: MeteorStatistics) -> MeteorStatistics:
     """
     counts = statistics.counts
     total = counts.sum(axis=0, keepdims=True)
-    total[0, CHUNKS] -= np.count_nonzero(_perfect(counts))
+    total[0, CHUNKS] -= np.count_nonzero(_is_perfect(counts))
     return MeteorStatistics(total)
 
 
-def _perfect(counts: NDArray[np.int64]) -> Flags:
+def _is_perfect(counts: NDArray[np.int64]) -> Flags:
     in_candidate = counts[:, MATCHED:CHUNKS:2].sum(axis=1)
     in_reference = counts[:, MATCHED + 1 : CHUNKS : 2].sum(axis=1)
     whole = (in_candidate == counts[:, LENGTH_1]) & (in_reference == counts[:, LENGTH_2])
@@ -305,8 +313,8 @@ def _best_references(
         np.full(lookup.is_function.size, -1, dtype=np.int32),
         np.empty(longest, dtype=np.int32),
         np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
-        np.empty(longest * LONGEST, dtype=np.int32),
-        np.empty(longest * LONGEST, dtype=np.int32),
+        np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
+        np.empty(longest * MAX_PHRASE_LENGTH, dtype=np.int32),
         np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
         np.full(lookup.phrases.lengths.size, -1, dtype=np.int32),
     )

@@ -38,7 +38,7 @@ DATA = "QUORUM_METEOR_DATA"
 CACHE = "QUORUM_METEOR_CACHE"
 FORMAT = 1  # version of the stored arrays; raise it when their content changes
 BLOCK = 1 << 24  # number of bytes of text read at once
-LONGEST = 15  # words of a phrase; the sort key of matches has no room for more
+MAX_PHRASE_LENGTH = 15  # words of a phrase; the sort key of matches has no room for more
 JAR = "meteor-1.5.jar"
 PARAPHRASES = "paraphrase-en.gz"
 PACKAGE = "pycocoevalcap"
@@ -86,7 +86,7 @@ class Paraphrases:
     @classmethod
     def of(cls, arrays: Arrays) -> "Paraphrases":
         return cls(
-            _unpacked(arrays["paraphrase_vocabulary"]),
+            _unpack_texts(arrays["paraphrase_vocabulary"]),
             arrays["paraphrase_words"],
             arrays["paraphrase_starts"],
             arrays["paraphrase_targets"],
@@ -105,7 +105,7 @@ class Tables:
     paraphrases: Paraphrases | None
 
 
-NOTHING = Tables("none", frozenset(), {}, None, None)
+NO_TABLES = Tables("none", frozenset(), {}, None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,13 +137,13 @@ def available_tables() -> AvailableTables:
 def find_tables() -> Tables:
     """Return the installed tables, or NOTHING. Raise InvalidFile if a file is not readable as METEOR's."""
     source = _source(os.environ.get(DATA, ""))
-    return _read(source) if source else NOTHING
+    return _read(source) if source else NO_TABLES
 
 
 def _source(location: str) -> _Source | None:
     if not location:
-        return _installed()
-    if location == NOTHING.digest:
+        return _installed_source()
+    if location == NO_TABLES.digest:
         return None
     path = Path(location).expanduser()
     if path.is_dir():
@@ -168,7 +168,7 @@ def _paraphrases_near(folder: Path) -> str | None:
     return str(paths[0]) if paths else None
 
 
-def _installed() -> _Source | None:
+def _installed_source() -> _Source | None:
     spec = PathFinder.find_spec(PACKAGE)
     for folder in (spec.submodule_search_locations or ()) if spec else ():
         if (Path(folder) / "meteor" / JAR).is_file():
@@ -250,7 +250,7 @@ def _synset_arrays(lines: list[str], source: _Source) -> Arrays:
     if not numbers or len(lines) % 2:
         raise InvalidFile(f"{source.jar}: {SYNSETS} holds other lines than an entry and its numbers in turn")
     return {
-        "entries": _packed(lines[0::2]),
+        "entries": _pack_texts(lines[0::2]),
         "sets": np.array([number for row in numbers for number in row], dtype=np.int32),
         "set_starts": starts_of(list(map(len, numbers))),
     }
@@ -261,7 +261,7 @@ def _synonyms(arrays: Arrays, lines: list[str]) -> Synonyms:
     for base, forms in zip(lines[0::2], lines[1::2], strict=False):
         for form in forms.split():
             bases[form] = (*bases.get(form, ()), base)
-    entries = {entry: number for number, entry in enumerate(_unpacked(arrays["entries"]))}
+    entries = {entry: number for number, entry in enumerate(_unpack_texts(arrays["entries"]))}
     return Synonyms(entries, arrays["sets"], arrays["set_starts"], bases)
 
 
@@ -281,14 +281,16 @@ def read_paraphrases(packed_text: IO[bytes], name: str) -> Arrays:
     half = codes.size // 2
     cut = pc.split_pattern(coded.dictionary, " ")
     lengths = np.diff(cut.offsets.to_numpy())
-    if lengths.max() > LONGEST:
-        raise InvalidFile(f"{name} holds a phrase of {lengths.max()} words, expected up to {LONGEST}")
+    if lengths.max() > MAX_PHRASE_LENGTH:
+        raise InvalidFile(
+            f"{name} holds a phrase of {lengths.max()} words, expected up to {MAX_PHRASE_LENGTH}"
+        )
     tokens = cut.flatten().dictionary_encode()
     count = int(codes[:half].max()) + 1
     by_source = np.argsort(codes[:half], kind="stable")
     per_source = np.bincount(codes[:half], minlength=count)
     return {
-        "paraphrase_vocabulary": _packed(tokens.dictionary.to_pylist()),
+        "paraphrase_vocabulary": _pack_texts(tokens.dictionary.to_pylist()),
         "paraphrase_words": tokens.indices.to_numpy().astype(np.int32),
         "paraphrase_starts": starts_of(lengths),
         "paraphrase_targets": codes[half:][by_source].astype(np.int32),
@@ -349,11 +351,11 @@ def _save(digest: str, arrays: Arrays) -> None:
                 raise
 
 
-def _packed(texts: Sequence[str]) -> NDArray[np.uint8]:
+def _pack_texts(texts: Sequence[str]) -> NDArray[np.uint8]:
     return np.frombuffer("\n".join(texts).encode("utf-8"), dtype=np.uint8)
 
 
-def _unpacked(array: NDArray[np.uint8]) -> list[str]:
+def _unpack_texts(array: NDArray[np.uint8]) -> list[str]:
     return array.tobytes().decode("utf-8").split("\n")
 
 
@@ -398,15 +400,15 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     used[right] = True
     targets = np.flatnonzero(used)
     used[targets] = _with_known_words(targets, table, known)
-    left, right, used_phrases = _renumbered(
+    left, right, used_phrases = _renumber_phrases(
         np.repeat(sources, counts)[used[right]], right[used[right]], used.size
     )
     sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
     flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
     trie, bits, phrase_of_node = _build_trie(flat, sizes)
-    seen = _occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
+    seen = _find_occurring(texts.tokens, texts.starts, trie, bits, phrase_of_node, sizes.size)
     pairs = np.flatnonzero(seen[left] & seen[right])
-    left, right, again = _renumbered(left[pairs], right[pairs], sizes.size)
+    left, right, again = _renumber_phrases(left[pairs], right[pairs], sizes.size)
     begins = np.cumsum(sizes) - sizes
     flat = flat[ranges(begins[again], sizes[again])]
     sizes = sizes[again]
@@ -431,7 +433,7 @@ def _with_known_words(phrases: Ints, table: Paraphrases, known: Flags) -> Flags:
     return np.asarray(np.bitwise_and.reduceat(tokens, np.cumsum(sizes) - sizes))
 
 
-def _renumbered(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+def _renumber_phrases(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, Ints]:
     """Renumber the phrases of both columns without gaps.
 
     Return both columns, and the old numbers, which are below `size`.
@@ -462,7 +464,7 @@ def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
 
 
 @compiled
-def _occurring(
+def _find_occurring(
     tokens: Numbers, starts: Ints, trie: Trie, bits: int, phrase_of_node: Numbers, phrases: int
 ) -> Flags:
     seen = np.zeros(phrases, dtype=np.bool_)

@@ -23,7 +23,7 @@ def compute_bleu(order: int) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
         smoothing, length = str(settings["smoothing"]), str(settings["length"])
         statistics = bleu.bleu_statistics(comparison, view, length)
-        corpus = bleu.bleu_scores(bleu.pooled(statistics), smoothing)[0, order - 1]
+        corpus = bleu.bleu_scores(bleu.sum_statistics(statistics), smoothing)[0, order - 1]
         images = comparison.cached(
             ("bleu scores", view, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
         )

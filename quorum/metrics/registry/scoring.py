@@ -66,7 +66,7 @@ def score(
     references are one document.
     """
     tokenizer_named(tokenizer)  # refuse an unknown name before reading the texts
-    chosen = _chosen(metrics, options)
+    chosen = _chosen_metrics(metrics, options)
     comparison = Comparison.of(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
@@ -75,7 +75,7 @@ def score(
 
 def check_metrics(metrics: Iterable[str]) -> None:
     """Raise MetricsError if `score` would refuse one of the metrics."""
-    _chosen(metrics, {})
+    _chosen_metrics(metrics, {})
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class PreparedReferences:
         comparison = Comparison.of(candidates, self.references)
         for cut in self.cuts:
             comparison.cached(("words", cut.view), partial(cut.with_texts_before, candidates))
-        return _scores(comparison, _chosen(self.metrics, {}), self.tokenizer, "corpus")
+        return _scores(comparison, _chosen_metrics(self.metrics, {}), self.tokenizer, "corpus")
 
 
 def _scores(
@@ -136,12 +136,12 @@ def _scores(
     warnings = (
         *_empty_captions(comparison),
         *_without_tokens(comparison, views),
-        *_few_documents(list(weighed), comparison),
+        *_few_documents_warning(list(weighed), comparison),
     )
     return Scores(results, tokenizer, VERSION, warnings)
 
 
-def _chosen(
+def _chosen_metrics(
     metrics: Iterable[str], options: Mapping[str, OptionValue]
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
@@ -211,7 +211,7 @@ def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterat
             )
 
 
-def _few_documents(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
+def _few_documents_warning(affected: Sequence[str], comparison: Comparison) -> tuple[str, ...]:
     documents = comparison.distinct_documents(FEW_DOCUMENTS)
     if not affected or documents == FEW_DOCUMENTS:
         return ()

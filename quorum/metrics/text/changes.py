@@ -15,27 +15,27 @@ STEM_FIRST = "stem-first"
 Step = Callable[[TokenizedTexts], TokenizedTexts]
 
 
-def _stemmed(stem: Callable[..., list[str]]) -> Step:
+def _stem_step(stem: Callable[..., list[str]]) -> Step:
     return lambda texts: texts.mapped(stem)
 
 
-def _without(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> TokenizedTexts:
+def _remove_words(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> TokenizedTexts:
     listed = dropped()
     return texts.without(np.array([word in listed for word in texts.vocabulary], dtype=np.bool_))
 
 
-_STOP: Step = partial(_without, dropped=smart_stop_words)
+_STOP: Step = partial(_remove_words, dropped=smart_stop_words)
 
 # Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
-_EMPTY: Step = partial(_without, dropped=lambda: frozenset([""]))
+_EMPTY: Step = partial(_remove_words, dropped=lambda: frozenset([""]))
 
-_PORTER = _stemmed(porter)
-_ROUGE, _WORDNET = _stemmed(rouge_stems), _stemmed(rouge_wordnet_stems)
+_PORTER = _stem_step(porter)
+_ROUGE, _WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
 
 CHANGES: dict[str, tuple[Step, ...]] = {
     "none": (),
     "porter": (_PORTER,),
-    "porter-1980": (_stemmed(porter_1980), _EMPTY),
+    "porter-1980": (_stem_step(porter_1980), _EMPTY),
     STOP_FIRST: (_STOP, _ROUGE),
     # The order that reproduces the filter figures of H13 §4.3.2; short words are stemmed as well.
     STEM_FIRST: (_PORTER, _STOP),
@@ -49,7 +49,7 @@ CHANGES: dict[str, tuple[Step, ...]] = {
 }
 
 
-def changed(texts: TokenizedTexts, change: str) -> TokenizedTexts:
+def change_words(texts: TokenizedTexts, change: str) -> TokenizedTexts:
     if change not in CHANGES:
         raise UnknownName("change of words", change, CHANGES)
     for step in CHANGES[change]:

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 
 from quorum.metrics.text.word_lists import wordnet_exceptions
 
-SHORT = 2  # letters; the released program does not change words of up to this length
-ROUGE_SHORT = 3  # letters; the ROUGE script does not change words of up to this length
+MAX_UNCHANGED_LENGTH = 2  # letters; the released program does not change words of up to this length
+ROUGE_MAX_UNCHANGED_LENGTH = 3  # letters; the ROUGE script does not change words of up to this length
 
 
 def suffix_rules(text: str) -> dict[str, str]:
@@ -41,13 +41,13 @@ _STEP_4_SCRIPT = (
 )
 
 
-def _ending(suffixes: Mapping[str, str]) -> re.Pattern[str]:
+def _suffix_pattern(suffixes: Mapping[str, str]) -> re.Pattern[str]:
     longest_first = sorted(suffixes, key=len, reverse=True)
     return re.compile(f"(?P<stem>.*?)(?P<suffix>{'|'.join(longest_first)})", re.DOTALL)
 
 
 _TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
-_ENDINGS = {id(table): _ending(table) for table in _TABLES}
+_ENDINGS = {id(table): _suffix_pattern(table) for table in _TABLES}
 
 
 def porter_1980(tokens: Sequence[str]) -> list[str]:
@@ -57,7 +57,7 @@ def porter_1980(tokens: Sequence[str]) -> list[str]:
 
 def porter(tokens: Sequence[str]) -> list[str]:
     """Return the stems of words by the rules of Porter's released program."""
-    return [word if len(word) <= SHORT else _stem(word, _STEP_2_RELEASED) for word in tokens]
+    return [word if len(word) <= MAX_UNCHANGED_LENGTH else _stem(word, _STEP_2_RELEASED) for word in tokens]
 
 
 def rouge_stems(tokens: Sequence[str]) -> list[str]:
@@ -72,18 +72,18 @@ def rouge_wordnet_stems(tokens: Sequence[str]) -> list[str]:
 
 
 def _rouge_stem(word: str) -> str:
-    return word if len(word) <= ROUGE_SHORT else _stem(word, _STEP_2_RELEASED, _STEP_4_SCRIPT)
+    return word if len(word) <= ROUGE_MAX_UNCHANGED_LENGTH else _stem(word, _STEP_2_RELEASED, _STEP_4_SCRIPT)
 
 
 def _stem(word: str, step_2: Mapping[str, str], step_4: Sequence[Mapping[str, str]] = (_STEP_4,)) -> str:
-    word = _past(_plural(word))
+    word = _remove_past_ending(_plural(word))
     if word.endswith("y") and _has_vowel(word[:-1]):  # step 1c
         word = word[:-1] + "i"
-    word = _replaced(word, step_2, least=1)
-    word = _replaced(word, _STEP_3, least=1)
+    word = _replace_suffix(word, step_2, least=1)
+    word = _replace_suffix(word, _STEP_3, least=1)
     for suffixes in step_4:
-        word = _replaced(word, suffixes, least=2)
-    return _tidied(word)
+        word = _replace_suffix(word, suffixes, least=2)
+    return _remove_final_letter(word)
 
 
 def _plural(word: str) -> str:
@@ -93,17 +93,17 @@ def _plural(word: str) -> str:
     return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
-def _past(word: str) -> str:
+def _remove_past_ending(word: str) -> str:
     """Return the word after step 1b of Porter's algorithm, which removes -ed and -ing."""
     if word.endswith("eed"):
         return word[:-1] if _measure(word[:-3]) > 0 else word
     for suffix in ("ed", "ing"):
         if word.endswith(suffix) and _has_vowel(word[: -len(suffix)]):
-            return _mended(word[: -len(suffix)])
+            return _mend_stem(word[: -len(suffix)])
     return word
 
 
-def _mended(stem: str) -> str:
+def _mend_stem(stem: str) -> str:
     """Restore or remove the last letter of a stem that lost -ed or -ing in step 1b."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
@@ -112,7 +112,7 @@ def _mended(stem: str) -> str:
     return stem + "e" if _measure(stem) == 1 and _ends_cvc(stem) else stem
 
 
-def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
+def _replace_suffix(word: str, suffixes: Mapping[str, str], least: int) -> str:
     """Return the word after step 2, 3 or 4.
 
     The longest suffix is replaced or removed if Porter's m of the stem is at least `least`.
@@ -126,7 +126,7 @@ def _replaced(word: str, suffixes: Mapping[str, str], least: int) -> str:
     return stem + suffixes[suffix]
 
 
-def _tidied(word: str) -> str:
+def _remove_final_letter(word: str) -> str:
     """Return the word after steps 5a and 5b, which remove a final -e and a double -l."""
     if word.endswith("e"):
         measure = _measure(word[:-1])

@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import chain
 
 from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
-from quorum.metrics.text.ptb_rules import GLUED, PARTS, URL_INSIDE, rules_at
-from quorum.metrics.text.ptb_spelling import SPELLED, spelled_tokens
+from quorum.metrics.text.ptb_rules import GLUED_WORDS, PARTS, URL_INSIDE, rules_at
+from quorum.metrics.text.ptb_spelling import SPELLINGS, spelled_tokens
 
 # The evaluation's list also has -LRB-, -RRB-, -LCB- and -RCB-, but in capitals. The program writes brackets in lower
 # case, so they stay in the captions.
@@ -23,14 +23,14 @@ MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
 
 _IGNORED = re.compile(
     "[^!-~{}]+".format(
-        "".join(BEYOND_ASCII.values()) + "".join(key for key in SPELLED if len(key) == 1 and key > "~")
+        "".join(BEYOND_ASCII.values()) + "".join(key for key in SPELLINGS if len(key) == 1 and key > "~")
     )
 )
 
 # Letters, with or without hyphens, and at most one mark after them: one word, with the exceptions below.
 _PLAIN = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**PARTS))
 
-_NOT_PLAIN = frozenset([*GLUED, *chain.from_iterable(ABBREVIATIONS.values())])
+_NOT_PLAIN = frozenset([*GLUED_WORDS, *chain.from_iterable(ABBREVIATIONS.values())])
 
 # A word, with these exceptions: no rule continues after it, or after a mark that follows it.
 _ALONE = re.compile(
@@ -57,7 +57,7 @@ def raw_tokens(caption: str) -> list[str]:
             at = alone.end()
             tokens.append(alone.group().lower())
             continue
-        token = _longest(text, at)
+        token = _longest_match(text, at)
         at += len(token)
         tokens.extend(spelled_tokens(token, text, at))
     return tokens
@@ -89,7 +89,7 @@ def _template(raw: bytes) -> str:
     return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
 
 
-def _longest(text: str, at: int) -> str:
+def _longest_match(text: str, at: int) -> str:
     best, reach = text[at], at + 1
     for rule in rules_at(text[at]):
         match = rule.match(text, at)

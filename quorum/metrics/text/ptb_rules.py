@@ -14,22 +14,22 @@ _LETTERS = "A-Za-z" + BEYOND_ASCII["letters"]
 _DIGITS = "0-9" + BEYOND_ASCII["digits"]
 
 # Words that are two tokens, and the position at which each is cut.
-GLUED = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
+GLUED_WORDS = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
 
 # Rules that may match any characters have a maximum length, so that time is linear in the length of a caption.
 URL_INSIDE = r'[^\s"<>|()]'
 _URL_END = r'[^\s"<>|.!?(){{}},\-]'
 
 
-def _cased(tokens: list[str], *forms: Callable[[str], str]) -> str:
+def _case_pattern(tokens: list[str], *forms: Callable[[str], str]) -> str:
     return "|".join(sorted({form(word) for word in tokens for form in forms}, key=len, reverse=True))
 
 
 _ABBREVIATION = "|".join(
     (
-        _cased(ABBREVIATIONS["any-case"], str.lower, str.capitalize, str.upper),
-        _cased(ABBREVIATIONS["capitalised"], str.capitalize, str.upper),
-        _cased(ABBREVIATIONS["not-all-capitals"], str.lower, str.capitalize),
+        _case_pattern(ABBREVIATIONS["any-case"], str.lower, str.capitalize, str.upper),
+        _case_pattern(ABBREVIATIONS["capitalised"], str.capitalize, str.upper),
+        _case_pattern(ABBREVIATIONS["not-all-capitals"], str.lower, str.capitalize),
     )
 )
 
@@ -47,8 +47,8 @@ PARTS = {
     "SLASH": r"(?:\\?/|\u2044)",
     "STARTER": "|".join(re.escape(word) for word in ABBREVIATIONS["starters"]),
     "ABBREVIATION": _ABBREVIATION,
-    "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in GLUED),
-    "NUMBERED": _cased(ABBREVIATIONS["before-numbers"], str.lower, str.capitalize, str.upper),
+    "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in GLUED_WORDS),
+    "NUMBERED": _case_pattern(ABBREVIATIONS["before-numbers"], str.lower, str.capitalize, str.upper),
 }
 
 # A part of a hyphenated word: it may begin like O'Brien or d'oh.

@@ -3,9 +3,9 @@
 import re
 
 from quorum.metrics.text.ptb_data import TITLES
-from quorum.metrics.text.ptb_rules import GLUED, PARTS
+from quorum.metrics.text.ptb_rules import GLUED_WORDS, PARTS
 
-SPELLED = {
+SPELLINGS = {
     "(": "-lrb-",
     ")": "-rrb-",
     "[": "-lsb-",
@@ -47,8 +47,8 @@ _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
     """Return the token as the program writes it, perhaps as several. The token ends at position `after` of the text."""
     lower = spelling.lower()
-    if lower in GLUED:
-        cut = GLUED[lower]
+    if lower in GLUED_WORDS:
+        cut = GLUED_WORDS[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
@@ -56,10 +56,10 @@ def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
         return ["``" if _OPENS.match(text, after) else "''"]
     if spelling == "'":
         return ["`" if _QUOTES.match(text, after) else "'"]
-    if spelling in SPELLED:
-        return [SPELLED[spelling]]
+    if spelling in SPELLINGS:
+        return [SPELLINGS[spelling]]
     if _CURLED.fullmatch(spelling):
-        return ["".join(SPELLED[mark] for mark in spelling)]
+        return ["".join(SPELLINGS[mark] for mark in spelling)]
     if _DOTS.fullmatch(spelling):
         return ["..."]
     if _DASHES.fullmatch(spelling):

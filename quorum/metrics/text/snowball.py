@@ -8,7 +8,7 @@ Current libraries follow later releases, which stem about one word in a thousand
 import re
 from collections.abc import Mapping, Sequence
 
-from quorum.metrics.text.porter import SHORT, suffix_rules
+from quorum.metrics.text.porter import MAX_UNCHANGED_LENGTH, suffix_rules
 
 _IRREGULAR = suffix_rules(
     "skis:ski skies:sky dying:die lying:lie tying:tie idly:idl gently:gentl ugly:ugli early:earli only:onli "
@@ -59,7 +59,7 @@ def snowball_stems(tokens: Sequence[str]) -> list[str]:
 
 
 def _english_stem(word: str) -> str:
-    if len(word) <= SHORT:
+    if len(word) <= MAX_UNCHANGED_LENGTH:
         return word
     if word in _IRREGULAR:
         return _IRREGULAR[word]
@@ -70,9 +70,9 @@ def _english_stem(word: str) -> str:
     word = _english_plural(_POSSESSIVE.sub("", word))
     if word not in _FIXED:
         word = _english_past(word, first)
-        if word.endswith(("y", "Y")) and len(word) > SHORT and not _VOWEL.match(word[-2]):
+        if word.endswith(("y", "Y")) and len(word) > MAX_UNCHANGED_LENGTH and not _VOWEL.match(word[-2]):
             word = word[:-1] + "i"  # step 1c
-        word = _english_tidied(_derived(word, first, second), first, second)
+        word = _english_tidied(_remove_suffix(word, first, second), first, second)
     return word.replace("Y", "y")
 
 
@@ -110,7 +110,7 @@ def _english_past(word: str, first: int) -> str:
     return stem + "e" if first >= len(stem) and _SHORT_SYLLABLE.search(stem) else stem
 
 
-def _derived(word: str, first: int, second: int) -> str:
+def _remove_suffix(word: str, first: int, second: int) -> str:
     """Return the word after steps 2 to 4, which remove or replace the longest suffix in its region."""
     match = _ENDING_2.search(word)
     if match and match.start() >= first:

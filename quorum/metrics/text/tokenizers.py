@@ -9,7 +9,7 @@ from quorum.metrics.inputs import UnknownName
 from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
 
-FIRST = "1.0"  # a label does not show this version
+FIRST_VERSION = "1.0"  # a label does not show this version
 _WORD = re.compile(r"\w+")
 _ALPHANUMERIC = re.compile(r"[^\W_]+")
 _ASCII_ALPHANUMERIC = re.compile(r"[a-z0-9]+")
@@ -32,7 +32,7 @@ class Tokenizer:
 
     @property
     def label(self) -> str:
-        return self.name if self.version == FIRST else f"{self.name}-{self.version}"
+        return self.name if self.version == FIRST_VERSION else f"{self.name}-{self.version}"
 
 
 def _h13(caption: str) -> list[str]:
@@ -55,11 +55,11 @@ def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenize
 TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
-        Tokenizer("ptb", FIRST, ptb_tokens, ptb_piece, ptb_edges),
-        _local("space", FIRST, str.split),
-        _local("h13", FIRST, _h13),
-        _local("rouge", FIRST, _rouge),
-        _local("v15", FIRST, _v15),
+        Tokenizer("ptb", FIRST_VERSION, ptb_tokens, ptb_piece, ptb_edges),
+        _local("space", FIRST_VERSION, str.split),
+        _local("h13", FIRST_VERSION, _h13),
+        _local("rouge", FIRST_VERSION, _rouge),
+        _local("v15", FIRST_VERSION, _v15),
     )
 }
 

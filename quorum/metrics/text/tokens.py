@@ -21,7 +21,7 @@ from quorum.numeric.parallel import map_parts
 
 BLOCK = 1 << 14  # number of texts cut at once; their pieces fit into the processor's cache
 PART = 8  # number of blocks in one part of the work
-Cut = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
+NumberedPieces = tuple[pa.DictionaryArray, Ints]  # numbered pieces, and the end of each text
 
 declare_kind(
     pa.DictionaryArray,
@@ -55,16 +55,16 @@ class TokenizedTexts:
         """Return the texts without the words for which `is_dropped` (vocabulary,) is true."""
         if not is_dropped.any():
             return self
-        return TokenizedTexts(*_left_over(self.tokens, self.starts, is_dropped), self.vocabulary)
+        return TokenizedTexts(*_drop_tokens(self.tokens, self.starts, is_dropped), self.vocabulary)
 
 
 @declare
-def _cut(texts: list[str], blocks: range) -> list[Cut]:
+def _cut(texts: list[str], blocks: range) -> list[NumberedPieces]:
     return [_cut_block(texts[first : first + BLOCK]) for first in blocks]
 
 
-def _cut_block(texts: list[str]) -> Cut:
-    pieces = pc.utf8_split_whitespace(_arrow(texts))
+def _cut_block(texts: list[str]) -> NumberedPieces:
+    pieces = pc.utf8_split_whitespace(_arrow_array(texts))
     return pieces.flatten().dictionary_encode(), pieces.offsets.to_numpy()[1:]
 
 
@@ -102,7 +102,7 @@ class Pieces:
         numbers_of = dict(zip(vocabulary, range(len(vocabulary)), strict=True))
         tokens_of_pieces = np.fromiter(map(numbers_of.__getitem__, tokens), np.int32, len(tokens))
         ends = starts_of([len(piece_tokens) for piece_tokens in cut])
-        return TokenizedTexts(*_replaced(numbers, starts, tokens_of_pieces, ends), vocabulary)
+        return TokenizedTexts(*_replace_pieces(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
     def _joined(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
         """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before.
@@ -122,7 +122,7 @@ class Pieces:
         }
         numbers = self.numbers.copy()
         numbers[firsts] = [numbers_of[run] for run in runs.values()]
-        numbers, distinct = _used(numbers[~is_joined], [*self.distinct, *numbers_of])
+        numbers, distinct = _drop_unused(numbers[~is_joined], [*self.distinct, *numbers_of])
         return numbers, self.starts - np.searchsorted(inner, self.starts), distinct
 
     def _with_other_blanks(self, is_joined: Flags) -> list[int]:
@@ -144,13 +144,13 @@ def _has_single_blanks(text: str) -> bool:
     return (text.isprintable() and "  " not in text) or " ".join(text.split()) == text.strip()
 
 
-def _used(numbers: Numbers, pieces: list[str]) -> tuple[Numbers, list[str]]:
+def _drop_unused(numbers: Numbers, pieces: list[str]) -> tuple[Numbers, list[str]]:
     is_used = np.zeros(len(pieces), dtype=np.bool_)
     is_used[numbers] = True
     return (np.cumsum(is_used, dtype=np.int32) - 1)[numbers], list(compress(pieces, is_used.tolist()))
 
 
-def _arrow(texts: list[str]) -> pa.Array:
+def _arrow_array(texts: list[str]) -> pa.Array:
     try:
         return pa.array(texts, pa.large_string())
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def _arrow(texts: list[str]) -> pa.Array:
 
 
 @compiled
-def _left_over(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
+def _drop_tokens(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Numbers, Ints]:
     left = np.empty(tokens.size, dtype=np.int32)
     new_starts = np.zeros(starts.size, dtype=np.int64)
     end = 0
@@ -174,7 +174,9 @@ def _left_over(tokens: Numbers, starts: Ints, is_dropped: Flags) -> tuple[Number
 
 
 @compiled
-def _replaced(pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints) -> tuple[Numbers, Ints]:
+def _replace_pieces(
+    pieces: Numbers, starts: Ints, tokens_of_pieces: Numbers, ends: Ints
+) -> tuple[Numbers, Ints]:
     """Return the texts with every piece replaced by its tokens, as tokens and starts."""
     count = starts.size - 1
     new_starts = np.zeros(count + 1, dtype=np.int64)

@@ -36,7 +36,7 @@ NO_PAIRS = "no unit has two judgments"
 CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
 
 # A function of (B, P) weights of patterns of units, which returns (B,) values of a coefficient.
-OfUnits = Callable[[Floats], Floats]
+UnitStatistic = Callable[[Floats], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ReadData:
     pattern. width: number of floats that one resample needs in memory. The other fields are as in `AgreementResult`.
     """
 
-    of_units: OfUnits
+    of_units: UnitStatistic
     frequency: Ints
     width: int
     units: int
@@ -58,7 +58,9 @@ class ReadData:
     note: str = ""
 
     @classmethod
-    def of_patterns(cls, patterns: UnitPatterns, of_units: OfUnits, reason: str, note: str = "") -> ReadData:
+    def of_patterns(
+        cls, patterns: UnitPatterns, of_units: UnitStatistic, reason: str, note: str = ""
+    ) -> ReadData:
         return cls(
             of_units=of_units,
             frequency=patterns.frequency,

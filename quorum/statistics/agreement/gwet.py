@@ -23,7 +23,13 @@ import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, parts_of, ratio
-from quorum.statistics.agreement.coefficient import NO_PAIRS, AgreementResult, OfUnits, ReadData, agreement
+from quorum.statistics.agreement.coefficient import (
+    NO_PAIRS,
+    AgreementResult,
+    ReadData,
+    UnitStatistic,
+    agreement,
+)
 from quorum.statistics.agreement.influences import Influences, percent_influences
 from quorum.statistics.agreement.patterns import UnitPatterns, patterns_of
 from quorum.statistics.agreement.positions import exact_positions
@@ -188,7 +194,7 @@ def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | No
     return _Scale(kind, positions[places], positions, longest)
 
 
-def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> OfUnits:
+def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     from quorum.statistics.kernels.agreement import unit_disagreement
 
     counts = patterns.counts

@@ -117,9 +117,9 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     # The effect of one more judgment of a value on O through the ranks (ordinal level only), and on E.
     of_ranks, of_expected = np.zeros(values), 2 * from_all
     if level == "ordinal":
-        of_ranks = _of_ranks(_observed_slopes(compared, positions))
+        of_ranks = _rank_effects(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
-        of_expected += _of_ranks(4 * n * totals * (positions - mean))
+        of_expected += _rank_effects(4 * n * totals * (positions - mean))
     of_unit = compared.disagreement / compared.sizes
     of_value = (n - 1) * observed / expected**2 * of_expected - observed / expected
     rows = compared.apart
@@ -141,7 +141,7 @@ def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
     return np.bincount(compared.code, weights=moves, minlength=len(positions)).astype(np.float64)
 
 
-def _of_ranks(slopes: Floats) -> Floats:
+def _rank_effects(slopes: Floats) -> Floats:
     """Return the (V,) effects that one more judgment of each value has through the mid-ranks.
 
     The mid-rank of the value rises by 1/2, and the mid-ranks of higher values rise by 1. slopes: (V,) derivatives

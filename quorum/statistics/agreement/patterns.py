@@ -72,7 +72,7 @@ def patterns_of(data: Data | UnitPatterns, *, numeric: bool) -> UnitPatterns:
         return patterns_of_rows(rows.unit, rows.code, rows.labels, raters=raters)
     table = reliability_table(data, numeric=numeric)
     if table.dtype.kind == "f":
-        return _of_numbers(table)
+        return _patterns_of_numbers(table)
     answered = is_given(table)
     labels, codes = encode(table[answered], "reliability_data")
     rater, unit = np.nonzero(answered)
@@ -86,7 +86,7 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
         keys = np.zeros(len(sizes), dtype=np.int64)
         for part in parts_of(len(units)):
             np.add.at(keys, units[part], np.int64(1) << (values[part] * bits))
-        return _of_keys(keys, bits, labels, raters)
+        return _patterns_of_keys(keys, bits, labels, raters)
     counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
     judged = np.flatnonzero(sizes)
     return UnitPatterns(
@@ -113,11 +113,11 @@ def count_rows(table: Ints) -> tuple[Ints, Ints]:
     return keys[:, np.newaxis] // strides % radix, frequency
 
 
-def _of_numbers(matrix: Floats) -> UnitPatterns:
+def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # no answers at all
-        return _of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
+        return _patterns_of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE)
     bits = len(matrix).bit_length()
@@ -125,7 +125,7 @@ def _of_numbers(matrix: Floats) -> UnitPatterns:
     if low.is_integer() and high - low < most and abs(low) + most < 2.0**53:
         keyed = _keys(matrix, low, bits)
         if keyed is not None:
-            return _of_keys(keyed[0], bits, np.arange(low, high + 1), keyed[1])
+            return _patterns_of_keys(keyed[0], bits, np.arange(low, high + 1), keyed[1])
     answered = ~np.isnan(matrix)
     labels, codes = encode(matrix[answered], "reliability_data")
     if len(labels) > most:
@@ -136,7 +136,7 @@ def _of_numbers(matrix: Floats) -> UnitPatterns:
     numbered[answered] = codes
     keyed = _keys(numbered, 0.0, bits)
     assert keyed is not None, "positions are whole numbers"
-    return _of_keys(keyed[0], bits, labels, keyed[1])
+    return _patterns_of_keys(keyed[0], bits, labels, keyed[1])
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
@@ -149,7 +149,7 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
     return keys, int(np.count_nonzero(answers))
 
 
-def _of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> UnitPatterns:
+def _patterns_of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> UnitPatterns:
     # Sort by key, so that resamples do not depend on the order of the units.
     if bits * len(labels) <= _TABLE_BITS:
         table = np.bincount(keys, minlength=1)

@@ -49,11 +49,11 @@ class Ratings:
 
     def by_unit(self) -> tuple[Ints, Ints, Ints]:
         """Return the judgments sorted by unit, as starts (U + 1,), raters (N,) and codes (N,)."""
-        return _grouped(self.unit, self.rater, self.code, len(self.units), len(self.raters))
+        return _group_rows(self.unit, self.rater, self.code, len(self.units), len(self.raters))
 
     def by_rater(self) -> tuple[Ints, Ints, Ints]:
         """Return the judgments sorted by rater, as starts (R + 1,), units (N,) and codes (N,)."""
-        return _grouped(self.rater, self.unit, self.code, len(self.raters), len(self.units))
+        return _group_rows(self.rater, self.unit, self.code, len(self.raters), len(self.units))
 
 
 Data = ArrayLike | Ratings
@@ -139,7 +139,7 @@ def _only_numbers(matrix: NDArray[Any]) -> bool:
     )
 
 
-def _grouped(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
+def _group_rows(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
     # Building a sparse table sorts by counting, which is fast; no cell occurs twice.
     table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(height, width))
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data

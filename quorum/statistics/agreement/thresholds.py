@@ -141,7 +141,7 @@ def threshold_kappa(
                 _changes_without_raters, table, value, yes_first[left.row], yes_second[left.row], yes_without
             )
         )
-        intervals, grouped = _clustered(
+        intervals, grouped = _clustered_kappa(
             yes_first, yes_second, value, grouped, chosen.confidence, left, changes
         )
         inference = chosen.interval_of_clusters(grouped, intervals[0])
@@ -269,7 +269,7 @@ def _changes_without_raters(
     return np.nan_to_num(lost)[yes_first.astype(np.int64), yes_second.astype(np.int64), yes_without].T
 
 
-def _clustered(
+def _clustered_kappa(
     first: Flags,
     second: Flags,
     value: Floats,

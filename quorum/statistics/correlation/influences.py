@@ -27,17 +27,18 @@ def correlation_influences(
         x, y = np.concatenate([x, points[0]]), np.concatenate([y, points[1]])
         weights = np.concatenate([weights, np.zeros(len(points[0]))])
     if coefficient == "pearson":
-        x, y = (_standardised(_within(column), mass) for column in (x, y))
+        x, y = (_standardise(_scale_to_one(column), mass) for column in (x, y))
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
         # The mean is zero, as ranks go from 1 to n.
         first, second = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
         varied = [
-            _of_ranks(ranks, codes, ranks, weights) for ranks, codes in ((first, x_codes), (second, y_codes))
+            _rank_influences(ranks, codes, ranks, weights)
+            for ranks, codes in ((first, x_codes), (second, y_codes))
         ]
         spread = [float(mass @ ranks[:rows] ** 2) / n for ranks in (first, second)]
-        moved = _moved(x_codes, second, weights) + _moved(y_codes, first, weights)
+        moved = _sums_over_moved(x_codes, second, weights) + _sums_over_moved(y_codes, first, weights)
         influences = (first * second + moved / n) / np.sqrt(spread[0] * spread[1])
         influences -= value * (varied[0] / spread[0] + varied[1] / spread[1]) / 2
         return np.asarray((influences - np.average(influences[:rows], weights=mass)) / n, dtype=np.float64)
@@ -58,7 +59,7 @@ def correlation_influences(
     return np.asarray(influences - np.average(influences[:rows], weights=mass), dtype=np.float64)
 
 
-def _standardised(values: Floats, weights: Floats) -> Floats:
+def _standardise(values: Floats, weights: Floats) -> Floats:
     """Return all values, standardised by the weighted mean and standard deviation of the first len(weights) values."""
     weighted = values[: len(weights)]
     mean = np.average(weighted, weights=weights)
@@ -67,11 +68,13 @@ def _standardised(values: Floats, weights: Floats) -> Floats:
     )
 
 
-def _of_ranks(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Floats:
-    return np.asarray(ranks * others + 2 * _moved(codes, others, weights) / weights.sum(), dtype=np.float64)
+def _rank_influences(ranks: Floats, codes: Ints, others: Floats, weights: Floats) -> Floats:
+    return np.asarray(
+        ranks * others + 2 * _sums_over_moved(codes, others, weights) / weights.sum(), dtype=np.float64
+    )
 
 
-def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
+def _sums_over_moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
     """Return, for each observation, the sum of `others` over the observations whose mid-rank rises if it is repeated.
 
     Observations with the same code rise by a half, so they count half.
@@ -82,7 +85,7 @@ def _moved(codes: Ints, others: Floats, weights: Floats) -> Floats:
 
 
 def pearson_without(x: Floats, y: Floats, owner: Ints, weights: Floats) -> Floats:
-    x, y = ((column - column.mean()) / column.std() for column in (_within(x), _within(y)))
+    x, y = ((column - column.mean()) / column.std() for column in (_scale_to_one(x), _scale_to_one(y)))
     columns = (np.ones(len(x)), x, y, x * x, y * y, x * y)
     n, sum_x, sum_y, square_x, square_y, both = (
         column.sum() - np.bincount(owner, weights=column) for column in (weights * each for each in columns)
@@ -91,5 +94,5 @@ def pearson_without(x: Floats, y: Floats, owner: Ints, weights: Floats) -> Float
     return ratio(n * both - sum_x * sum_y, np.sqrt(np.maximum(spread, 0)), where=spread > 1e-9)
 
 
-def _within(values: Floats) -> Floats:
+def _scale_to_one(values: Floats) -> Floats:
     return np.asarray(values / np.abs(values).max(), dtype=np.float64)

@@ -22,7 +22,7 @@ from quorum.statistics.crossed import NO_DELETIONS, Clusters, Spread, coefficien
 from quorum.statistics.inference import Inference, Options, Sampling, signed
 from quorum.statistics.inputs import ROUNDING, one_of
 
-_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders take a third of a second, once
+_MAX_ENUMERATED = 9  # largest n for which all n! orders are tried; 9! orders take a third of a second, once
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def correlation(
         if coefficient.startswith("kendall"):
             p = float(scipy.stats.kendalltau(x, y).pvalue) if weights is None else math.nan
         else:
-            p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _ENUMERATED
+            p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _MAX_ENUMERATED
             if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if chosen.columns or deletions is not None or weights is not None:

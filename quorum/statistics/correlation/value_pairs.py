@@ -35,7 +35,10 @@ class ValuePairs:
         self._coefficient = coefficient
         self._ends = np.array([0, len(keys)])
         self._levels = np.array([len(y_levels)])
-        self._x, self._y = _scaled(x_levels, x)[self.rows], _scaled(y_levels, y)[self.columns]
+        self._x, self._y = (
+            _centre_and_scale(x_levels, x)[self.rows],
+            _centre_and_scale(y_levels, y)[self.columns],
+        )
 
     def __call__(self, weights: Floats) -> Floats:
         if self._coefficient == "pearson":
@@ -58,7 +61,7 @@ class ValuePairs:
         return float(weights @ (x * y)) / math.sqrt(spread) if spread > 0 else math.nan
 
 
-def _scaled(levels: Floats, values: Floats) -> Floats:
+def _centre_and_scale(levels: Floats, values: Floats) -> Floats:
     centred = levels - values.mean()
     return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed, crossed_covariance
+from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed_covariance, crossed_spread
 from quorum.statistics.crossed.variance import MIN_CLUSTERS, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
 from quorum.statistics.sorting import order_of
@@ -19,7 +19,7 @@ from quorum.statistics.sorting import order_of
 NAIVE, BOTH = "naive", "both"
 ITEM, RATER = "item", "rater"
 TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
-FIXED = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
+FIXED_NOTE = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # The clusters of rows: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics of
 # people's winners or means also accept `RaterDeletions` in place of the raters' column.
@@ -146,7 +146,7 @@ class Clusters:
         if len(squares) == 1:
             return items
         by_item, by_rater, by_answer = squares
-        return crossed(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
+        return crossed_spread(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
 
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance of K estimates, and their (K,) degrees of freedom.
@@ -189,7 +189,7 @@ def too_few(name: str, count: int) -> str:
 def fixed_note(name: str, count: int, fewest: int = MIN_CLUSTERS) -> str:
     """Return the note that an interval regards the few clusters of a column as fixed."""
     s, these = ("", "this") if count == 1 else ("s", "these")
-    return FIXED.format(count=count, name=name, fewest=fewest, s=s, these=these)
+    return FIXED_NOTE.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
 def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:

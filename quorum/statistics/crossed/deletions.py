@@ -20,7 +20,7 @@ from quorum.statistics.crossed.clusters import (
     fixed_note,
     renumber_codes,
 )
-from quorum.statistics.crossed.spread import Spread, crossed, crossed_covariance
+from quorum.statistics.crossed.spread import Spread, crossed_covariance, crossed_spread
 from quorum.statistics.crossed.variance import MIN_CLUSTERS, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, encode, finite_vector, refuse_values, same_length
 
@@ -126,7 +126,7 @@ class RaterDeletions:
         decreases of estimates close to the estimate; their variances are averaged.
         """
         estimates = [changes] if isinstance(changes, np.ndarray) else changes
-        return crossed(items, Squares.mean([self._squares(decreases) for decreases in estimates]))
+        return crossed_spread(items, Squares.mean([self._squares(decreases) for decreases in estimates]))
 
     def covariance(self, items: Floats, freedom: Floats, changes: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance with the raters' covariance added, and its (K,) degrees of freedom.

@@ -151,7 +151,7 @@ def quantile_of(confidence: float, df: float = math.inf) -> float:
     )
 
 
-def crossed(items: Spread, squares: Squares) -> Spread:
+def crossed_spread(items: Spread, squares: Squares) -> Spread:
     """Return the spread of an estimate over new items and new raters, with Satterthwaite's degrees of freedom.
 
     The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
@@ -170,7 +170,7 @@ def crossed(items: Spread, squares: Squares) -> Spread:
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
-    """Return the (K, K) covariance over new items and new raters, and (K,) degrees of freedom, as in `crossed`."""
+    """Return the (K, K) covariance over new items and raters, and (K,) degrees of freedom, as in `crossed_spread`."""
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)

@@ -117,7 +117,7 @@ def grouped_correlation(
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
     mass = observation_weights(weights, complete)
-    statistic, values = _arranged(x, y, table, coefficient, grouping, mass)
+    statistic, values = _estimator_of(x, y, table, coefficient, grouping, mass)
     defined = ~np.isnan(values)
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
@@ -230,13 +230,13 @@ def long_table(
     return x[complete], y[complete], table, complete
 
 
-def rounded(means: Floats, scores: Floats) -> Floats:
+def round_means(means: Floats, scores: Floats) -> Floats:
     """Return the means rounded, so that means which differ only by rounding errors are tied."""
     step = ROUNDING * (float(np.abs(scores).max()) or 1.0)
     return np.asarray(np.round(means / step) * step, dtype=np.float64)
 
 
-def _arranged(
+def _estimator_of(
     x: Floats, y: Floats, table: CodedTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
     if not len(x):
@@ -246,10 +246,10 @@ def _arranged(
         values = group_coefficients(x, y, np.array([0, len(x)]), coefficient)
         if np.isnan(values[0]):
             return _mean_of(values), values
-        return _by_items(x, y, table, coefficient), values
+        return _item_estimator(x, y, table, coefficient), values
     if grouping == "system-level":
         counts = np.bincount(table.systems)
-        of_x, of_y = (rounded(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y))
+        of_x, of_y = (round_means(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y))
         values = group_coefficients(of_x, of_y, np.array([0, len(counts)]), coefficient)
         return _mean_of(values), values
     codes = table.items if grouping == "item" else table.systems
@@ -259,7 +259,7 @@ def _arranged(
     return _mean_of(values), values
 
 
-def _by_items(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
+def _item_estimator(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
     patterns = ValuePairs(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:

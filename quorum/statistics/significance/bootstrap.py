@@ -22,7 +22,7 @@ METHODS = ("percentile", "basic", "bca")
 _RESAMPLES = 10_000
 
 # If each distinct value occurs at least this often on average, drawing a count for each is faster.
-_FEW = 8
+_SMALL_SAMPLE = 8
 TOO_FEW = "there are fewer than two values"
 ONE_SIDED = "all resamples are on the same side of the value, so BCa cannot correct the bias"
 
@@ -75,7 +75,7 @@ def bootstrap_interval(
         tail = (1 - confidence) / 2
         ends = np.array([tail, 1 - tail])
         if method == "bca":
-            ends = _corrected_ends(draws, value, _left_out(sample, name, function), ends)
+            ends = _corrected_ends(draws, value, _leave_one_out_values(sample, name, function), ends)
             reason = ONE_SIDED if np.isnan(ends).any() else ""
         if not reason:
             low, high = (float(end) for end in np.quantile(draws, ends))
@@ -105,7 +105,7 @@ def _draws(
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
     n = len(sample)
     levels, frequency = np.unique(sample, return_counts=True)
-    if len(levels) * _FEW <= n:  # few distinct values, such as grades: draw how often each occurs
+    if len(levels) * _SMALL_SAMPLE <= n:  # few distinct values, such as grades: draw how often each occurs
         return bootstrap(
             lambda weights: np.asarray(weights @ levels / n, dtype=np.float64),
             frequency.astype(np.int64),
@@ -134,7 +134,7 @@ def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generato
     return np.asarray(ordered[places].mean(axis=0), dtype=np.float64)
 
 
-def _left_out(sample: Floats, name: str, function: RowStatistic) -> Floats:
+def _leave_one_out_values(sample: Floats, name: str, function: RowStatistic) -> Floats:
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)

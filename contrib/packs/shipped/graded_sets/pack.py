@@ -22,7 +22,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import grouped_correlation
 
-OF_FREQUENCIES = ("cider", "cider-d")  # metrics that depend on document frequencies
+FREQUENCY_METRICS = ("cider", "cider-d")  # metrics that depend on document frequencies
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
@@ -66,7 +66,7 @@ def analyse(run: Run) -> None:
         _correlate(run, name, graded, coefficient)
 
 
-def _judged(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
+def _grades_by_text(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
     grades: dict[tuple[str, str], list[float]] = {}
     for row in rows:
         grades.setdefault((str(row.image), str(row.first)), []).append(float(row.value or 0))
@@ -78,7 +78,7 @@ def _expert(
 ) -> GradedCaptions:
     """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
     captions, grades = [], []
-    for (image, key), values in _judged(open_judgments(EXPERT, folder).judgments()).items():
+    for (image, key), values in _grades_by_text(open_judgments(EXPERT, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
@@ -88,7 +88,7 @@ def _expert(
 
 
 def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
-    judged = _judged(open_judgments("flickr8k-crowd", folder).judgments())
+    judged = _grades_by_text(open_judgments("flickr8k-crowd", folder).judgments())
     left = {image: list(image_texts) for image, image_texts in references.items()}
     for image, key in judged:
         if texts[key] in left[image]:
@@ -150,7 +150,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
     by_image = score_captions(
         graded.captions,
         list(dict(zip(images, documents, strict=True)).values()),
-        metrics=OF_FREQUENCIES,
+        metrics=FREQUENCY_METRICS,
         tokenizer="ptb",
     ).scores
     people = _people(graded.captions)
@@ -161,7 +161,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
         scores = scored.scores[metric].images
         run.signed(f"{graded.title}: {metric}", scored.scores[metric].signature)
         single = scores[graded.of]
-        cells[metric] = _clustered(single, graded, images, coefficient, run.seed)
+        cells[metric] = _clustered_correlation(single, graded, images, coefficient, run.seed)
         if f"{name}/{metric}" in printed:
             run.number(f"{name}/{metric}", cells[metric])
         others = [
@@ -201,7 +201,7 @@ def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) ->
     run.section(name, graded.title, plots=[plot], tables=[table])
 
 
-def _clustered(
+def _clustered_correlation(
     scores: Floats, graded: GradedCaptions, images: Sequence[str], coefficient: str, seed: int
 ) -> Estimate:
     """Correlate scores with grades. The interval resamples images with all their judgments."""

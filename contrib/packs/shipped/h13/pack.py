@@ -18,7 +18,7 @@ from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
-from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, changed
+from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -62,7 +62,7 @@ SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,)),
 }  # fmt: skip
 # The thresholds of metric and experts that 4.2.2 prints. It prints none for one other caption.
-PRINTED = {
+PRINTED_NUMBERS = {
     ("bleu", "five"): ((1.0, GRADES[6]), (0.8, GRADES[5])),
     ("rouge", "five"): ((0.4, GRADES[6]), (0.4, GRADES[5]), (0.3, FINE)),
     ("bleu", "gold"): ((0.8, GRADES[6]),),
@@ -149,9 +149,11 @@ def _kappas(run: Run, data: Flickr8kSet) -> None:
             run.signed(f"{name}, {label}", signature)
             grid = kappa_grid(scores, experts.means, SCORES, GRADES, resamples=1, seed=run.seed)
             panels.append(_panel(f"{name}, {label}", SCORES, grid))
-            best = _best(grid)
+            best = _best_threshold(grid)
             at_best = best.first_at_least, best.second_at_least
-            for index, (first, second) in enumerate(dict.fromkeys((*PRINTED.get((key, what), ()), at_best))):
+            for index, (first, second) in enumerate(
+                dict.fromkeys((*PRINTED_NUMBERS.get((key, what), ()), at_best))
+            ):
                 agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
                 kappa = estimate_from(agreement.kappa)
                 rows.append((name, label, kappa, first, second))
@@ -191,7 +193,7 @@ def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[F
     return scored.images, scored.signature
 
 
-def _best(grid: KappaGrid) -> ThresholdAgreement:
+def _best_threshold(grid: KappaGrid) -> ThresholdAgreement:
     cells = [
         cell for cell in grid.cells if cell.second_at_least > GOOD - 1e-9 and not math.isnan(cell.kappa.value)
     ]
@@ -283,7 +285,7 @@ def _bleu_matrix(data: Flickr8kSet) -> Floats:
 
 def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
     texts = [text for captions in data.captions for text in captions]
-    encoded = changed(encode_texts(texts, TOKENIZERS["rouge"]), change)
+    encoded = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
     size = len(data.captions[0])
     images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]

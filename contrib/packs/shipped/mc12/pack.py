@@ -91,7 +91,7 @@ def analyse(run: Run) -> None:
         _substitution(run, UNT, "UNT", texts, stated=True)
     if run.has(PASCAL):
         run.progress(0.5, "rehearsing keywords")
-        texts = _rehearsed(run)
+        texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
         _overlaps(run, "rehearsed", title, texts, stated=False)
         _substitution(run, "rehearsed", title, texts, stated=False)
@@ -232,7 +232,7 @@ def _read(file: Path, *, stem: str) -> ImageTexts:
     return texts
 
 
-def _rehearsed(run: Run) -> ImageTexts:
+def _simulated_texts(run: Run) -> ImageTexts:
     """Return captions as texts, with keywords that simulated annotators chose from their words."""
     captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()

@@ -29,7 +29,7 @@ from quorum.statistics.significance import mcnemar_test
 BLEU_1, BLEU_4, MEAN_LENGTH = "bleu-1|stem:porter", "bleu-4|stem:porter", "bleu-4|stem:porter|length:mean"
 ROUGE_1 = "rouge-1|measure:recall"
 PLAIN_METEOR = "meteor|stages:exact-stem"
-AT_FIVE = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
+FIVE_REFERENCE_METRICS = {"rouge-l": "rouge-l", "bleu-4": BLEU_4, "rouge-1": ROUGE_1, "bleu-1": BLEU_1}
 FIVE, DRAWS, METEOR_DRAWS = 5, 10, 3
 # Figures 11 and 12: versions of BLEU, ROUGE and CIDEr.
 VERSIONS = {
@@ -60,7 +60,7 @@ def analyse(run: Run) -> None:
     )
     run.progress(0.05, "pairwise judgments")
     _pairwise(run, pascal)
-    _parting(run, pascal)
+    _compare_preferences(run, pascal)
     run.progress(0.4, "leave one out")
     _leave_one_out(run, pascal)
     for index, (name, fifty) in enumerate(data.items()):
@@ -73,9 +73,9 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
 
     I).
     """
-    metrics = [*AT_FIVE.values(), MEAN_LENGTH, "cider"]
+    metrics = [*FIVE_REFERENCE_METRICS.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
-    names = dict(AT_FIVE)
+    names = dict(FIVE_REFERENCE_METRICS)
     if "meteor" in computable_metrics(["meteor"]):
         tables |= scores_by_shared_subsets(data, ["meteor"], [FIVE], draws=METEOR_DRAWS, seed=run.seed)
         names["meteor"] = "meteor"
@@ -107,7 +107,7 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
     run.tabulate("pairwise", "Appendix I: the better candidate", "", heading, columns, rows)
 
 
-def _parting(run: Run, data: FiftySentenceData) -> None:
+def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     """Compare the better candidate of each pair with the more human-like candidate, and show differences (App.
 
     I and III).

@@ -29,7 +29,7 @@ from quorum.statistics.resampling import percentile_interval
 SYSTEMS = {
     "machine-1": "Midge", "machine-2": "Babytalk", "machine-3": "Story", "machine-4": "Video", "machine-5": "Video+",
 }  # fmt: skip
-IN_TOURNAMENT = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
+TOURNAMENT_METRICS = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
 ON_HALVES = (
     "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
 )  # fmt: skip
@@ -61,7 +61,7 @@ def _tournament(run: Run, data: FiftySentenceData) -> None:
     chosen = np.flatnonzero(data.of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
     images = [data.images[position] for position in chosen]
-    scores, signatures = data.scores(IN_TOURNAMENT)
+    scores, signatures = data.scores(TOURNAMENT_METRICS)
     winners = {"people": data.winners[chosen]} | {
         metric: metric_winners(both[chosen, 0], both[chosen, 1]) for metric, both in scores.items()
     }
@@ -73,11 +73,11 @@ def _tournament(run: Run, data: FiftySentenceData) -> None:
         run.signed(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
         )
-    balanced = {name: _of_opponents(result.table) for name, result in results.items()}
-    correlations = {name: pearson(balanced["people"], balanced[name]) for name in IN_TOURNAMENT}
+    balanced = {name: _mean_wins(result.table) for name, result in results.items()}
+    correlations = {name: pearson(balanced["people"], balanced[name]) for name in TOURNAMENT_METRICS}
     pooled = pearson(results["people"].fraction, results["cider"].fraction)
     low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
-    others = {"all comparisons pooled": pooled} | _on_all_pairs(data, balanced["people"])
+    others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, balanced["people"])
     ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
     run.number("section-7.3/pearson", ours, others=others)
 
@@ -113,7 +113,7 @@ def _tournament(run: Run, data: FiftySentenceData) -> None:
     run.section("tournament", "Figure 4: a tournament of systems", sentences, plots=[plot], tables=[table])
 
 
-def _of_opponents(table: Floats) -> Floats:
+def _mean_wins(table: Floats) -> Floats:
     """Return each system's mean share of comparisons won over its opponents: (..., K) for K systems.
 
     Args:
@@ -142,7 +142,7 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
     weights = np.random.default_rng(seed).multinomial(
         shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
     )
-    return _of_opponents(ratio(np.tensordot(weights, won, axes=1), np.tensordot(weights, met, axes=1)))
+    return _mean_wins(ratio(np.tensordot(weights, won, axes=1), np.tensordot(weights, met, axes=1)))
 
 
 def _correlations(people: Floats, metric: Floats) -> Floats:
@@ -155,7 +155,7 @@ def _correlations(people: Floats, metric: Floats) -> Floats:
     return ratio((x * y).sum(axis=1), np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1)))
 
 
-def _on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
+def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
     """Return CIDEr's agreement with people on all ten system pairs of the images that all five systems described."""
     captions: dict[str, dict[str, str]] = {}
     for pair, names, image in zip(data.pairs, data.systems, data.images, strict=True):
@@ -177,7 +177,7 @@ def _on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str, float]:
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
     what = f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems"
-    return {what: pearson(people, _of_opponents(better))}
+    return {what: pearson(people, _mean_wins(better))}
 
 
 def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
@@ -200,7 +200,7 @@ def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str])
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
     of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    by_split = {name: _over_splits(np.array(rows)) for name, rows in right.items()}
+    by_split = {name: _mean_over_splits(np.array(rows)) for name, rows in right.items()}
     reached = by_split | {
         "people": (ratio(halves.agree, halves.decided), halves.decided),
         "people, a tied half being half right": (ratio(halves.ties_half, halves.decided), halves.decided),
@@ -263,7 +263,7 @@ def _majority(votes: Ints) -> Ints:
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
-def _over_splits(right: Floats) -> tuple[Floats, Floats]:
+def _mean_over_splits(right: Floats) -> tuple[Floats, Floats]:
     """Return, for each of P pairs, the mean over the splits and the number of splits: (P,) each.
 
     Args:

@@ -36,9 +36,9 @@ from quorum.statistics.significance import bootstrap_interval
 
 DATA = "imageclef-2015"
 DRAWS = 20  # number of draws of random boxes
-MOST = 15  # number of boxes that a baseline chooses
-SHOWN = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
-COMBINED = ("unigram", "bigram")
+MAX_BOXES = 15  # number of boxes that a baseline chooses
+SHOWN_BOX_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
+COMBINED_PRIORS = ("unigram", "bigram")
 LABELS, IMAGES, PEOPLE = 40, 400, 7  # for the rehearsal
 
 
@@ -58,7 +58,7 @@ def analyse(run: Run) -> None:
     if run.has(DATA):
         training, test = _read(run.data[DATA] / "boxes.jsonl")
         _analyse(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
-    training, test = _rehearsed(run.seed)
+    training, test = _simulated_images(run.seed)
     people = sum(len(image) for image in test.descriptions)
     run.judged(
         f"Simulated: the descriptions of ImageCLEF 2015 are not released, so that {PEOPLE} rehearsed workers name "
@@ -76,7 +76,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     scores = {
         baseline: [
             content_selection(ranks.selections(k), test.descriptions, empty="zero")
-            for k in range(1, MOST + 1)
+            for k in range(1, MAX_BOXES + 1)
         ]
         for baseline, ranks in baselines.items()
     }
@@ -101,7 +101,9 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     ]
     columns = (Column("who"), Column("boxes"), *(Column(name, "coefficient") for name in ("P", "R", "F")))
     curves = [
-        Curve(baseline, SHOWN, tuple(json_float(by_count[k - 1].f1.mean) for k in SHOWN))
+        Curve(
+            baseline, SHOWN_BOX_COUNTS, tuple(json_float(by_count[k - 1].f1.mean) for k in SHOWN_BOX_COUNTS)
+        )
         for baseline, by_count in scores.items()
     ]
     panels = (
@@ -150,7 +152,7 @@ def _baselines(training: Images, test: Images, seed: int) -> dict[str, BoxRanks]
     }
     return ranks | {
         f"{text}+{visual}": mean_ranks(ranks[text], ranks[visual])
-        for text in COMBINED
+        for text in COMBINED_PRIORS
         for visual in ("position", "size")
     }
 
@@ -194,13 +196,13 @@ def _read(file: Path) -> tuple[Images, Images]:
     return parts["train"], parts["test"]
 
 
-def _rehearsed(seed: int) -> tuple[Images, Images]:
+def _simulated_images(seed: int) -> tuple[Images, Images]:
     """Return invented images, in which large, central and commonly named boxes are named more often."""
     rng = np.random.default_rng(seed)
     common = 1 / np.arange(1, LABELS + 1)
     parts = []
     for _ in range(2):
-        counts = rng.integers(3, MOST + 1, size=IMAGES // 2)
+        counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2)
         labels = [rng.choice(LABELS, size=count, p=common / common.sum()) for count in counts.tolist()]
         boxes = []
         for count in counts.tolist():

@@ -24,10 +24,10 @@ from judgments.importers import open_dataset
 from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
 PASCAL, ABSTRACT = "pascal-50s", "abstract-50s"
-BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
+DATASETS_BY_PATH = ("vlt2k", "abstract-scenes", "imageclef-2015")
 SCENES = "abstract-scenes"
 # Other texts replace this many captions of each image, drawn at random.
-REPLACED = 5
+MAX_REPLACED_CAPTIONS = 5
 CIDER, BLEU = "cider-nostem", "bleu-{}|smoothing:nist"
 PRECISION = "bleu-h13"  # BLEU-1 without the brevity penalty
 OTHER_FAMILIES = ("rouge", "meteor", "cider")
@@ -57,15 +57,20 @@ def analyse(run: Run) -> None:
         f"for {len(sets)} datasets are held against each other."
     )
     by_set: dict[str, Bounds] = {}
-    for name in (PASCAL, ABSTRACT, *(dataset for dataset in BY_PATH if run.has(dataset))):
-        run.progress(len(by_set) / (len(BY_PATH) + 2), f"holding out captions of {name}")
+    for name in (PASCAL, ABSTRACT, *(dataset for dataset in DATASETS_BY_PATH if run.has(dataset))):
+        run.progress(len(by_set) / (len(DATASETS_BY_PATH) + 2), f"holding out captions of {name}")
         others = {
             other: [text for captions in images for text in captions]
             for other, images in sets.items()
             if other != name
         }
         by_set[name] = compute_bounds(
-            sets[name], metrics=metrics, others=others, corpus=corpus, most=REPLACED, seed=run.seed
+            sets[name],
+            metrics=metrics,
+            others=others,
+            corpus=corpus,
+            most=MAX_REPLACED_CAPTIONS,
+            seed=run.seed,
         )
     for metric, signature in by_set[PASCAL].signatures.items():
         run.signed(metric, signature)
@@ -78,7 +83,7 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
         ("coco-captions", "coco", "captions_karpathy_test4.json"),
-        *((name, "jsonl", "captions.jsonl") for name in BY_PATH),
+        *((name, "jsonl", "captions.jsonl") for name in DATASETS_BY_PATH),
     ):
         if run.has(name):
             captions = (
@@ -140,7 +145,7 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
     others = [tau for bounds in fifty.values() for tau in _taus_of(bounds, PRECISION)]
     run.number("tau/bleu-1/least", Estimate(min(taus)), others={"without the brevity penalty": min(others)})
     run.number("tau/bleu-1/most", Estimate(max(taus)), others={"without the brevity penalty": max(others)})
-    for name in BY_PATH:
+    for name in DATASETS_BY_PATH:
         if name in by_set:
             _numbers_by_path(run, name, by_set[name])
 
@@ -170,7 +175,7 @@ def _estimate(bound: Bound) -> Estimate:
 def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[str, float, float]]:
     """Return each tried option of the ROUGE script, with its upper bound by people and lower bound by other images."""
     generator = np.random.default_rng(seed)
-    held_out = hold_out(captions, most=REPLACED, generator=generator)
+    held_out = hold_out(captions, most=MAX_REPLACED_CAPTIONS, generator=generator)
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
     scores = score_held_out(held_out, metrics, instead={"other": of_other_images(held_out, generator)})
     return [
@@ -190,7 +195,7 @@ def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
         floors = list(bounds.lower)
         rows = [
             (
-                _short(metric),
+                _short_name(metric),
                 *(getattr(bound, field) for field in FIELDS),
                 *(bounds.lower[what][metric].micro for what in floors),
             )
@@ -232,7 +237,7 @@ def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
                 else math.nan
             )
             cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
-        taus.append((f"{_short(first)}, {_short(second)}", f"{low:.2f} to {high:.2f}", *cells))
+        taus.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
     heads = [
         ("metrics", "text"), ("printed", "text"), ("PASCAL-50S", "coefficient"), ("inside", "text"),
@@ -243,7 +248,7 @@ def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
 
 
 def _tau_plot(name: str, bounds: Bounds) -> Plot:
-    names = tuple(_short(metric) for metric in bounds.upper)
+    names = tuple(_short_name(metric) for metric in bounds.upper)
     panels = tuple(
         HeatmapPanel(over, names, names, tuple(tuple(row) for row in taus.tolist()))
         for over, taus in (("over images", bounds.image_taus), ("over captions", bounds.caption_taus))
@@ -258,5 +263,5 @@ def _tau_plot(name: str, bounds: Bounds) -> Plot:
     )
 
 
-def _short(metric: str) -> str:
+def _short_name(metric: str) -> str:
     return metric.partition("|")[0]

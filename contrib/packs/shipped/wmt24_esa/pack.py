@@ -40,7 +40,7 @@ def analyse(run: Run) -> None:
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
         for number, row in enumerate(rows):
             texts[row["system"]].setdefault(int(row["image"]), []).append(number)
-        ranked = rank_systems(score_segments(list(map(_judged, rows)), texts), "greater")
+        ranked = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
         run.judged(f"{pair}: {len(rows):,} judgments of {len(ranked)} systems, as published.")
         for system in ranked:
             for name in ("score", "best", "worst"):
@@ -52,7 +52,7 @@ def analyse(run: Run) -> None:
             run.missing(printed.id, "the files have no judgments of it")
 
 
-def _judged(row: Mapping[str, Any]) -> Judged:
+def _read_judgment(row: Mapping[str, Any]) -> Judged:
     """Read a judgment from a row. The names of documents contain their domain, as in test-en-news_bbc.1."""
     domain = row["document"].replace("_", "-").split("-")[2]
     return Judged(row["worker"], {"spans": [], "score": float(row["score"])}, row["document"], domain)

@@ -36,10 +36,10 @@ _KEYWORDS = partial(needs_kind, lambda kind: "keywords" in kind.own_formats, "it
 _GROUNDING = partial(
     needs_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
 )
-_WRITTEN = partial(
+_NEEDS_WRITTEN = partial(
     needs_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
 )
-_CLOSED = partial(needs_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
+_NEEDS_FIXED_SCALE = partial(needs_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +84,12 @@ _FORMATS = (
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset, as a file to import", _WRITTEN, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", _NEEDS_WRITTEN, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
         "Reliability table: CSV for programs that compute agreement, with participants in rows and items in " "columns",
-        _CLOSED, reliability.Reliability,
+        _NEEDS_FIXED_SCALE, reliability.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,

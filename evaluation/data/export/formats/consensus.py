@@ -16,7 +16,7 @@ from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, 
 from evaluation.data.judgment_sets import loaders
 from judgments.kinds import Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
-from judgments.kinds.keywords import stemmed
+from judgments.kinds.keywords import sum_by_stem
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
@@ -24,7 +24,7 @@ from judgments.studies.designs import kind_of
 def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
     """Return R_j of each image: its tags with their counts (MC12 §3.2). ``stems`` merges tags as in the paper."""
     return {
-        unit.item.name: Counter(stemmed(consensus.answer) if stems else consensus.answer)
+        unit.item.name: Counter(sum_by_stem(consensus.answer) if stems else consensus.answer)
         for unit, consensus in _consensus_of_all(study)
     }
 
@@ -69,7 +69,7 @@ class KeywordLines(GoldLines):
             "unit": unit.key,
             "workers": consensus.n,
             "keywords": consensus.answer,
-            "stems": stemmed(consensus.answer),
+            "stems": sum_by_stem(consensus.answer),
         }
 
 

@@ -20,7 +20,7 @@ from common.texts import one_text
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.design.tables.sampling import SIDES
 from judgments.models import Caption, Output, Study, System, Unit
-from judgments.models.units import credited
+from judgments.models.units import credited_systems
 from quorum.numeric.arrays import Ints
 
 QUERY_SIZE = 500
@@ -64,7 +64,7 @@ class Credits:
                 entries = [
                     (task, self._systems[pk], rank)
                     for task, pk, rank in lists.get(image_text, ())
-                    if pk in credited(of_file, (pk,))
+                    if pk in credited_systems(of_file, (pk,))
                 ]
                 if of_file:
                     systems.setdefault(key, [])
@@ -72,9 +72,9 @@ class Credits:
                     entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
                 credits = [self._credit(*entry) for entry in entries]
                 named = {entry[1] for entry in entries}
-                of_row = (
-                    [self._systems.get(pk) for pk in credited(of_file, ())] if system is None else [system]
-                )
+                of_row = [system]
+                if system is None:
+                    of_row = [self._systems.get(pk) for pk in credited_systems(of_file, ())]
                 credits += [{"system": name} for name in of_row if name is not None and name not in named]
                 for credit in credits:
                     if credit not in systems.setdefault(key, []):

@@ -46,7 +46,7 @@ STORED_COLUMNS = (
     "wall_seconds", "comment",
 )  # fmt: skip
 
-DRAWN_BY = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
+DRAW_CHANCE = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
 @lru_cache(ASSIGNMENTS_PER_BATCH)
@@ -169,7 +169,7 @@ class JudgmentRows:
             *STORED_COLUMNS,
             *(("unit__item__fields",) if documents else ()),
             *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
-            *((Subquery(DRAWN_BY),) if live else ()),
+            *((Subquery(DRAW_CHANCE),) if live else ()),
         )
         return by_unit_and_name(
             converted_rows(stored),

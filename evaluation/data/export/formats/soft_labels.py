@@ -10,7 +10,7 @@ from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 from quorum.statistics.disagreement import soft_labels
 
-CORRECTED = "miller-madow"  # computed from one unit, so that a part does not depend on the others
+ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part does not depend on the others
 
 
 def has_soft_labels(study: Study) -> bool:
@@ -41,7 +41,7 @@ class SoftLabelLines(Encoding):
             codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
             values = [kind.outcome_of(value) for unit in units for value in answers[unit.pk]]
             plain = soft_labels(codes, values, labels=labels, correction="none")
-            corrected = soft_labels(codes, values, labels=labels, correction=CORRECTED)
+            corrected = soft_labels(codes, values, labels=labels, correction=ENTROPY_CORRECTION)
             for index, unit in enumerate(units):
                 names = [number_text(label) for label in labels]
                 several = plain.judgments[index] > 1
