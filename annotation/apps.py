@@ -11,13 +11,14 @@ class AnnotationConfig(AppConfig):
     pages = (
         "annotation.admin.needs",
         "annotation.admin.tables",
-        "annotation.crowds.views",
+        "annotation.crowds.views.lists",
+        "annotation.crowds.views.page",
         "annotation.crowds.panel.page",
         "annotation.launch.views.checks",
         "annotation.launch.views.page",
         "annotation.money.views.cost",
         "annotation.money.views.limits",
-        "annotation.privacy.views",
+        "annotation.privacy.views.page",
         "annotation.quality.controls_page",
         "annotation.quality.rules_page",
         "annotation.quality.work_page",
@@ -34,7 +35,7 @@ class AnnotationConfig(AppConfig):
         pages_in_use.connect(_describe_taken_work)
         pages_discarded.connect(_forget_consent)
         schedule(
-            "annotation.crowds.sync.sync_what_is_due",
+            "annotation.crowds.sync.schedule.sync_what_is_due",
             every=lambda: max(1, settings.CROWD_SYNC_SECONDS // 2),
             queue=CROWD,
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from annotation.crowds import sync
 from annotation.crowds.panel.reconciling import ListProblem, read_submissions
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention
 from judgments.datasets import uploads
@@ -36,7 +36,7 @@ def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, 
 
 
 def sync_crowd(run: JobRun, *, study: str) -> dict[str, Any]:
-    return sync.sync_with_crowd(study=find_study(study), progress=run.progress).as_json()
+    return sync_with_crowd(study=find_study(study), progress=run.progress).as_json()
 
 
 def finish_erasure(run: JobRun, *, study: str, withdraw: bool) -> None:

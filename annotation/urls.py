@@ -2,10 +2,10 @@
 
 from django.urls import path
 
-from annotation.crowds import views as crowd_views
+from annotation.crowds.mturk import hooks
 from annotation.crowds.mturk import views as mturk_views
 from annotation.crowds.panel import views as panel_views
-from annotation.privacy import views as privacy_views
+from annotation.privacy.views import participants
 from annotation.views import answers, joining, leases, own_page, preview, public, work
 
 app_name = "annotation"
@@ -14,8 +14,8 @@ urlpatterns = [
     path("s/<slug:slug>/", joining.study, name="study"),
     path("s/<slug:slug>/resume/", joining.resume_participation, name="resume"),
     path("s/<slug:slug>/start/", joining.start, name="start"),
-    path("s/<slug:slug>/consent/", privacy_views.consent, name="consent"),
-    path("s/<slug:slug>/leave/", privacy_views.leave_study, name="leave"),
+    path("s/<slug:slug>/consent/", participants.consent, name="consent"),
+    path("s/<slug:slug>/leave/", participants.leave_study, name="leave"),
     path("s/<slug:slug>/credits/", public.credits, name="credits"),
     path("s/<slug:slug>/panel/", panel_views.entry, name="panel"),
     path("s/<slug:slug>/panel/end/", panel_views.end, name="panel-end"),
@@ -33,7 +33,7 @@ urlpatterns = [
     path("s/<slug:slug>/done/", work.done, name="done"),
     path("s/<slug:slug>/mturk/", mturk_views.arrive, name="mturk"),
     path("s/<slug:slug>/finish/", mturk_views.finish, name="finish"),
-    path("hooks/mturk/", crowd_views.mturk, name="mturk-hook"),
+    path("hooks/mturk/", hooks.mturk, name="mturk-hook"),
     path("look/<slug:key>/", preview.preview_design, name="look"),
     path("me/", own_page.me, name="me"),
     path("me/resume/", own_page.renew_resume, name="my-resume"),

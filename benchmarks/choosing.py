@@ -47,7 +47,7 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 def of_pairs(folder: Path, kind: str = "") -> Population:
     """Return the pairs of a folder with people's majority. Triplets count like votes, and a drawn pair is a tie."""
     from contrib.choosing.population import Population
-    from evaluation.results.metric_figures import PairTexts
+    from evaluation.results.metrics.texts import PairTexts
 
     references = {row["image"]: row["references"][:48] for row in _lines(folder / "references.jsonl")}
     places = {name: place for place, name in enumerate(references)}
@@ -118,7 +118,7 @@ def flickr8k(folder: Path) -> None:
     """
     from contrib.choosing.population import Population, ScoredPopulation
     from contrib.choosing.savings import targets_of
-    from evaluation.results.metric_figures import CaptionTexts
+    from evaluation.results.metrics.texts import CaptionTexts
 
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as file:
         scores = {

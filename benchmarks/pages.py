@@ -82,7 +82,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
     from evaluation.models import Analysis
     from evaluation.results.aggregation import aggregate_study
-    from evaluation.results.meta_evaluation import evaluate_study
+    from evaluation.results.metrics.storage import evaluate_study
     from judgments.cached_figures import JOB, recompute_figures, store_figures
     from judgments.models import Job, Study
 

@@ -53,10 +53,7 @@ class QuorumCommand(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         parser = super().create_parser(
-            prog_name,
-            subcommand,
-            formatter_class=RawDescriptionHelpFormatter,
-            **kwargs,
+            prog_name, subcommand, formatter_class=RawDescriptionHelpFormatter, **kwargs
         )
         command = f"manage.py {self.name}"
         example = self.example.replace(command, parser.prog) if prog_name else self.example

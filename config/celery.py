@@ -174,7 +174,10 @@ class Channel(filesystem.Channel):
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         names = self._listed[queue]
         if not names:
-            waiting = (name for name in os.listdir(self.data_folder_in) if _is_for(queue, name))
+            # files that are still being written have another ending
+            waiting = (
+                name for name in os.listdir(self.data_folder_in) if name.partition(".")[2] == f"{queue}.msg"
+            )
             names += sorted(waiting, reverse=True)
         while names:
             path = Path(self.data_folder_in) / names.pop()
@@ -188,10 +191,6 @@ class Channel(filesystem.Channel):
                         "The message %s cannot be read, as after a power failure; it is skipped.", path
                     )
         raise Empty
-
-
-def _is_for(queue: str, name: str) -> bool:
-    return name.partition(".")[2] == f"{queue}.msg"  # excludes files that are still being written
 
 
 class FilesTransport(filesystem.Transport):

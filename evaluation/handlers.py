@@ -16,7 +16,8 @@ from evaluation.reports.releases.making import write_release
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import compute_aggregation, store_aggregation
-from evaluation.results.meta_evaluation import compute_evaluation, store_evaluation
+from evaluation.results.metrics.evaluation import compute_evaluation
+from evaluation.results.metrics.storage import store_evaluation
 from judgments.jobs.runs import JobRun, LostClaim
 from judgments.models import Job
 from judgments.studies.studies import find_study

@@ -273,9 +273,7 @@ class ColumnBlock(models.Model):
 
     class Meta:
         ordering = ["study_id", "what", "first"]
-        constraints = [
-            models.UniqueConstraint(fields=["study", "what", "first"], name="a_block_begins_once"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["study", "what", "first"], name="a_block_begins_once")]
 
     def __str__(self) -> str:
         return f"{self.get_what_display()} of {self.study} up to {self.last}"

@@ -37,7 +37,7 @@ WORKERS_CODE = (
     "annotation/crowds/mturk/views.py", "annotation/crowds/panel/backend.py",
     "annotation/crowds/panel/people.py", "annotation/crowds/panel/views.py", "contrib/prolific/outbox/deciding.py",
     "annotation/errors.py", "annotation/models/assignments.py",
-    "annotation/privacy/views.py", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
+    "annotation/privacy/views", "annotation/privacy/erasure_requests.py", "annotation/quality/flags.py",
     "annotation/quality/cases", "annotation/quality/reviews.py", "contrib/adjudication/decisions.py",
     "contrib/adjudication/views.py",
     "annotation/templatetags", "annotation/views", "annotation/work/answers", "annotation/work/leases.py",

@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.admin.documentation import document_html, documents
 from judgments.models import Study
 from tests.evaluation.test_study_page import pairwise

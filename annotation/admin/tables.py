@@ -105,16 +105,7 @@ class AssignmentAdmin(ReadOnlyAdmin):
 class JudgmentAdmin(ReadOnlyAdmin):
     help = "evaluation.md#which-judgments-are-used"
     empty_words = "This lists the answers of submitted pages of work."
-    list_display = (
-        "id",
-        "study",
-        "unit",
-        "worker",
-        "value",
-        "presented",
-        "seconds_short",
-        "marks",
-    )
+    list_display = ("id", "study", "unit", "worker", "value", "presented", "seconds_short", "marks")
     list_filter = (ValueFilter, "set_aside", "unit__control", "assignment__simulated", "assignment__study")
     list_select_related = ("unit__study", "assignment__worker")
     search_fields = ("=unit__key", "assignment__worker__name")

@@ -14,7 +14,8 @@ from annotation.crowds import Ability, CrowdBackend, backend_for
 from annotation.crowds.base import CrowdProblem, CrowdRefusal
 from annotation.crowds.outbox.delivery import DeliveryResult, carry_out_calls
 from annotation.crowds.publishing import ask_to_expire, plan_publications, refuse_beyond_budget
-from annotation.crowds.sync import close_if_all_refused, sync_if_calls_wait
+from annotation.crowds.sync.endings import close_if_all_refused
+from annotation.crowds.sync.schedule import sync_if_calls_wait
 from annotation.models import Budget, at_crowd
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.limits import commit_as_one_order

@@ -16,7 +16,8 @@ from annotation.crowds.opening import (
     check_design_at_crowd,
 )
 from annotation.crowds.publishing import pay_more_screen_outs
-from annotation.crowds.sync import SYNC, SYNC_LATER, sync_if_calls_wait, sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
+from annotation.crowds.sync.schedule import SYNC, SYNC_LATER, sync_if_calls_wait
 from annotation.money.orders import confirmable
 from common.amounts import thousands, with_noun
 from common.errors import WrongState

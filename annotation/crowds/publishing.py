@@ -75,12 +75,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             expires_at=until,
         )
         write_message(
-            study=study,
-            kind=Ability.PUBLISH,
-            key=token,
-            publication=publication,
-            cents=cents,
-            by=by,
+            study=study, kind=Ability.PUBLISH, key=token, publication=publication, cents=cents, by=by
         )
     if wanted:
         note_event(
@@ -233,9 +228,7 @@ def offer_again(*, study: Study, since: datetime, by: User | None = None, why: s
 def _cancel_unsent(study: Study) -> None:
     """Cancel publish messages that were certainly never sent."""
     unsent = at_crowd(CrowdCall, study).filter(
-        kind=Ability.PUBLISH,
-        state=CrowdCall.State.WAITING,
-        first_started_at=None,
+        kind=Ability.PUBLISH, state=CrowdCall.State.WAITING, first_started_at=None
     )
     for call in unsent.select_related("publication", "study").order_by("pk"):
         if unsent.filter(pk=call.pk).update(

@@ -334,11 +334,7 @@ def record_work(*, backend: CrowdBackend, publication: Publication, work: CrowdW
             pay_screen_out(session=session)
     if work.status in DECIDED_STATUSES:
         settle_session(
-            session=session,
-            status=work.status,
-            decided_at=work.decided_at,
-            feedback=work.feedback,
-            fact=True,
+            session=session, status=work.status, decided_at=work.decided_at, feedback=work.feedback, fact=True
         )
     if problem is not None:
         raise problem

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from annotation.crowds import qualifications
 from annotation.crowds.outbox import messages
 from annotation.crowds.qualifications import workers_by_crowd_ids
-from annotation.crowds.sync import SYNC_LATER
+from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import CrowdSession, Worker, at_crowd
 from annotation.work.joining import find_worker
 from common.errors import WrongState

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done, retry_call
-from annotation.crowds.sync import SYNC_LATER
+from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import CrowdCall
 from annotation.money.orders import confirmable
 from annotation.money.parameters import ConfirmRequest

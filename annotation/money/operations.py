@@ -8,7 +8,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.crowds import Ability
-from annotation.crowds.sync import SYNC_LATER
+from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
 from annotation.money.orders import confirmable

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone, translation
 from django.utils.translation import gettext as _
 
-from annotation.crowds.sync import sync_if_calls_wait
+from annotation.crowds.sync.schedule import sync_if_calls_wait
 from annotation.models import SpendingRequest
 from annotation.money.ledger import OverBudget
 from annotation.money.limits import NeedsConfirmation, OverLimit, without_second_person

@@ -82,11 +82,7 @@ def note_version(study: Study) -> str:
         ConsentVersion.objects.get_or_create(
             study=study,
             number=1,
-            defaults={
-                "version": version,
-                "text": design.consent,
-                "translations": translated_consent(design),
-            },
+            defaults={"version": version, "text": design.consent, "translations": translated_consent(design)},
         )
     return version
 

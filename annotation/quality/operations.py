@@ -15,7 +15,7 @@ from rest_framework.fields import empty
 from rest_framework.utils.html import is_html_input
 
 from annotation.crowds import backend_of
-from annotation.crowds.sync import SYNC_LATER
+from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import Assignment, Case, Exclusion, QualityRule
 from annotation.money.orders import confirmable
 from annotation.quality import flags, reviews, rule_replays

@@ -24,14 +24,7 @@ from django.views.decorators.http import require_http_methods
 from annotation.crowds.mturk.frames import Frame, addresses_under
 from annotation.crowds.panel.backend import latest_session
 from annotation.crowds.sessions import hand_in
-from annotation.errors import (
-    NotAdmitted,
-    NotJoined,
-    StudyPaused,
-    WorkerExcluded,
-    WorkPaused,
-    WorkTakenBack,
-)
+from annotation.errors import NotAdmitted, NotJoined, StudyPaused, WorkerExcluded, WorkPaused, WorkTakenBack
 from annotation.models import Assignment, CrowdSession, Participation, ProblemReport, Worker
 from annotation.models.people import NAME_LENGTH
 from annotation.quality.detectors.honesty import hidden_word

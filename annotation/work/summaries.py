@@ -79,10 +79,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
     done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
     free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
     rows = Participation.objects.filter(worker=worker).select_related("study")
-    rows = rows.annotate(
-        working=Exists(mine.with_lease(timezone.now())),
-        more=Exists(free),
-    )
+    rows = rows.annotate(working=Exists(mine.with_lease(timezone.now())), more=Exists(free))
     parts = {
         row.study_id: StudyPart(
             study=row.study,

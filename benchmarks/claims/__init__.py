@@ -22,7 +22,7 @@ from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Section
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study
 from tests.evaluation.drawn_studies import drawn_study
 from tests.judgments.desk import page

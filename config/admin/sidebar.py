@@ -107,11 +107,7 @@ def tables(request: HttpRequest) -> list[dict[str, Any]]:
 
 def _visible(request: HttpRequest, entries: Iterable[Entry]) -> list[dict[str, Any]]:
     return [
-        {
-            "title": str(label),
-            "icon": icon,
-            "link": reverse(f"admin:{model.replace('.', '_')}_changelist"),
-        }
+        {"title": str(label), "icon": icon, "link": reverse(f"admin:{model.replace('.', '_')}_changelist")}
         for label, icon, model in entries
         if _may_view(request, model)
     ]

@@ -16,7 +16,7 @@ from annotation.money import operations as money
 from annotation.money.views.api import money_path
 from annotation.money.views.spending import SpendingRequestResource, SpendingView
 from annotation.privacy import operations as privacy
-from annotation.privacy import views as privacy_api
+from annotation.privacy.views import api as privacy_api
 from annotation.quality import operations as quality
 from annotation.quality.api import cases, controls, rules
 from annotation.work.operations import expire, extend, pause, resume
@@ -144,9 +144,7 @@ urlpatterns = [
     path(f"{STUDY}/replay/", rules.ReplayView.as_view(), name="replay"),
     path(f"{STUDY}/controls/", controls.ControlsView.as_view(), name="controls"),
     path(
-        f"{STUDY}/control-items/",
-        controls.ControlItemResource.as_view({"get": "list"}),
-        name="control-items",
+        f"{STUDY}/control-items/", controls.ControlItemResource.as_view({"get": "list"}), name="control-items"
     ),
     path("spending/", SpendingView.as_view(), name="spending"),
     path("presets/", design_api.PresetsView.as_view(), name="presets"),

@@ -15,8 +15,9 @@ from evaluation.data.imported_scores import NO_SCORES, ImportedScores, check_imp
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.meta_evaluation import judged_captions, pair_texts
-from evaluation.results.metric_figures import CaptionTexts, PairTexts, References, score_captions, score_pairs
+from evaluation.results.metrics.scoring import score_captions, score_pairs
+from evaluation.results.metrics.study_texts import judged_captions, pair_texts
+from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study

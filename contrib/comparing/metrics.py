@@ -27,21 +27,16 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, MAX_METRIC_LENGTH, ScoreKeys
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.meta_evaluation import (
+from evaluation.results.metrics.evaluation import compared_kind
+from evaluation.results.metrics.figures import COEFFICIENTS, UNKNOWN_KIND
+from evaluation.results.metrics.scoring import score_captions, score_pairs
+from evaluation.results.metrics.study_texts import (
     caption_clusters,
-    compared_kind,
     judged_captions,
     pair_clusters,
     pair_texts,
 )
-from evaluation.results.metric_figures import (
-    COEFFICIENTS,
-    UNKNOWN_KIND,
-    CaptionTexts,
-    score_captions,
-    score_pairs,
-    weights_of_captions,
-)
+from evaluation.results.metrics.texts import CaptionTexts, weights_of_captions
 from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
 from judgments.models import Dataset, Item, Output, Study

@@ -12,8 +12,8 @@ from evaluation.data.imported_scores import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, ImportedMetric
-from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
-from evaluation.results.metric_figures import score_captions, score_pairs
+from evaluation.results.metrics.scoring import score_captions, score_pairs
+from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, texts_of_pairs
 from judgments.kinds import KINDS
 from judgments.models import Study
 from quorum.numeric.arrays import Floats

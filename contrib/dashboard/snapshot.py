@@ -36,7 +36,7 @@ from evaluation.data.progress import study_counts
 from evaluation.results.agreement import agreement_rows, exchange_of, one_against_rest, side_bias
 from evaluation.results.consensus.clusters import clusters_of_captions
 from evaluation.results.consensus.counts import unused_answers, worker_figures
-from evaluation.results.metric_figures import pair_kinds
+from evaluation.results.metrics.texts import pair_kinds
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of

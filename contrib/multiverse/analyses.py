@@ -26,15 +26,9 @@ from evaluation.results.consensus.study import (
     unit_consensus,
     with_decisions,
 )
-from evaluation.results.meta_evaluation import CaptionConsensus, caption_texts, texts_of_pairs
-from evaluation.results.metric_figures import (
-    CaptionTexts,
-    PairTexts,
-    References,
-    score_captions,
-    score_pairs,
-    weights_of_captions,
-)
+from evaluation.results.metrics.scoring import score_captions, score_pairs
+from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References, weights_of_captions
 from evaluation.results.worker_models import SMOOTHING
 from judgments.design.tables.controls import Controls
 from judgments.kinds import Consensus, Kind

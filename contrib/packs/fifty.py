@@ -12,8 +12,9 @@ import scipy
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
 from evaluation.presentation.content import Estimate, estimate_of
-from evaluation.results.meta_evaluation import accuracy_over_all
-from evaluation.results.metric_figures import PairTexts, score_pairs
+from evaluation.results.metrics.pair_readings import accuracy_over_all
+from evaluation.results.metrics.scoring import score_pairs
+from evaluation.results.metrics.texts import PairTexts
 from judgments.importers import open_dataset, open_judgments
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation import pair_winners

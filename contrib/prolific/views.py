@@ -7,8 +7,8 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_POST
 
-from annotation.crowds.sync import record_notification
-from annotation.crowds.views import CrowdForm, add_crowd_form
+from annotation.crowds.sync.schedule import record_notification
+from annotation.crowds.views.forms import CrowdForm, add_crowd_form
 from common.errors import QuorumError
 from common.features import feature_settings
 from contrib.prolific.demographics import demographics

@@ -28,7 +28,7 @@ from evaluation.reports.sections.registration import (
     check_hypotheses,
     plan_hash,
 )
-from evaluation.results.meta_evaluation import stored_winners
+from evaluation.results.metrics.storage import stored_winners
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import stored_design
 from judgments.design.tables.plan import RegistrationPlan

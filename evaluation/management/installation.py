@@ -50,7 +50,7 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     from annotation.rehearsal.crowd import RehearsalCrowd
     from annotation.rehearsal.run import rehearse
     from evaluation.results.aggregation import aggregate_study
-    from evaluation.results.meta_evaluation import evaluate_study
+    from evaluation.results.metrics.storage import evaluate_study
 
     progress(0.05, "photographs and captions")
     import_dataset(

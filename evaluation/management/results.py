@@ -119,7 +119,7 @@ class Evaluate(OperationCommand):
         self.add_output(parser, help="write figures and signatures there as JSON")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.results.meta_evaluation import evaluate_study
+        from evaluation.results.metrics.storage import evaluate_study
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
@@ -128,17 +128,13 @@ class Evaluate(OperationCommand):
         self._summary(study, result)
 
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
-        from evaluation.results import metric_figures
         from evaluation.results.consensus.clusters import scope_sentence
+        from evaluation.results.metrics import tables
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
-        of_pairs = metric_figures.compares_pairs(result)
+        of_pairs = tables.compares_pairs(result)
         self.say_tables(
-            [
-                metric_figures.accuracy_and_ties_table(result)
-                if of_pairs
-                else metric_figures.correlation_table(result)
-            ]
+            [tables.accuracy_and_ties_table(result) if of_pairs else tables.correlation_table(result)]
         )
         self.say()
         if of_pairs:
@@ -146,7 +142,7 @@ class Evaluate(OperationCommand):
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
-        self.say_tables(metric_figures.tables_beside_metrics(result))
+        self.say_tables(tables.tables_beside_metrics(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])

@@ -20,8 +20,10 @@ from evaluation.results.aggregation import compute_aggregation
 from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
-from evaluation.results.meta_evaluation import compute_evaluation, pair_texts, value_of_unit
-from evaluation.results.metric_figures import PairTexts, References, known_raters
+from evaluation.results.metrics.evaluation import compute_evaluation
+from evaluation.results.metrics.study_texts import pair_texts, value_of_unit
+from evaluation.results.metrics.tables import known_raters
+from evaluation.results.metrics.texts import PairTexts, References
 from evaluation.results.standings import (
     Outputs,
     Standings,
@@ -205,11 +207,7 @@ def people_of_units(consensus: StudyConsensus, pks: Sequence[int]) -> Floats:
 
 
 def load_inputs(
-    study: Study,
-    *,
-    metrics: Sequence[str] = (),
-    tokenizer: str = "",
-    progress: Progress = no_progress,
+    study: Study, *, metrics: Sequence[str] = (), tokenizer: str = "", progress: Progress = no_progress
 ) -> ReportInputs:
     """Return a report's inputs. Raise EvaluationError if a metric or tokenizer is unknown."""
     kind = kind_of(study)

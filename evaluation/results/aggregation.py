@@ -180,11 +180,7 @@ def _audit_filter_of(study: Study, consensus: StudyConsensus) -> tuple[dict[str,
 
 
 def _systems_of(
-    study: Study,
-    kind: Kind,
-    table: JudgmentTable,
-    consensus: StudyConsensus,
-    audit: Mapping[str, Any],
+    study: Study, kind: Kind, table: JudgmentTable, consensus: StudyConsensus, audit: Mapping[str, Any]
 ) -> tuple[list[dict[str, Any]], dict[str, Any], SystemsVerdict | None]:
     """Return the systems' figures, further results on them (such as rankings), and the verdict on systems."""
     if (relevance := kind.relevance) is not None:

@@ -204,7 +204,7 @@ def start_evaluation(
 ) -> dict[str, Any]:
     """Compute metrics in the background. The job says which results could not be computed."""
     from evaluation.data.imported_scores import check_imported
-    from evaluation.results.meta_evaluation import EvaluationOptions
+    from evaluation.results.metrics.options import EvaluationOptions
 
     EvaluationOptions(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)

@@ -36,7 +36,7 @@ from evaluation.presentation.plots.canvas import (
     to_svg,
     write_beside,
 )
-from evaluation.results.metric_figures import accuracy_by_metric, compares_pairs
+from evaluation.results.metrics.tables import accuracy_by_metric, compares_pairs
 from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence, verdict_sentence
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
@@ -109,10 +109,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
             return _(NO_JUDGMENTS)
         return _(
             "There are no judgments yet. The study needs %(wanted)s judgments on %(pages)s pages of work."
-        ) % {
-            "wanted": thousands(wanted),
-            "pages": thousands(progress["hits"]),
-        }
+        ) % {"wanted": thousands(wanted), "pages": thousands(progress["hits"])}
     if not wanted:
         sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
         return sentence % {"n": thousands(done)}

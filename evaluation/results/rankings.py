@@ -19,14 +19,7 @@ from evaluation.presentation import rendering
 from evaluation.presentation.content import Table, estimate_of
 from evaluation.results.consensus.groups import GroupValues, consensus_of_groups, first_of_groups
 from evaluation.results.consensus.study import StudyConsensus, values_at
-from evaluation.results.standings import (
-    DESCRIBES,
-    MEAN,
-    Outputs,
-    figures_of,
-    map_distinct_values,
-    measure_of,
-)
+from evaluation.results.standings import DESCRIBES, MEAN, Outputs, figures_of, map_distinct_values, measure_of
 from judgments.kinds import Consensus, Kind, RelevanceScale
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import CONFIDENCE, ITEM, CrossedEstimate, share_of_rows
@@ -309,9 +302,7 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
 
 
 def judged_systems(
-    relevance: RelevanceScale,
-    outputs: Outputs,
-    standardised: Outputs | None,
+    relevance: RelevanceScale, outputs: Outputs, standardised: Outputs | None
 ) -> list[dict[str, Any]]:
     """Return people's scores of each system's captions, at all ranks, in rows that are sorted by the system's name.
 

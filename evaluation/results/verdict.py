@@ -34,12 +34,7 @@ from quorum.statistics.crossed import (
     RaterDeletions,
     columns_and_deletions,
 )
-from quorum.statistics.meta import (
-    PeoplesWinners,
-    compare_with_best,
-    correlation_difference,
-    metric_winners,
-)
+from quorum.statistics.meta import PeoplesWinners, compare_with_best, correlation_difference, metric_winners
 from quorum.statistics.significance import BestResult
 
 TESTS, BY_ITEM, BY_ITEM_AND_RATER = (
@@ -233,10 +228,7 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
             "interval": interval_in_text(cells[leaders[0]], percent),
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
-    parts |= {
-        "tau": describe_range(values),
-        "interval": interval_in_text(cells[leaders[0]]),
-    }
+    parts |= {"tau": describe_range(values), "interval": interval_in_text(cells[leaders[0]])}
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
         sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}

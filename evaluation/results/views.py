@@ -40,8 +40,8 @@ from evaluation.results.agreement import alpha_note, components_sentence, side_s
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
-from evaluation.results.meta_evaluation import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.metric_figures import (
+from evaluation.results.metrics.options import OF_CAPTIONS, OF_PAIRS
+from evaluation.results.metrics.tables import (
     accuracy_table,
     correlation_table,
     tables_beside_metrics,

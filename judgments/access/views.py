@@ -85,12 +85,7 @@ def show_people(request: HttpRequest, study: Study, context: Context) -> HttpRes
     )
     page = BoundedPaginator(roles, PAGE_SIZE).get_page(request.GET.get("page"))
     context |= offered_accounts() if context["may_own"] else {}
-    context |= {
-        "page": page,
-        "people": page.object_list,
-        "roles": ROLES,
-        "me": signed_in(request),
-    }
+    context |= {"page": page, "people": page.object_list, "roles": ROLES, "me": signed_in(request)}
     return TemplateResponse(request, "judgments/study/people.html", context)
 
 

@@ -7,11 +7,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.contrib.admin import AllValuesFieldListFilter, RelatedFieldListFilter, SimpleListFilter, display
-from django.contrib.admin.utils import (
-    NotRelationField,
-    get_fields_from_path,
-    get_model_from_relation,
-)
+from django.contrib.admin.utils import NotRelationField, get_fields_from_path, get_model_from_relation
 from django.contrib.auth.models import User
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.paginator import Paginator

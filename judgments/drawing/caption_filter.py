@@ -24,11 +24,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def passes_filter(
-    captions: Sequence[Sequence[Text]],
-    references: Sequence[Sequence[str]],
-    *,
-    threshold: float,
-    order: str,
+    captions: Sequence[Sequence[Text]], references: Sequence[Sequence[str]], *, threshold: float, order: str
 ) -> Flags:
     """Return whether each caption reaches the threshold of Bleu-pre (H13: 0.25).
 

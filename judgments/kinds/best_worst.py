@@ -316,7 +316,7 @@ class BestWorstRehearsal(Rehearsal):
 
         If workers choose only the best caption, draw it by Luce's model from the qualities of the captions.
         """
-        worth: list[float] = [_simulated_quality(option["key"]) for option in _options(unit)]
+        worth: list[float] = [int(content_key("worth", option["key"]), 16) for option in _options(unit)]
         if WORST not in self.ends and len(qualities) == len(worth):
             worth = (np.array(qualities) + rng.gumbel(size=len(worth))).tolist()
         truth = {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
@@ -455,10 +455,7 @@ class BestWorst(OpenKind):
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
 
     def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(
-            reference=self._reference_control,
-            degraded=self._degraded_control,
-        )
+        return Makers(reference=self._reference_control, degraded=self._degraded_control)
 
     def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
         """Draw lists of the image's texts. Images with the same number of texts share a balanced design."""
@@ -607,7 +604,3 @@ def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
         return options
     most = max(len(_texts_of(image)) for image in images)
     return min(most, MAX_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
-
-
-def _simulated_quality(key: str) -> int:
-    return int(content_key("worth", key), 16)

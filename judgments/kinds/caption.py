@@ -106,7 +106,8 @@ class CaptionRehearsal(Rehearsal):
             return FALLBACK_CAPTION
         text = tidy_text(truth[int(rng.integers(len(truth)))])
         draft = _vary_caption(text, rng) if right else " ".join(text.split(" ")[:4])
-        return next((caption for caption in (draft, text) if not _breaks_a_rule(caption)), FALLBACK_CAPTION)
+        good = (caption for caption in (draft, text) if not first_refusal(broken_rules(caption, "en")))
+        return next(good, FALLBACK_CAPTION)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether more than half of the captions share half of their words with a reference."""
@@ -201,10 +202,6 @@ class CaptionWriting(OpenKind):
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
-
-
-def _breaks_a_rule(text: str) -> bool:
-    return first_refusal(broken_rules(text, "en")) is not None
 
 
 def _vary_caption(text: str, rng: np.random.Generator) -> str:

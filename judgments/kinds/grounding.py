@@ -279,10 +279,7 @@ class Grounding(OpenKind):
         return Batch(hits=self.hits(design, groups, control_images=usable))
 
     def control_items(self, design: StudyDesign) -> Makers:
-        return Makers(
-            reference=self._control,
-            quiz_usable=lambda image: bool(certain_links(image)),
-        )
+        return Makers(reference=self._control, quiz_usable=lambda image: bool(certain_links(image)))
 
     def _drawn(self, design: StudyDesign, image: Image) -> list[Text]:
         wanted = design.sampling.references

@@ -82,12 +82,7 @@ class ImageCaptionKind(ChoiceKind):
         return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])
 
     def units(
-        self,
-        design: StudyDesign,
-        image: Image,
-        drawn: Sequence[tuple[Text, bool]],
-        *,
-        filtered: bool = False,
+        self, design: StudyDesign, image: Image, drawn: Sequence[tuple[Text, bool]], *, filtered: bool = False
     ) -> list[UnitSpec]:
         """Return the units of ``drawn``: pairs of a text and whether it is judged to audit the filter."""
         keys = self.unit_keys(design, image, [text for text, _ in drawn])

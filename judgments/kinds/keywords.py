@@ -85,10 +85,7 @@ class KeywordCounts(OpenAggregation):
         )
         most = max(counts.values(), default=0)
         return Consensus(
-            n=len(answers),
-            share=most / len(answers) if counts else None,
-            votes=counts,
-            answer=counts,
+            n=len(answers), share=most / len(answers) if counts else None, votes=counts, answer=counts
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:

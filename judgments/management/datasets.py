@@ -12,12 +12,7 @@ from common.errors import QuorumError
 from judgments.datasets.importing import import_candidates, import_dataset, import_rankings, last_mapping
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.table_columns import read_upload_table
-from judgments.importers import (
-    CANDIDATE_FORMATS,
-    DATASET_FORMATS,
-    TABLE_FORMATS,
-    ImportProblem,
-)
+from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem
 from judgments.importers.options import COLUMNS, add_options, mapping_of
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Dataset, Output

@@ -33,7 +33,8 @@ class GenerateHits(OperationCommand):
         design = design_of(study)
         if study.state != Study.State.DRAFT and output is not None and study.source == Study.Source.DESIGNED:
             batch = build_batch(design, study.dataset, maker=study.created_by_id)
-            if not _same_hits(study, [hit.key for hit in batch.hits]):
+            stored_keys = study.hits.order_by("position").values_list("key", flat=True)
+            if list(stored_keys) != [hit.key for hit in batch.hits]:
                 raise WrongState(
                     f"Study {study.slug!r} was generated before its dataset changed; its pages of work cannot be "
                     "generated again."
@@ -50,7 +51,3 @@ class GenerateHits(OperationCommand):
             f"Study {study.slug}: {with_noun(len(batch.hits), 'page')} of work, {with_noun(batch.unit_count, 'item')}, "
             f"{with_noun(batch.control_count, 'check question')}."
         )
-
-
-def _same_hits(study: Study, keys: list[str]) -> bool:
-    return list(study.hits.order_by("position").values_list("key", flat=True)) == keys

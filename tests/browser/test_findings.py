@@ -15,7 +15,7 @@ from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work
 from evaluation.reports.storage import report_for_download, store_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 
 study = make_study(make_dataset(images=12), "pairwise", slug="animals", name="Animals", judgments_per_unit=5)
 for number in range(3):

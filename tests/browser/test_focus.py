@@ -15,7 +15,7 @@ from tests.installations import Installation, Installations
 CAST = """
 from django.contrib.auth.models import User
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.access.roles import give_role
 from tests.annotation.casting import make_dataset, make_study
 from tests.evaluation.test_study_page import pairwise

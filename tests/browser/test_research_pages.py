@@ -13,7 +13,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from contrib.webhooks.models import Webhook, WebhookDelivery
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.access.roles import give_role
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study

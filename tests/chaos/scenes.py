@@ -15,7 +15,7 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Count
 
 from annotation.crowds.opening import begin_opening
-from annotation.crowds.sync import ask_to_sync
+from annotation.crowds.sync.schedule import ask_to_sync
 from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Judgment, LedgerEntry, Publication
 from annotation.money import ledger
 from annotation.money.payments import decide_session, pay_bonus

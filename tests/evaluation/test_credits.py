@@ -15,7 +15,7 @@ from contrib.judgment_imports.importing import import_judgments
 from evaluation.data.export.exporting import export_judgments
 from evaluation.reports.releases.verification import describe_differences
 from evaluation.results.aggregation import compute_aggregation
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.keys import candidate_key
 from judgments.importers import ImportProblem

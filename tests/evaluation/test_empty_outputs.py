@@ -13,7 +13,7 @@ from contrib.error_spans.results.segments import segments_of
 from evaluation.data.export.exporting import export_judgments
 from evaluation.models import ImportedMetric
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Dataset, Output, Study, Unit
 from quorum.metrics import score
 from tests.evaluation.studies import make_dataset

@@ -18,8 +18,8 @@ from evaluation.presentation.content import Estimate
 from evaluation.reports.loading import load_inputs
 from evaluation.reports.sections import pairs
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
-from evaluation.results.metric_figures import correlation_table
+from evaluation.results.metrics.storage import evaluate_study
+from evaluation.results.metrics.tables import correlation_table
 from judgments.kinds.upper_bound import METRICS, leave_one_out_scores
 from judgments.models import Caption, Job, Study
 from quorum.metrics import score

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from annotation import snapshots
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job
 from judgments.studies import hits_page

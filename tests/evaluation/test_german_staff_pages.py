@@ -19,7 +19,7 @@ from annotation.models import Worker
 from annotation.quality.flags import exclude_worker
 from annotation.quality.rules import copy_rules
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, Unit
 from judgments.studies.generation.hits import generate_hits

@@ -12,7 +12,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.design.reading.checking import make_design
 from judgments.models import Study
 from judgments.studies.generation.hits import generate_hits

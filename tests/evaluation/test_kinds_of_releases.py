@@ -16,7 +16,7 @@ from evaluation.data.releases.terms import Terms
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import describe_differences, verify_bundle
 from evaluation.reports.storage import build_report
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.kinds import KINDS
 from judgments.models import Caption, Output, Study, System
 from judgments.studies.studies import mark_closed

@@ -14,7 +14,7 @@ from evaluation.data.export.formats import formats_for
 from evaluation.data.export.formats.consensus import content_gold, keyword_gold
 from evaluation.errors import EvaluationError
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.kinds.grounding import content_figures
 from judgments.kinds.keywords import f1, pairwise_f1
 from judgments.models import Study

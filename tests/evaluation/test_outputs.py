@@ -27,7 +27,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.models import MetricScore
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.datasets.importing import import_candidates
 from judgments.drawing.keys import content_key
 from judgments.importers import ColumnMapping, ImportProblem

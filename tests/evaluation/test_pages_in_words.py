@@ -12,7 +12,7 @@ from annotation.crowds.opening import open_study
 from annotation.models import Judgment
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.admin.base import QuorumAdmin, format_short
 from judgments.models import Job, Study, StudyEvent
 from judgments.studies.generation.hits import generate_hits

@@ -19,7 +19,7 @@ from evaluation.data.judgment_sets.loaders import load_judgments
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.models import Analysis
 from evaluation.results.aggregation import compute_aggregation, run_aggregation
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.design.reading.checking import make_design
 from judgments.importers.textio import ImportProblem
 from judgments.kinds import KINDS

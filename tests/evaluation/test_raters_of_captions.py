@@ -16,7 +16,8 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.reports.releases.making import Terms, release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.meta_evaluation import caption_clusters, evaluate_study, judged_captions
+from evaluation.results.metrics.storage import evaluate_study
+from evaluation.results.metrics.study_texts import caption_clusters, judged_captions
 from judgments.models import Study
 from tests.evaluation.reporting import written
 from tests.evaluation.test_scales import better_and_worse, rehearsed

@@ -25,7 +25,7 @@ from evaluation.models import Release
 from evaluation.reports.releases.making import release_study
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import contents, lines, rewrite, rolled_back, sum_again
 from tests.evaluation.studies import START, StudyOf, candidate, make_dataset

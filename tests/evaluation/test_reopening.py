@@ -9,7 +9,7 @@ from annotation.models import Worker
 from evaluation.data.judgment_sets import loaders
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import consensus_of
-from evaluation.results.metric_figures import halves_of_pairs
+from evaluation.results.metrics.halves import halves_of_pairs
 from evaluation.results.reopening import ReopeningReason, units_in_need
 from judgments.models import Unit
 from tests.annotation import casting

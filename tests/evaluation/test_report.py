@@ -43,7 +43,7 @@ from evaluation.reports.sections.ceilings import (
 )
 from evaluation.reports.storage import ENTRIES, bibtex, bibtex_fields_of, build_report, write_folder
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from evaluation.results.rankings import corrected_success
 from judgments.access.roles import give_role
 from judgments.access.tokens import create_token

@@ -18,7 +18,7 @@ from evaluation.data.integrity import check_integrity
 from evaluation.errors import EvaluationError, ExportError
 from evaluation.models import Analysis, Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.importers import ImportProblem
 from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study

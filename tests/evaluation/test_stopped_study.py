@@ -6,7 +6,7 @@ from django.test import Client
 from annotation.models import Judgment
 from evaluation.data.progress import study_progress
 from evaluation.results.aggregation import aggregate_study, compute_aggregation
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import HIT, OutcomeBounds, Study
 from tests.annotation.voting import always_first, joined, work
 from tests.judgments.desk import page

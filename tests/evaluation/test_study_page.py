@@ -12,7 +12,7 @@ from annotation.models import ProblemReport, Worker
 from annotation.quality.flags import exclude_worker
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.evaluation.reporting import words

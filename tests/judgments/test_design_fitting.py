@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.design.editing.fitting import fit_to_dataset
 from judgments.design.editing.form.values import starting_values
 from judgments.design.editing.holdings import holdings_of

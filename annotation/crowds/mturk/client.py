@@ -438,9 +438,7 @@ class TurkClient:
         """Take a qualification away from a worker; do nothing if the worker lacks it."""
         try:
             self._ask(
-                "disassociate_qualification_from_worker",
-                QualificationTypeId=qualification,
-                WorkerId=worker,
+                "disassociate_qualification_from_worker", QualificationTypeId=qualification, WorkerId=worker
             )
         except (NotFoundAtTurk, WrongStateAtTurk):
             return

@@ -77,10 +77,7 @@ def _apply_publishing(call: CrowdCall) -> None:
     )
     _reserve_again(call)
     hold_slots(
-        call=call,
-        publication=publication,
-        places=publication.places,
-        screen_outs=publication.screen_outs,
+        call=call, publication=publication, places=publication.places, screen_outs=publication.screen_outs
     )
     if Study.objects.filter(pk=publication.study_id, state=Study.State.CLOSED).exists():
         ask_to_take_down(publication=publication, by=call.made_by)

@@ -203,10 +203,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
                 "ended: %(ended)s. Uploading the same list again changes nothing."
             )
         )
-        messages.success(
-            request,
-            message % asdict(booked),
-        )
+        messages.success(request, message % asdict(booked))
     else:
         messages.info(request, _("Nothing was changed: everything in the list is already recorded."))
     return redirect(study_page_address(study, "panel"))

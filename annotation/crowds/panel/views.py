@@ -154,11 +154,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _way_back(
-    request: HttpRequest,
-    study: Study,
-    design: StudyDesign,
-    outcome: str,
-    session: CrowdSession | None = None,
+    request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
     code = code_of(session) if session is not None else code_for(study, design, outcome)
     ids = ids_of(session) if session is not None else PanelIds(worker="")

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
-from annotation.crowds.views import FIGURES as CROWD_FIGURES
+from annotation.crowds.views.figures import FIGURES as CROWD_FIGURES
 from annotation.launch.check_questions import items_among
 from annotation.money.forecast import Forecast, forecast_of_design
 from judgments.cached_figures import cached_figures

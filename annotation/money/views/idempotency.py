@@ -11,7 +11,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
 
-from annotation.crowds.sync import sync_if_calls_wait
+from annotation.crowds.sync.schedule import sync_if_calls_wait
 from annotation.models import MoneyRequest
 from common.errors import QuorumError
 from judgments.drawing.keys import content_key

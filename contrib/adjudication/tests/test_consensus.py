@@ -12,7 +12,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.data.integrity import check_integrity
 from evaluation.models import Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Caption, Study, Unit
 from tests.evaluation.reporting import words
 from tests.evaluation.studies import StudyOf, make_dataset

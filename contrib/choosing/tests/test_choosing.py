@@ -14,7 +14,7 @@ from contrib.choosing.population import judged_population, population_of_draft
 from contrib.choosing.weighing import compute_weighted_estimates
 from evaluation.data.judgment_sets.study_signatures import uncommon_fields
 from evaluation.reports.storage import build_report
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml, write_toml
 from judgments.jobs.claims import run_job

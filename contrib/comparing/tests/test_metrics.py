@@ -24,7 +24,7 @@ from contrib.score_imports.tests.test_score_imports import (
     write,
 )
 from evaluation.errors import EvaluationError
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Caption, Item, Output, Study, System
 from quorum.metrics import score

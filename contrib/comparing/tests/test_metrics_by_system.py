@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contrib.comparing.metrics import compare_metrics
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Caption, Item
 from quorum.metrics import score
 from tests.evaluation.studies import make_dataset

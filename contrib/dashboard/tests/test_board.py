@@ -27,7 +27,7 @@ from contrib.dashboard.replay import (
 )
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study
 from tests.annotation import casting

@@ -14,7 +14,7 @@ from annotation.quality.flags import exclude_worker
 from common.amounts import NO_BREAK
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study
 from tests.annotation import casting
 from tests.annotation.voting import joined, work

@@ -13,7 +13,7 @@ from contrib.score_imports.tests.test_score_imports import (
     pairs_study,
     write,
 )
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 
 pytestmark = pytest.mark.django_db
 

@@ -22,7 +22,7 @@ from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.cached_figures import recompute_figures, store_figures
 from judgments.jobs.claims import run_job
 from judgments.models import CachedFigures, Job, Study, StudyRole

@@ -6,7 +6,7 @@ from django.contrib.auth.models import User
 from contrib.error_analysis.tests.test_error_analysis import graded
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from tests.doors import call, key_of
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.test_study_page import pairwise

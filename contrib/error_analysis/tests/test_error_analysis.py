@@ -11,7 +11,7 @@ from contrib.error_analysis.ranking import certainty, quantiles, rank_captions, 
 from contrib.error_analysis.views import side_by_side
 from evaluation.models import Analysis, MetricScore
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments import cached_figures
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study

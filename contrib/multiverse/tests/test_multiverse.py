@@ -21,7 +21,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study
 from tests.evaluation.reporting import address, graded, run_report_job, words, written
 from tests.evaluation.studies import StudyOf, make_dataset

@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluation.data.judgment_sets import loaders
 from evaluation.results.agreement import clustered_share
-from evaluation.results.meta_evaluation import MetaEvaluation
+from evaluation.results.metrics.evaluation import MetaEvaluation
 from evaluation.results.systems import SystemsVerdict
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of

@@ -30,7 +30,8 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from evaluation.results.aggregation import StudyAggregation, compute_aggregation, store_aggregation
-from evaluation.results.meta_evaluation import MetaEvaluation, compute_evaluation, store_evaluation
+from evaluation.results.metrics.evaluation import MetaEvaluation, compute_evaluation
+from evaluation.results.metrics.storage import store_evaluation
 from judgments.access.study_log import note_event
 from judgments.kinds import KINDS
 from judgments.models import Study

@@ -22,7 +22,7 @@ from contrib.planning.rehearsals.power import needed_pairs
 from contrib.planning.rehearsals.results import compute_rehearsal
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job
 from judgments.models import Job, Study, StudyEvent, StudyRole
 from judgments.studies.study_page import PAGES

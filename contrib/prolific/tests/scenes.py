@@ -12,7 +12,7 @@ from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.people import session_pseudonym
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.ledger import ledger_sums, reserved_cents
 from annotation.money.payments import decide_session, pay_bonus

@@ -18,7 +18,7 @@ from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.qualifications import give_qualification
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication
 from annotation.money.payments import decide_session, pay_bonus
 from contrib.prolific.client import open_client

@@ -13,7 +13,7 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import CrowdSession
 from contrib.prolific.notifications import PATH
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator

@@ -12,7 +12,7 @@ USED = """
 from django.conf import settings
 from django.core.management import call_command
 from annotation.crowds.opening import open_study
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import CrowdSession
 from annotation.money.payments import decide_session
 from contrib.prolific.tests.emulator import ProlificEmulator
@@ -48,7 +48,7 @@ django.setup()
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 from django.test import Client
-from annotation.crowds.sync import sync_what_is_due
+from annotation.crowds.sync.schedule import sync_what_is_due
 from annotation.models import CrowdCall, Worker
 from annotation.privacy import erasing
 from common.errors import DesignError

@@ -18,7 +18,7 @@ from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_
 from annotation.crowds.panel.people import end_panel_session
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import pay_more_screen_outs
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.forecast import forecast_of
 from annotation.money.payments import decide_session, pay_bonus

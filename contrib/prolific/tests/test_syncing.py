@@ -11,7 +11,7 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session
 from annotation.privacy.erasing import erase_person

@@ -24,7 +24,7 @@ from evaluation.presentation.rendering import render_report
 from evaluation.reports.sections.registration import plan_hash
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.access.roles import give_role
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import make_design

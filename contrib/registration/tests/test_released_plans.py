@@ -15,7 +15,7 @@ from evaluation.data.releases.rows import Settings
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.reports.storage import build_report
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from judgments.access.study_log import note_event
 from judgments.models import Study
 from tests.evaluation.reporting import contents, released, rewritten, rolled_back

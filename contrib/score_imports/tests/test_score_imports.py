@@ -21,7 +21,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import ImportedMetric, MetricScore, ScoreKeys
 from evaluation.reports.releases.verification import verify_bundle
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.meta_evaluation import evaluate_study
+from evaluation.results.metrics.storage import evaluate_study
 from evaluation.results.operations import metric_names
 from judgments.importers.textio import ImportProblem
 from judgments.models import Dataset, Item, Output, System

@@ -41,15 +41,14 @@ from evaluation.results.consensus.study import (
     unit_consensus,
     with_decisions,
 )
-from evaluation.results.metric_figures import (
+from evaluation.results.metrics.figures import (
     UNKNOWN_KIND,
     accuracy_of_pairs,
-    compare_on_same_halves,
     correlation_of_captions,
-    find_references_of_pairs,
-    halves_of_pairs,
     preference_for_longer,
 )
+from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
+from evaluation.results.metrics.texts import find_references_of_pairs
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields

@@ -66,7 +66,7 @@ class ReleaseSerializer(RowSerializer[Release]):
             409: OpenApiResponse(description="The study is not closed, or the version exists."),
         },
         description=start_release.description,
-    ),
+    )
 )
 @describe_files(
     "releases",

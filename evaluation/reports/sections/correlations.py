@@ -18,7 +18,7 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_correlation
 from evaluation.results.consensus.clusters import scope_sentence
-from evaluation.results.metric_figures import heads_of, readings_tables, within_items_sentence
+from evaluation.results.metrics.tables import heads_of, readings_tables, within_items_sentence
 from evaluation.results.standings import compared_table
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")

@@ -29,8 +29,8 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.results.consensus.clusters import scope_sentence
-from evaluation.results.meta_evaluation import scores_by_random_subsets
-from evaluation.results.metric_figures import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
+from evaluation.results.metrics.pair_readings import scores_by_random_subsets
+from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
 from evaluation.results.standings import compared_table
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament

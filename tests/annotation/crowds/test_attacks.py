@@ -21,7 +21,7 @@ from annotation.crowds.outbox.resolution import retry_call
 from annotation.crowds.people import forget_raw_ids
 from annotation.crowds.publishing import ask_to_extend
 from annotation.crowds.sessions import MAX_EXTRA_SLOTS, exclude_unknown_work, receive_worker
-from annotation.crowds.sync import approve_what_is_due
+from annotation.crowds.sync.decisions import approve_what_is_due
 from annotation.errors import ArrivalRefused, SlotTaken
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, RawId
 from annotation.money.payments import decide_session, pay_bonus, pay_top_ups

@@ -12,7 +12,7 @@ from django.test import Client, override_settings
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.sessions import open_session, worker_for_crowd_id
-from annotation.crowds.sync import SYNC
+from annotation.crowds.sync.schedule import SYNC
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, MoneyRequest
 from annotation.money import bookings, ledger
 from annotation.money.wages import Pay

@@ -13,7 +13,7 @@ from annotation.crowds import backend_for
 from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.outbox.delivery import finish_call
 from annotation.crowds.publishing import ask_to_extend
-from annotation.crowds.sync import sync_what_is_due
+from annotation.crowds.sync.schedule import sync_what_is_due
 from annotation.errors import RequirementNotMet
 from annotation.models import CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.forecast import forecast_of

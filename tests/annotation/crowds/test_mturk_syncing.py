@@ -31,7 +31,7 @@ from annotation.crowds.mturk.notifications import (
     string_to_sign,
 )
 from annotation.crowds.opening import close_study, open_study
-from annotation.crowds.sync import record_notification, sync_what_is_due
+from annotation.crowds.sync.schedule import record_notification, sync_what_is_due
 from annotation.errors import AlreadyEnded, SlotTaken
 from annotation.models import Assignment, Case, CrowdCall, CrowdSession, Judgment, Publication
 from annotation.money.ledger import set_budget

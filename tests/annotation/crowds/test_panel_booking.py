@@ -29,7 +29,7 @@ from annotation.crowds.panel.reconciling import (
     unpaid_pages,
 )
 from annotation.crowds.people import forget_raw_ids, pseudonym
-from annotation.crowds.sync import report_of
+from annotation.crowds.sync.report import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
 from annotation.money.ledger import set_budget
 from annotation.money.limits import cents_committed_today, committed_cents

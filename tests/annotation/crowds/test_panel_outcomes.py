@@ -16,7 +16,7 @@ from annotation.crowds.opening import close_study, open_study
 from annotation.crowds.panel.backend import code_for
 from annotation.crowds.panel.people import time_out
 from annotation.crowds.panel.reconciling import book_list
-from annotation.crowds.sync import sync_with_crowd
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, CrowdSession, LedgerEntry, QuizAttempt, RawId
 from annotation.money.payments import decide_session
 from annotation.quality.flags import exclude_worker, pause_worker

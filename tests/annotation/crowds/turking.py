@@ -14,7 +14,8 @@ from django.test import override_settings
 
 from annotation.crowds.mturk import hit_types
 from annotation.crowds.sessions import claim_for_session, open_session, worker_for_crowd_id
-from annotation.crowds.sync import SyncReport, sync_with_crowd
+from annotation.crowds.sync.report import SyncReport
+from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import Assignment, Budget, CrowdSession, Publication
 from annotation.money import ledger as money
 from annotation.work.joining import join_from_crowd

@@ -15,7 +15,8 @@ from contrib.packs.flickr8k import references_by_image
 from contrib.packs.reading import ReplicationError
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, DotPanel, DotPlot, Estimate, Plot, Table
-from evaluation.results.metric_figures import CaptionTexts, score_captions
+from evaluation.results.metrics.scoring import score_captions
+from evaluation.results.metrics.texts import CaptionTexts
 from judgments.importers import open_dataset, open_judgments
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
 from quorum.numeric.arrays import Floats, Ints

@@ -27,7 +27,9 @@ from evaluation.presentation.content import (
     Table,
     estimate_of,
 )
-from evaluation.results.metric_figures import accuracy_of_pairs, pair_kinds, score_texts
+from evaluation.results.metrics.figures import accuracy_of_pairs
+from evaluation.results.metrics.scoring import score_texts
+from evaluation.results.metrics.texts import pair_kinds
 from judgments.importers import open_dataset
 from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve

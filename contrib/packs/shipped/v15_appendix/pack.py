@@ -19,7 +19,8 @@ from contrib.packs.fifty import (
 )
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, CurvePanel, Estimate, LinePlot, Plot, Table
-from evaluation.results.metric_figures import pair_kinds, score_texts
+from evaluation.results.metrics.scoring import score_texts
+from evaluation.results.metrics.texts import pair_kinds
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.correlation import spearman
 from quorum.statistics.crossed import ITEM

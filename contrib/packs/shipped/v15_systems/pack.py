@@ -17,7 +17,8 @@ from contrib.packs.fifty import (
 )
 from contrib.packs.running import Run
 from evaluation.presentation.content import Column, DotPanel, DotPlot, Estimate, Level, Plot, Table
-from evaluation.results.metric_figures import pair_kinds, score_texts
+from evaluation.results.metrics.scoring import score_texts
+from evaluation.results.metrics.texts import pair_kinds
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.aggregation import TournamentResult, tournament
 from quorum.statistics.correlation import pearson

@@ -1,17 +1,9 @@
-"""Personal data: the page of a study, the pages on which participants agree or leave, and the HTTP calls for both."""
+"""The HTTP calls about consent texts and erasures."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
-from django.template.response import TemplateResponse
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
-from django.utils.translation import gettext as _
-from django.utils.translation import pgettext
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -19,29 +11,19 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
-from annotation.models import Assignment, ConsentVersion, Erasure, ErasureRequest, Worker
-from annotation.privacy.consent import agree, consent_version, needs_consent, versions_of
-from annotation.privacy.erasing import erasure_of, find_person, preview_erasure, why_not_erasable
-from annotation.privacy.erasure_requests import NOT_OFFERED, UNITS_PER_BATCH, erasure_request_of, leave
-from annotation.privacy.operations import WORKER, change_consent_text, decline_request, erase
-from annotation.privacy.retention import retention_of
-from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
+from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
+from annotation.privacy.consent import agree, consent_version
+from annotation.privacy.erasing import find_person, preview_erasure
+from annotation.privacy.erasure_requests import leave
+from annotation.privacy.operations import WORKER
 from annotation.work.joining import require_participation
-from annotation.work.sheet.texts import read_design
 from common.errors import ObjectNotFound, WrongState
-from common.markup import render_markdown
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
 from judgments.access.rights import Right
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
-from judgments.models import Study
-from judgments.operations import Outcome
 from judgments.studies.designs import design_of
-from judgments.studies.frame_page import study_context
-from judgments.studies.pages import Context, StudyPlace
-from judgments.studies.step_form import add_operation
 from judgments.studies.studies import find_study
-from judgments.studies.study_page import study_page
 
 
 class ConsentReply(Schema):
@@ -254,115 +236,3 @@ class ConsentVersionResource(Resource):
     queryset = ConsentVersion.objects.select_related("study")
     serializer_class = ConsentVersionSerializer
     filterset_class = filters_of(ConsentVersion, "number", "version", study=study_filter())
-
-
-MAX_SHOWN = 100
-
-
-@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
-def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
-    design = design_of(study)
-    requests = ErasureRequest.objects.filter(study=study).select_related("worker")
-    context |= {
-        "design": design,
-        "version": consent_version(design),
-        "versions": versions_of(study),
-        "languages": sorted(design.translations),
-        "promised": retention_of(study),
-        "requests": requests.order_by("state", "asked_at")[:MAX_SHOWN],
-        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_SHOWN],
-        "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
-        **_erasure_context(request, study, context),
-        **more,
-    }
-    return TemplateResponse(request, "admin/annotation/study_privacy.html", context)
-
-
-def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
-    """Return, for owners, the template context with a preview of erasing the person that the address names."""
-    name = request.GET.get("worker", "").strip()
-    if not name or not context["may_own"]:
-        return {}
-    way = request.GET.get("way", design_of(study).erasure.way)
-    way = way if way in Erasure.Extent.values else Erasure.Extent.IDENTITY.value
-    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
-    try:
-        person = find_person(study, name)
-    except ObjectNotFound as error:
-        return shown | {"nobody": str(error)}
-    if person is None:
-        before = erasure_of(study, name)
-        assert before is not None
-        message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
-            "day": date_format(localtime(before.at))
-        }
-        return shown | {"nobody": message}
-    return shown | {"seen": preview_erasure(study=study, worker=person, way=way)}
-
-
-def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
-    """Show the receipt once. It is in no message or session that others could read."""
-    context = study_context(admin.site, request, study, active="privacy")
-    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
-    answer["Cache-Control"] = "no-store"
-    return answer
-
-
-add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)
-add_operation(decline_request, label="Decline", fields=())
-add_operation(change_consent_text, label="Publish this version", fields=())
-
-
-@member_page(FORM)
-def consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
-    if not needs_consent(study=study, worker=worker):
-        return redirect("annotation:work", study.slug)
-    problem = ""
-    if request.method == "POST":
-        if request.POST.get("consent") == "1":
-            agree(study=study, worker=worker)
-            return see_other("annotation:work", study.slug)
-        problem = _("Please read the text and tick the box, or leave the study.")
-    design = read_design(study)
-    context = {
-        "study": study,
-        "design": design,
-        "consent": render_markdown(design.consent),
-        "problem": problem,
-        "may_leave": design.erasure.offered != NOT_OFFERED,
-    }
-    return render(request, "annotation/consent.html", context, status=400 if problem else 200)
-
-
-@worker_page(FORM)
-def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
-    study = find_study(slug)
-    worker = member_of(request, study)
-    if worker is None:
-        return redirect("annotation:me")
-    design = design_of(study)
-    context: dict[str, Any] = {
-        "study": study,
-        "design": design,
-        "offered": design.erasure.offered != NOT_OFFERED,
-        "at_once": design.erasure.offered == UNITS_PER_BATCH and not why_not_erasable(study, worker),
-        "everything": design.erasure.way == "all",
-        "asked": erasure_request_of(study, worker),
-        "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
-        "problem": "",
-    }
-    if request.method != "POST":
-        return render(request, "annotation/leave.html", context)
-    if request.POST.get("sure") != "1":
-        context["problem"] = _("Please tick the box if you are sure.")
-        return render(request, "annotation/leave.html", context, status=400)
-    done = leave(study=study, worker=worker)
-    if isinstance(done, ErasureRequest):
-        return see_other("annotation:leave", slug)
-    known = Worker.objects.filter(pk=worker.pk).exists()
-    response = render(
-        request, "annotation/left.html", {"study": study, "receipt": done.receipt, "known": known}
-    )
-    if not known:
-        response.delete_cookie(WORKER_COOKIE)
-    return response

@@ -1,0 +1,39 @@
+"""The address to which Mechanical Turk sends notifications."""
+
+from __future__ import annotations
+
+from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.http import require_POST
+
+from annotation.crowds.mturk import notifications
+from annotation.crowds.mturk.frames import SITES
+from annotation.crowds.mturk.notifications import Subscription, read_sns
+from annotation.crowds.sync.schedule import record_notification
+from common.errors import QuorumError
+
+
+@csrf_exempt  # the message is signed by its sender
+@never_cache
+@require_POST
+def mturk(request: HttpRequest) -> HttpResponse:
+    topic = notifications.topic()
+    if not topic:
+        raise Http404("No topic is set.")
+    try:
+        message = read_sns(
+            request.body, topic=topic, now=timezone.now(), certificate=notifications.certificate
+        )
+        if isinstance(message, Subscription):
+            notifications.confirm(message.url)
+            return HttpResponse(status=204)
+    except QuorumError as problem:
+        return HttpResponse(str(problem), status=problem.status, content_type="text/plain; charset=utf-8")
+    except notifications.NotFetched as problem:
+        return HttpResponse(str(problem), status=503, content_type="text/plain; charset=utf-8")
+    for hit in message:
+        for platform in SITES:
+            record_notification(platform=platform, external_id=hit)
+    return HttpResponse(status=204)

@@ -1,0 +1,175 @@
+"""Compare the external HITs of a study with those at its crowd, and record the work on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+
+from django.utils import timezone
+
+from annotation.crowds import Ability, CrowdBackend
+from annotation.crowds.base import CrowdPublication, RetryLater
+from annotation.crowds.outbox.delivery import finish_call
+from annotation.crowds.sessions import IncompleteWork, record_work, remove_extra_slots
+from annotation.crowds.sync.endings import end_publication, end_superseded_sessions
+from annotation.crowds.sync.report import Discrepancy
+from annotation.models import CrowdCall, CrowdSession, Publication, at_crowd
+from annotation.money.ledger import OverBudget
+from annotation.work.slots.release import expire_overdue
+from common.amounts import spell_cents
+from judgments.jobs.runs import Progress
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+Status = CrowdSession.Status
+State = Publication.State
+MAX_UNREADABLE = 3  # number of unreadable external HITs after which a sync gives up
+FULL_READ_INTERVAL = timedelta(hours=24)  # after this time, unchanged external HITs are read all the same
+
+
+@dataclass(slots=True)
+class Comparison:
+    """The comparison of all external HITs of a study with those at its crowd."""
+
+    study: Study
+    backend: CrowdBackend
+    full: bool
+    discrepancies: list[Discrepancy] = field(default_factory=list)
+    asked_at: datetime = field(init=False)
+
+    def note(self, kind: str, sentence: str, **ids: str) -> None:
+        self.discrepancies.append(Discrepancy(kind, sentence, ids))
+
+    def run(self, progress: Progress | None) -> None:
+        self.mark_news()
+        expire_overdue(study=self.study)
+        publications = Publication.objects.filter(platform=self.study.platform, study=self.study)
+        ours = list(publications.filter(state__in=[State.PUBLISHED, State.EXPIRED]))
+        self.asked_at = timezone.now()
+        listed = list(self.backend.fetch_publications(self.study, known=ours))
+        self.sync_listed(listed, progress)
+        self.note_missing(ours, {reported.external_id for reported in listed})
+        remove_extra_slots(study=self.study)
+
+    def mark_news(self) -> None:
+        """Mark the external HITs, of all studies, about which the crowd's queue has news."""
+        publications = Publication.objects.filter(platform=self.study.platform)
+        for external_id in self.backend.ids_with_news(self.study.platform):
+            publications.filter(external_id=external_id).update(hinted_at=timezone.now())
+
+    def sync_listed(self, listed: list[CrowdPublication], progress: Progress | None) -> None:
+        """Synchronise the external HITs that the crowd lists. Stop after several unreadable ones in a row."""
+        unreadable = 0
+        for number, reported in enumerate(listed, 1):
+            publication = self.publication_of(reported)
+            if publication is None or self.is_settled(publication, reported):
+                continue
+            try:
+                self.sync_publication(publication, reported)
+                unreadable = 0
+            except RetryLater as problem:  # the next sync reads it again, since it is not marked as read
+                unreadable += 1
+                name = publication.external_id
+                self.note("not-looked-at", f"{name}: {problem}", publication=name)
+                if unreadable == MAX_UNREADABLE:
+                    break
+            if progress is not None:
+                progress(number / len(listed), f"{number} of {len(listed)} looked at")
+
+    def is_settled(self, publication: Publication, reported: CrowdPublication) -> bool:
+        unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
+        return unchanged and not self.full
+
+    def note_missing(self, ours: list[Publication], listed_ids: set[str]) -> None:
+        """Note the external HITs that are published by our rows, but that the crowd does not list."""
+        currency = design_of(self.study).currency
+        for publication in ours:
+            if publication.external_id not in listed_ids:
+                cents = spell_cents(publication.held_slots * publication.price_cents, currency)
+                self.note(
+                    "only-here",
+                    f"{publication.external_id} is published by our rows, and {self.backend.title} does not have it; "
+                    f"{cents} stay reserved for it.",
+                    publication=publication.external_id,
+                )
+
+    def publication_of(self, there: CrowdPublication) -> Publication | None:
+        """Return the row of an external HIT; None if it has no row here.
+
+        If a call with unknown outcome created the HIT, the call is marked as done.
+        """
+        rows, name = at_crowd(Publication, self.study), there.external_id
+        publication = rows.filter(external_id=name).first()
+        if publication is not None:
+            return publication
+        publication = rows.filter(token=there.token).first()
+        if publication is None:
+            self.note(
+                "only-there",
+                f"{name} was put up for this study, and our rows do not have it: it was put up by another copy of "
+                "this database. Nobody's work on it is taken.",
+                publication=name,
+            )
+            return None
+        first = publication.external_id
+        if first:
+            sentence = f"{name} was put up a second time for what {first} is; close it by hand."
+            self.note("twice-there", sentence, publication=name, first=first)
+            return None
+        call = CrowdCall.objects.get(key=publication.token)
+        expires_at = there.expires_at.isoformat() if there.expires_at else ""
+        answer = {"external_id": name, "group_id": there.group_id, "expires_at": expires_at}
+        try:
+            finish_call(call=call, answer=answer)
+        except OverBudget as problem:
+            sentence = f"{name} was put up, and there is no money for it here: {problem}"
+            self.note("only-there", sentence, publication=name)
+            return None
+        publication.refresh_from_db()
+        return publication if publication.external_id else None
+
+    def sync_publication(self, publication: Publication, there: CrowdPublication) -> None:
+        self.compare(publication, there)
+        began = timezone.now()
+        # read the work before excluding unconfirmed work
+        if self.full or _has_news(publication, there) or (there.is_over and _has_unconfirmed(publication)):
+            for work in self.backend.fetch_work(publication):
+                try:
+                    record_work(backend=self.backend, publication=publication, work=work)
+                except IncompleteWork as problem:
+                    name = self.backend.session_id(publication.platform, work.external_id)
+                    sentence = f"Assignment {name} of {publication.external_id} was submitted at the crowd. {problem}"
+                    self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
+            end_superseded_sessions(publication)
+        if there.is_over and there.readable:
+            end_publication(publication, began_before=began, asked_at=self.asked_at)
+        Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
+
+    def compare(self, publication: Publication, there: CrowdPublication) -> None:
+        name, title = publication.external_id, self.backend.title
+        spelled = partial(spell_cents, currency=design_of(publication.study).currency)
+        if not there.readable:
+            sentence = f"{name} was deleted at {title}; what was submitted is not shown there."
+            self.note("deleted-there", sentence, publication=name)
+        if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
+            pay = f"{spelled(there.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
+            self.note("money", f"{name} pays {pay} by our rows.", publication=name)
+        extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
+            state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
+        )
+        if there.places != publication.places and not extensions.exists():
+            people = f"{there.places} people at {title}, and for {publication.places}"
+            self.note("places", f"{name} is for {people} by our rows.", publication=name)
+
+
+def _has_news(publication: Publication, there: CrowdPublication) -> bool:
+    last = publication.looked_at
+    if last is None or publication.seen != dict(there.facts) or timezone.now() - last > FULL_READ_INTERVAL:
+        return True
+    return publication.hinted_at is not None and publication.hinted_at >= last
+
+
+def _has_unconfirmed(publication: Publication) -> bool:
+    sessions = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    return sessions.filter(status__in=[Status.WORKING, Status.SUBMITTED]).exists()

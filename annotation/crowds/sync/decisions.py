@@ -1,0 +1,106 @@
+"""Approve work and delete external HITs when they are due."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
+from django.utils import timezone
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.outbox.messages import ask_to_delete
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
+from annotation.money.payments import decide_session
+from annotation.quality.reviews import reasons_against
+from common.errors import WrongState
+from judgments.access.study_log import note_event
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+Status = CrowdSession.Status
+State = Publication.State
+OVERRIDABLE = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
+
+
+def approve_what_is_due(*, study: Study) -> int:
+    """Write messages that approve work that nothing speaks against, once the design's waiting time is over.
+
+    Return their number.
+    """
+    hours = design_of(study).crowd.approve_after_hours
+    if not hours or Ability.APPROVE not in backend_of(study).can:
+        return 0
+    asked_for = CrowdCall.objects.filter(study=study, kind__in=[Ability.APPROVE, Ability.REJECT])
+    asked_for = asked_for.filter(session__isnull=False).exclude(state=CrowdCall.State.DROPPED)
+    submitted = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
+    due = submitted.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
+    waiting = due.exclude(pk__in=asked_for.values("session"))
+    has_answers = Exists(Assignment.objects.filter(session=OuterRef("pk"), state=Assignment.State.SUBMITTED))
+    answered = waiting.filter(has_answers)
+    sessions = list(answered.select_related("study", "worker", "publication").order_by("pk"))
+    against = reasons_against(study, {session.worker_id for session in sessions})
+    count = 0
+    for session in sessions:
+        if session.worker_id in against or not _has_only_submitted(session):
+            continue
+        try:
+            decide_session(session=session, approve=True)
+        except WrongState:  # somebody decided meanwhile
+            continue
+        count += 1
+    if count:
+        note_event(
+            study=study,
+            what="approve",
+            sentence=f"{count} pieces of work are approved {hours} hours after they were submitted.",
+            count=count,
+        )
+    return count
+
+
+def delete_what_is_over(*, study: Study) -> int:
+    """Write messages that delete external HITs that are no longer needed; return their number."""
+    if Ability.DELETE not in backend_of(study).can:
+        return 0
+    with transaction.atomic():
+        publications = list(
+            deletable_publications()
+            .filter(study=study, platform=study.platform)
+            .select_related("study")
+            .order_by("pk")
+        )
+        for publication in publications:
+            ask_to_delete(publication=publication)
+    return len(publications)
+
+
+def deletable_publications() -> QuerySet[Publication]:
+    """Return finished external HITs that can be deleted.
+
+    They are full, or their study is closed, and all of their work and money is stored. HITs with a rejection are
+    kept as long as the crowd allows the rejection to be overridden.
+    """
+    calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
+    under_way = calls.filter(state__in=["waiting", "started", "parked"])
+    sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
+    rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDABLE)
+    answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
+    return (
+        Publication.objects.filter(state=State.FINISHED)
+        .exclude(external_id="")
+        .annotate(decided=Count("sessions", filter=~Q(sessions__booked="")))
+        .filter(
+            Q(study__state=Study.State.CLOSED) | Q(decided__gte=F("places")),
+            ~Exists(calls.filter(kind=Ability.DELETE)),
+            ~Exists(under_way),
+            ~Exists(rejected),
+            ~Exists(sessions.filter(~Exists(answers), confirmed=True)),
+        )
+    )
+
+
+def _has_only_submitted(session: CrowdSession) -> bool:
+    states = set(session.assignments.values_list("state", flat=True))
+    ended = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
+    return states - ended == {Assignment.State.SUBMITTED}

@@ -1,0 +1,96 @@
+"""End sessions and external HITs that are over at the crowd, and release their money."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+from django.utils.translation import gettext as _
+
+from annotation.crowds import Ability
+from annotation.crowds.sessions import end_session, exclude_unknown_work
+from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
+from annotation.money.bookings import release_screen_outs, release_slot_money
+from judgments.access.study_log import note_event
+from judgments.models import Study
+from judgments.studies.studies import lock_study, mark_closed
+
+Status = CrowdSession.Status
+State = Publication.State
+
+
+@transaction.atomic
+def close_if_all_refused(study: Study) -> str:
+    """Close an open study if the crowd refused all of its publications. Return the reason; "" if it stays open."""
+    lock_study(study)
+    rows = at_crowd(Publication, study)
+    calls = at_crowd(CrowdCall, study).filter(kind=Ability.PUBLISH, state=CrowdCall.State.FAILED)
+    refused = calls.order_by("pk").first()
+    if study.state != Study.State.OPEN or refused is None:
+        return ""
+    if rows.exclude(state=Publication.State.WITHDRAWN).exists():
+        return ""
+    sentence = _(
+        "Study %(slug)r was not opened, because its crowd accepted none of its pages of work. The "
+        "first error message from the crowd: %(answer)s"
+    )
+    sentence %= {"slug": study.slug, "answer": refused.problem}
+    mark_closed(study=study)
+    note_event(study=study, what="closed", sentence="Closed: its crowd refused every publication.")
+    return sentence
+
+
+def end_superseded_sessions(publication: Publication) -> None:
+    """End unconfirmed sessions whose id now belongs to another worker, since the crowd took their work back."""
+    sessions = CrowdSession.objects.filter(publication=publication)
+    named = sessions.filter(confirmed=True).values("external_id")
+    for session in sessions.filter(confirmed=False, external_id__in=named):
+        if session.status == Status.WORKING:
+            end_session(session=session, status=Status.RETURNED)
+        elif session.status == Status.SUBMITTED:
+            exclude_unknown_work(session=session)
+
+
+def end_publication(publication: Publication, *, began_before: datetime, asked_at: datetime) -> None:
+    """End an external HIT that is over, and exclude work that the crowd did not confirm."""
+    grace = began_before - timedelta(seconds=settings.CROWD_GRACE_SECONDS)
+    unnamed = CrowdSession.objects.filter(publication=publication, confirmed=False)
+    for session in unnamed.filter(status=Status.WORKING, arrived_at__lte=grace):
+        end_session(session=session, status=Status.TIMED_OUT)
+    waiting = 0
+    for session in unnamed.filter(status=Status.SUBMITTED):
+        pages = Assignment.objects.filter(session=session)
+        if pages.filter(submitted_at__gt=grace).exists():  # the crowd may not list it yet (ParlAI#2957)
+            waiting += 1
+        else:
+            exclude_unknown_work(session=session)
+    _release_open_slots(publication, waiting, asked_at)
+
+
+@transaction.atomic
+def _release_open_slots(publication: Publication, waiting: int, asked_at: datetime) -> None:
+    """Release the money of slots that nobody will fill. Mark the publication as finished once all work is decided.
+
+    Args:
+        waiting: number of slots that may still turn out to be filled.
+        asked_at: when the crowd reported that the publication was over. A publication that was extended since then
+            is left unchanged.
+    """
+    locked = Publication.objects.select_for_update().get(pk=publication.pk)
+    if locked.state not in (State.PUBLISHED, State.EXPIRED):
+        return
+    extending = Q(state__in=["waiting", "started"]) | Q(done_at__gte=asked_at)
+    if CrowdCall.objects.filter(extending, publication=locked, kind=Ability.EXTEND).exists():
+        return
+    undecided = locked.sessions.filter(confirmed=True, status=Status.SUBMITTED).count() + waiting
+    free = locked.held_slots - undecided
+    if free > 0:
+        release_slot_money(publication=locked, places=free)
+        locked.refresh_from_db()
+    finished = not locked.held_slots and not undecided
+    if finished:
+        release_screen_outs(publication=locked)
+    locked.state = State.FINISHED if finished else State.EXPIRED
+    locked.save(update_fields=["state"])

@@ -1,0 +1,116 @@
+"""The result of a sync: what the database holds, and how it differs from the crowd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from django.db.models import Count, Sum
+
+from annotation.crowds import Ability, backend_of
+from annotation.models import Assignment, Budget, CrowdCall, CrowdSession, Publication, at_crowd
+from annotation.money.ledger import ledger_sums, reserved_cents
+from common.amounts import spell_cents
+from judgments.models import Study
+
+Status = CrowdSession.Status
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """A difference between the database and the crowd, or a decision for a person."""
+
+    kind: str
+    words: str
+    ids: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncReport:
+    """The result of a sync (CONTRACT.md 1)."""
+
+    hits: int
+    assignments: dict[str, int]
+    budget_cents: int
+    reserved_cents: int
+    spent_cents: int
+    discrepancies: list[Discrepancy]
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
+    budget = at_crowd(Budget, study).first()
+    states = Assignment.objects.filter(study=study).order_by().values_list("state").annotate(n=Count("pk"))
+    publications = at_crowd(Publication, study).exclude(external_id="")
+    return SyncReport(
+        hits=publications.count(),
+        assignments=dict(sorted(states)),
+        budget_cents=budget.budget_cents if budget else 0,
+        reserved_cents=budget.reserved_cents if budget else 0,
+        spent_cents=budget.spent_cents if budget else 0,
+        discrepancies=[*discrepancies, *_parked_calls(study), *_unconfirmed(study), *_check_books(budget)],
+    )
+
+
+def _parked_calls(study: Study) -> list[Discrepancy]:
+    rows = at_crowd(CrowdCall, study).filter(state=CrowdCall.State.FAILED)
+    return [
+        Discrepancy(
+            "parked",
+            f"A call to {call.kind} {'has an unknown end' if call.unsure else 'was refused'} and waits for a person: "
+            f"{call.problem}",
+            {"call": call.key},
+        )
+        for call in rows
+    ]
+
+
+def _unconfirmed(study: Study) -> list[Discrepancy]:
+    sessions = at_crowd(CrowdSession, study).select_related("worker")
+    reason = "never had or took away before: they are kept apart and not paid."
+    discrepancies = [
+        _about_answers("apart", session, reason) for session in sessions.filter(status=Status.UNKNOWN)
+    ]
+    if Ability.LIST in backend_of(study).can:
+        unnamed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
+        discrepancies += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
+    return discrepancies
+
+
+def _about_answers(kind: str, session: CrowdSession, reason: str) -> Discrepancy:
+    return Discrepancy(
+        kind,
+        f"Answers came for assignment {session.external_id}, which the crowd {reason}",
+        {"assignment": session.external_id, "worker": session.worker.name},
+    )
+
+
+def _check_books(budget: Budget | None) -> list[Discrepancy]:
+    if budget is None:
+        return []
+    spelled = partial(spell_cents, currency=budget.currency)
+    discrepancies = []
+    if budget.over_cents:
+        message = f"The crowd paid {spelled(budget.over_cents)} beyond the budget: raise it."
+        discrepancies.append(Discrepancy("money", message))
+    unmatched = budget.entries.filter(what__in=["unmatched", "matched"]).aggregate(cents=Sum("spent_cents"))
+    if unmatched["cents"]:
+        message = f"The crowd paid {spelled(unmatched['cents'])} for work that does not count here."
+        discrepancies.append(Discrepancy("paid-there", message))
+    reserved, spent = ledger_sums(budget)
+    held_cents = reserved_cents(budget)
+    if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and held_cents == reserved:
+        return discrepancies
+    return [
+        *discrepancies,
+        Discrepancy(
+            "books",
+            f"The ledger holds {spelled(reserved)} reserved and {spelled(spent)} spent, the budget "
+            f"{spelled(budget.reserved_cents)} and {spelled(budget.spent_cents)}, and places and calls keep "
+            f"{spelled(held_cents)}.",
+        ),
+    ]

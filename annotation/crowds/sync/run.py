@@ -1,0 +1,50 @@
+"""Synchronise the database with a crowd. This is safe to repeat and to run concurrently."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.base import RetryLater
+from annotation.crowds.outbox.delivery import carry_out_calls
+from annotation.crowds.panel.people import end_abandoned_sessions
+from annotation.crowds.sync.comparison import Comparison
+from annotation.crowds.sync.decisions import approve_what_is_due, delete_what_is_over
+from annotation.crowds.sync.endings import close_if_all_refused
+from annotation.crowds.sync.report import Discrepancy, SyncReport, report_of
+from judgments.jobs.runs import Progress
+from judgments.models import Study
+
+
+def sync_with_crowd(
+    *,
+    study: Study,
+    thorough: bool = False,
+    wait: Callable[[float], None] = time.sleep,
+    progress: Progress | None = None,
+) -> SyncReport:
+    """Synchronise a study with its crowd. If ``thorough``, read external HITs even if they seem unchanged."""
+    backend = backend_of(study)
+    discrepancies: list[Discrepancy] = []
+    if backend.sends_people and study.platform:
+        discrepancies += _carry_out(study, wait, progress)
+        if Ability.LIST in backend.can:
+            comparison = Comparison(study, backend, thorough, discrepancies)
+            try:
+                comparison.run(progress)
+            except RetryLater as problem:
+                comparison.note("not-looked-at", f"Not all could be looked at: {problem}")
+        else:
+            end_abandoned_sessions(study=study)
+        approve_what_is_due(study=study)
+        delete_what_is_over(study=study)
+        discrepancies += _carry_out(study, wait, progress)
+    return report_of(study, discrepancies)
+
+
+def _carry_out(study: Study, wait: Callable[[float], None], progress: Progress | None) -> list[Discrepancy]:
+    carried = carry_out_calls(study=study, wait=wait, progress=progress)
+    stopped = [Discrepancy("stopped", carried.stop_reason)] if carried.stop_reason else []
+    refused = close_if_all_refused(study)
+    return stopped + ([Discrepancy("refused", refused)] if refused else [])

@@ -1,0 +1,82 @@
+"""The page of a study about personal data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
+from django.utils.translation import pgettext
+
+from annotation.models import Erasure, ErasureRequest
+from annotation.privacy.consent import consent_version, versions_of
+from annotation.privacy.erasing import erasure_of, find_person, preview_erasure
+from annotation.privacy.operations import change_consent_text, decline_request, erase
+from annotation.privacy.retention import retention_of
+from common.errors import ObjectNotFound
+from judgments.models import Study
+from judgments.operations import Outcome
+from judgments.studies.designs import design_of
+from judgments.studies.frame_page import study_context
+from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
+
+MAX_SHOWN = 100
+
+
+@study_page("privacy", "Personal data", order=83, group=StudyPlace.SHARE, help="privacy.md")
+def show_privacy(request: HttpRequest, study: Study, context: Context, **more: Any) -> HttpResponse:
+    design = design_of(study)
+    requests = ErasureRequest.objects.filter(study=study).select_related("worker")
+    context |= {
+        "design": design,
+        "version": consent_version(design),
+        "versions": versions_of(study),
+        "languages": sorted(design.translations),
+        "promised": retention_of(study),
+        "requests": requests.order_by("state", "asked_at")[:MAX_SHOWN],
+        "erasures": Erasure.objects.filter(study=study).order_by("-pk")[:MAX_SHOWN],
+        "may_change_consent": study.state != Study.State.DRAFT and study.source == Study.Source.DESIGNED,
+        **_erasure_context(request, study, context),
+        **more,
+    }
+    return TemplateResponse(request, "admin/annotation/study_privacy.html", context)
+
+
+def _erasure_context(request: HttpRequest, study: Study, context: Context) -> dict[str, Any]:
+    """Return, for owners, the template context with a preview of erasing the person that the address names."""
+    name = request.GET.get("worker", "").strip()
+    if not name or not context["may_own"]:
+        return {}
+    way = request.GET.get("way", design_of(study).erasure.way)
+    way = way if way in Erasure.Extent.values else Erasure.Extent.IDENTITY.value
+    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
+    try:
+        person = find_person(study, name)
+    except ObjectNotFound as error:
+        return shown | {"nobody": str(error)}
+    if person is None:
+        before = erasure_of(study, name)
+        assert before is not None
+        message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
+            "day": date_format(localtime(before.at))
+        }
+        return shown | {"nobody": message}
+    return shown | {"seen": preview_erasure(study=study, worker=person, way=way)}
+
+
+def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
+    """Show the receipt once. It is in no message or session that others could read."""
+    context = study_context(admin.site, request, study, active="privacy")
+    answer = show_privacy(request, study, context, done=outcome.value, words=outcome.message)
+    answer["Cache-Control"] = "no-store"
+    return answer
+
+
+add_operation(erase, label="Erase permanently", fields=(), shows=show_receipt)
+add_operation(decline_request, label="Decline", fields=())
+add_operation(change_consent_text, label="Publish this version", fields=())

@@ -1,0 +1,75 @@
+"""The pages on which participants agree to a consent text, or leave a study."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils.translation import gettext as _
+
+from annotation.models import Assignment, ErasureRequest, Worker
+from annotation.privacy.consent import agree, needs_consent
+from annotation.privacy.erasing import why_not_erasable
+from annotation.privacy.erasure_requests import NOT_OFFERED, UNITS_PER_BATCH, erasure_request_of, leave
+from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
+from annotation.work.sheet.texts import read_design
+from common.markup import render_markdown
+from judgments.models import Study
+from judgments.studies.designs import design_of
+from judgments.studies.studies import find_study
+
+
+@member_page(FORM)
+def consent(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
+    if not needs_consent(study=study, worker=worker):
+        return redirect("annotation:work", study.slug)
+    problem = ""
+    if request.method == "POST":
+        if request.POST.get("consent") == "1":
+            agree(study=study, worker=worker)
+            return see_other("annotation:work", study.slug)
+        problem = _("Please read the text and tick the box, or leave the study.")
+    design = read_design(study)
+    context = {
+        "study": study,
+        "design": design,
+        "consent": render_markdown(design.consent),
+        "problem": problem,
+        "may_leave": design.erasure.offered != NOT_OFFERED,
+    }
+    return render(request, "annotation/consent.html", context, status=400 if problem else 200)
+
+
+@worker_page(FORM)
+def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
+    study = find_study(slug)
+    worker = member_of(request, study)
+    if worker is None:
+        return redirect("annotation:me")
+    design = design_of(study)
+    context: dict[str, Any] = {
+        "study": study,
+        "design": design,
+        "offered": design.erasure.offered != NOT_OFFERED,
+        "at_once": design.erasure.offered == UNITS_PER_BATCH and not why_not_erasable(study, worker),
+        "everything": design.erasure.way == "all",
+        "asked": erasure_request_of(study, worker),
+        "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
+        "problem": "",
+    }
+    if request.method != "POST":
+        return render(request, "annotation/leave.html", context)
+    if request.POST.get("sure") != "1":
+        context["problem"] = _("Please tick the box if you are sure.")
+        return render(request, "annotation/leave.html", context, status=400)
+    done = leave(study=study, worker=worker)
+    if isinstance(done, ErasureRequest):
+        return see_other("annotation:leave", slug)
+    known = Worker.objects.filter(pk=worker.pk).exists()
+    response = render(
+        request, "annotation/left.html", {"study": study, "receipt": done.receipt, "known": known}
+    )
+    if not known:
+        response.delete_cookie(WORKER_COOKIE)
+    return response

@@ -1,0 +1,230 @@
+"""Compare the metrics with the people of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.imported_scores import ImportedScores, check_imported, imported_hashes, imported_scores
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
+from evaluation.errors import EvaluationError
+from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
+from evaluation.results.agreement import agreement_rows, one_against_rest
+from evaluation.results.consensus.clusters import CLUSTERED
+from evaluation.results.consensus.study import StudyConsensus, consensus_of
+from evaluation.results.metrics.caption_readings import compute_caption_readings
+from evaluation.results.metrics.figures import (
+    UNKNOWN_KIND,
+    MetricResults,
+    judge_captions,
+    judge_pairs,
+    preference_for_longer,
+)
+from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
+from evaluation.results.metrics.options import EvaluationOptions
+from evaluation.results.metrics.pair_readings import compute_pair_readings
+from evaluation.results.metrics.study_texts import (
+    caption_clusters,
+    judged_captions,
+    pair_clusters,
+    pair_texts,
+)
+from evaluation.results.metrics.texts import weights_of_captions
+from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.designs import design_of, kind_of
+from judgments.studies.generation.progress import Progress, no_progress
+from quorum.numeric.signatures import signature
+from quorum.statistics.crossed import ITEM, NAIVE, columns_and_deletions
+from quorum.statistics.meta import PeoplesWinners, kinds_of
+
+ITEMS_CHOSEN = (
+    "The items were chosen by their usefulness, and these figures hold for the chosen items alone; “Weigh back” says "
+    "what they are for all items."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MetaEvaluation:
+    study: Study
+    judged: MetricResults
+    result: dict[str, Any]
+    settings: dict[str, Any]
+    signature: str
+    judgments: str
+    data_hash: str
+
+
+def compared_kind(study: Study) -> Kind:
+    """Return the study's kind. Raise EvaluationError if its answers cannot be compared with metrics."""
+    kind = kind_of(study)
+    if kind.comparison.refusal:
+        raise EvaluationError(
+            f"Study {study.slug!r} is not evaluated against metrics: {kind.comparison.refusal}"
+        )
+    return kind
+
+
+def compute_evaluation(
+    *,
+    study: Study,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    tokenizer: str = DEFAULT_TOKENIZER,
+    clusters: str = CLUSTERED[0],
+    progress: Progress = no_progress,
+    **requested: Any,
+) -> MetaEvaluation:
+    """Compare metrics with the study's consensus, without storing the result.
+
+    If ``clusters`` is "naive", intervals and tests regard pairs, captions and judgments as independent.
+    ``requested`` are fields of ``EvaluationOptions``.
+
+    Raises:
+        EvaluationError: a metric or tokenizer is unknown, an option is of another protocol, or there is no consensus.
+        NothingToCompare: there are no references.
+    """
+    kind, clustered = compared_kind(study), clusters != NAIVE
+    readings = EvaluationOptions(**requested)
+    readings.check(compares_pairs=kind.compares_pairs)
+    progress(0.05, "reading judgments")
+    table = loaders.load_judgments(study)
+    consensus = consensus_of(study, table)
+    references = loaders.load_references(study)
+    progress(0.3, "scoring captions")
+    check_imported(study.dataset, metrics)
+    imported = imported_scores(study.dataset, metrics)
+    settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
+    if imported.names:
+        settings["imported"] = imported_hashes(study.dataset, metrics)
+    inputs = _Inputs(study, table, consensus, references, readings, metrics, tokenizer, imported, clustered)
+    compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
+    judged, of_kind, result = compare(inputs)
+    settings |= of_kind | readings.settings() | ({} if clustered else {"clusters": NAIVE})
+    settings["split"] = "+".join(split or "all" for split in references.splits)
+    notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
+    if "audited" in settings:
+        notes.append(
+            f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
+        )
+    result = {
+        "metrics": judged.metrics,
+        "signatures": judged.signatures,
+        **({} if clustered else {"clusters": NAIVE}),
+        **result,
+        "notes": [*judged.notes, *notes],
+    }
+    return MetaEvaluation(
+        study=study,
+        judged=judged,
+        result=result,
+        settings=settings | {"metrics": list(metrics)},
+        signature=signature("meta-evaluation", settings),
+        judgments=str(signature_of_study(study, table=table)),
+        data_hash=consensus.data_hash,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Inputs:
+    """The data and options of an evaluation."""
+
+    study: Study
+    table: JudgmentTable
+    consensus: StudyConsensus
+    references: loaders.ReferenceSet
+    readings: EvaluationOptions
+    metrics: Sequence[str]
+    tokenizer: str
+    imported: ImportedScores
+    clustered: bool
+
+    @property
+    def computed(self) -> list[str]:
+        """The metrics that Quorum computes, and so can compute with other references.
+
+        The other metrics were imported.
+        """
+        return [name for name in self.metrics if name not in self.imported.names]
+
+
+def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
+    study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
+    pairs, documents, leading = pair_texts(study, consensus, inputs.references)
+    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
+    clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
+    images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
+    winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
+    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
+    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **how)
+    settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
+    settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
+    people = one_against_rest(
+        table,
+        consensus.units,
+        agreement_rows(table, loaders.full_depth_units(study)),
+        images=loaders.clusters_of_units(study, consensus.units) if clustered else None,
+        anonymous=loaders.is_anonymous(study),
+    )
+    result: dict[str, Any] = {"people": people if people["all"]["n"] else {}}
+    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    alone = not clustered or loaders.is_anonymous(study)
+    halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
+    all_kinds = kinds_of(kinds, len(pairs))
+    result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
+    result["longer"] = preference_for_longer(
+        [(pair.first, pair.second) for pair in pairs], winners, all_kinds
+    )
+    accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
+    result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
+    result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
+    how |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
+    if further := compute_pair_readings(
+        inputs.readings, pairs, documents, judged, metrics=inputs.computed, **how
+    ):
+        result["readings"] = further
+    return judged, settings, result | scope_fields(winners.deletions)
+
+
+def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
+    """Return the metrics' figures on captions, and settings and results that only studies of captions have."""
+    study, table, consensus, readings = inputs.study, inputs.table, inputs.consensus, inputs.readings
+    comparison, seed = kind_of(study).comparison, design_of(study).seed
+    captions, counts = judged_captions(
+        study, consensus, table, inputs.references, without_own=readings.without_own
+    )
+    documents = inputs.references.documents()
+    by = caption_clusters(study, table, consensus, captions) if inputs.clustered else NAIVE
+    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
+    how["cuts"] = comparison.cuts
+    scored: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
+    judged = judge_captions(captions, documents, per_image=comparison.per_image, **scored, **how)
+    own = "left-out" if readings.without_own else "dropped"
+    settings = {"df": f"{len(documents)}-images", "own": own, "seed": seed}
+    cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
+    scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
+    graded = np.array([caption.people for caption in captions], dtype=np.float64)
+    weights = weights_of_captions(captions)
+    verdict = correlation_verdict(scores, graded, by, cells, weights)
+    result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
+    if weights is not None:
+        settings["audited"] = float(weights.max())
+    cuts = readings.people_at_least or comparison.cuts
+    further = compute_caption_readings(readings, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
+    # Also score with references that equal the caption (H13 §4.1.1).
+    if readings.own_kept and inputs.computed:
+        whole = [
+            replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
+            for caption in captions
+        ]
+        with_own = judge_captions(whole, documents, metrics=inputs.computed, per_image=False, **how)
+        further["own_kept"] = with_own.metrics
+    if further:
+        result["readings"] = further
+    return judged, settings, result | scope_fields(columns_and_deletions(by)[1])

@@ -1,0 +1,251 @@
+"""Compute the figures of each metric: accuracy over pairs, correlation over captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores
+from evaluation.errors import as_sentence
+from evaluation.results.metrics.scoring import score_captions, score_pairs
+from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References, weights_of_captions
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import parse
+from quorum.statistics.agreement import kappa_grid, weighted_kappa
+from quorum.statistics.correlation import correlation
+from quorum.statistics.crossed import NAIVE, ClusterColumns
+from quorum.statistics.meta import (
+    GroupedCorrelationResult,
+    PeoplesWinners,
+    grouped_correlation,
+    metric_winners,
+)
+
+RESAMPLES = 1000
+# The bootstrap of a rank correlation takes time in proportion to observations times resamples. Large studies have
+# narrow intervals, so they need fewer resamples.
+MIN_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
+# Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
+METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
+ACCURACY = (
+    "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
+    "confidence", "interval",
+)  # fmt: skip
+COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
+COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
+UNKNOWN_KIND = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class MetricResults:
+    """Results, signatures and scores of each metric.
+
+    Attributes:
+        pks: (N,) int64 row ids of the scored pairs or units; None if captions are not units.
+        scores: by metric, (N, 2) or (N, 1) float64.
+        people: (N,) consensus on each scored caption; None for pairs.
+        captions: the row id of the image, and the caption's id, of each scored caption; empty for pairs.
+    """
+
+    metrics: dict[str, dict[str, Any]]
+    signatures: dict[str, str]
+    pks: Ints | None
+    scores: Mapping[str, Floats]
+    notes: tuple[str, ...]
+    people: Floats | None = None
+    captions: tuple[tuple[int, str], ...] = ()
+
+
+def judge_pairs(
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    people: PeoplesWinners,
+    imported: ImportedScores = NO_SCORES,
+) -> MetricResults:
+    """Compute each metric's accuracy by pair kind (V15 §3).
+
+    A metric's tie is wrong, and an undecided pair is left out; both are counted. ``value_ties_half`` counts a
+    metric's tie as half right. ``value_all_pairs`` counts any winner that is named for an undecided pair as half
+    right.
+    """
+    scored, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    kinds = [pair.kind for pair in pairs]
+    return MetricResults(
+        metrics={name: accuracy_of_pairs(both, people, kinds) for name, both in scores.items()},
+        signatures={name: result.signature for name, result in scored.scores.items()},
+        pks=np.array([pair.pk for pair in pairs], dtype=np.int64),
+        scores=scores,
+        notes=tuple(map(as_sentence, scored.warnings)),
+    )
+
+
+def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return accuracy by pair kind as JSON, from (N, 2) scores.
+
+    Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
+    """
+    names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
+    fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
+    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), names)
+    return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
+
+
+def preference_for_longer(
+    texts: Sequence[tuple[str, str]], people: PeoplesWinners, kinds: Mapping[str, Flags]
+) -> dict[str, dict[str, Any]]:
+    """Return how often people's winner is the text with more words, by pair kind (V15, appendix III).
+
+    ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
+    text. If both have equally many words, the rule has a tie, which is wrong.
+    """
+    words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
+    longer = metric_winners(*words.reshape(-1, 2).T)
+    return {
+        kind: {
+            name: as_json(people.accuracy_of(longer, pairs), "value", "low", "high", "n")
+            for name, pairs in (("liked", of_kind & (longer != 0)), ("rule", of_kind))
+        }
+        for kind, of_kind in kinds.items()
+    }
+
+
+def judge_captions(
+    captions: Sequence[CaptionTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    cuts: Sequence[float],
+    per_image: bool,
+    seed: int,
+    clusters: ClusterColumns,
+    imported: ImportedScores = NO_SCORES,
+) -> MetricResults:
+    """Correlate each metric with people over image-caption pairs, with kappa at thresholds.
+
+    References equal to the caption must have been removed; H13 §4.1.1 reports how much BLEU gains from them.
+
+    Args:
+        cuts: thresholds of people's scores for kappa; if empty, there is no kappa.
+        per_image: whether to add coefficients within images, averaged over images.
+        clusters: see ``correlation_of_captions``.
+    """
+    scored = score_captions(captions, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
+    people = np.array([caption.people for caption in captions], dtype=np.float64)
+    images = [caption.item for caption in captions]
+    texts = [caption.key for caption in captions]
+    units = [caption.unit for caption in captions]
+    weights = weights_of_captions(captions)
+    figures, scores = {}, {}
+    for name, result in scored.scores.items():
+        figures[name] = correlation_of_captions(
+            result.images,
+            people,
+            images,
+            texts,
+            cuts=cuts,
+            per_image=per_image,
+            seed=seed,
+            clusters=clusters,
+            weights=weights,
+        )
+        scores[name] = result.images[:, np.newaxis]
+    return MetricResults(
+        metrics=figures,
+        signatures={
+            name: result.signature
+            if name in imported.names
+            else str(parse(result.signature).with_field("own", "dropped"))
+            for name, result in scored.scores.items()
+        },
+        pks=None if None in units else np.array(units, dtype=np.int64),
+        scores=scores,
+        notes=tuple(map(as_sentence, scored.warnings)),
+        people=people,
+        captions=tuple(zip(images, texts, strict=True)),
+    )
+
+
+def correlation_of_captions(
+    metric: Floats,
+    people: Floats,
+    images: Sequence[Any],
+    texts: Sequence[str],
+    *,
+    cuts: Sequence[float],
+    per_image: bool,
+    seed: int,
+    clusters: ClusterColumns,
+    weights: Floats | None = None,
+) -> dict[str, Any]:
+    """Return the correlations of a metric with people, as JSON.
+
+    ``clusters`` is a result of ``clusters_of_captions``, or "naive", which regards captions as independent, as releases
+    before 0.6 did. ``weights`` (N,) say how many captions each caption stands for. In tau, a pair of captions has the
+    product of both weights.
+    """
+    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), MIN_RESAMPLES, RESAMPLES))
+    fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
+    how: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
+    figures: dict[str, Any] = {
+        key: as_json(correlation(metric, people, coefficient, **how), *fields)
+        for key, coefficient in COEFFICIENTS.items()
+    } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
+    if per_image:
+        figures["per_image"] = {
+            key: _grouped_json(grouped_correlation(metric, people, images, texts, coefficient, **how))
+            for key, coefficient in COEFFICIENTS.items()
+        }
+    return figures
+
+
+def kappa_at_cuts(
+    metric: Floats,
+    people: Floats,
+    cuts: Sequence[float],
+    seed: int,
+    clusters: ClusterColumns,
+    at_least: Sequence[float] = (),
+    weights: Floats | None = None,
+) -> list[dict[str, Any]]:
+    """Return kappa at every pair of thresholds. The metric's are quantiles, unless ``at_least`` has others."""
+    if not cuts:
+        return []
+    of_metric = sorted(at_least) or np.unique(np.quantile(metric, METRIC_QUANTILES)).tolist()
+    if weights is not None:
+        return [
+            {
+                "metric_at_least": first,
+                "people_at_least": second,
+                **as_json(weighted_kappa(metric, people, first, second, weights, clusters)),
+                "n": len(metric),
+            }
+            for first in of_metric
+            for second in cuts
+        ]
+    grid = kappa_grid(metric, people, of_metric, cuts, resamples=RESAMPLES, seed=seed, clusters=clusters)
+    return [
+        {
+            "metric_at_least": cell.first_at_least,
+            "people_at_least": cell.second_at_least,
+            **as_json(cell.kappa),
+            "n": cell.n,
+        }
+        for cell in grid.cells
+    ]
+
+
+def _grouped_json(result: GroupedCorrelationResult) -> dict[str, Any]:
+    return {
+        **as_json(result, "value", "low", "high", "n"),
+        "images": result.groups - result.undefined_groups,
+        "images_undefined": result.undefined_groups,
+        **as_json(result, "confidence", "resamples", "seed", "reason"),
+    }

@@ -1,0 +1,133 @@
+"""Compare metrics and people on the same half of each pair's votes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, UnitRow, Units
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.crossed import (
+    CONFIDENCE,
+    ITEM,
+    Clusters,
+    RaterDeletions,
+    Spread,
+    answers_by_cell,
+    share_of_rows,
+)
+from quorum.statistics.inputs import encode
+from quorum.statistics.meta import Halves, halves_of_votes, metric_winners
+
+SIDES = (1, -1, 0)  # a vote for the first, for the second, for neither
+
+
+@dataclass(frozen=True, slots=True)
+class HalvesWithoutRaters:
+    """The halves of each pair's votes if one rater is left out.
+
+    halves: (V,) halves, for each pair without each of its raters. deletions: the pairs and raters, with the numbers of
+    the other votes.
+    """
+
+    deletions: RaterDeletions
+    halves: Halves
+
+
+def halves_of_pairs(
+    table: JudgmentTable, units: Sequence[UnitRow], pairs: Ints, *, anonymous: bool
+) -> tuple[Halves, HalvesWithoutRaters | None]:
+    """Return the halves of (P,) pairs, given by row id, and the halves without each rater.
+
+    The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
+    have several units (triplets), the units are split, and each counts as one vote by its majority.
+    """
+    units, counted = Units.of(units), table.counted
+    unit = places_in(units.pk, table.unit[counted])
+    pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
+    here = pair >= 0
+    unit, pair = unit[here], pair[here]
+    worker, side = table.worker[counted][here], table.value[counted][here]
+    vote = (side == 1) * 1 - (side == 2)
+    # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
+    split, pair_of_split = _sides_of(vote), pair
+    lost = split
+    known = units.pair != NO_PAIR
+    if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
+        # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
+        votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
+        judged = np.flatnonzero(votes)
+        split, pair_of_split = _sides_of(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
+        others = _sides_of(np.sign(balance[unit] - vote))
+        lost = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
+    counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
+    np.add.at(counts, pair_of_split, split)
+    halves = halves_of_votes(*counts.T)
+    if anonymous or not len(pair):
+        return halves, None
+    _, rater = encode(worker, "workers")
+    first, cell = answers_by_cell(pair, rater)
+    left = counts[pair[first]]
+    np.subtract.at(left, cell, lost)
+    deletions = RaterDeletions(pair[first], rater[first], left.sum(axis=1).astype(np.float64))
+    return halves, HalvesWithoutRaters(deletions, halves_of_votes(*left.T))
+
+
+def _sides_of(votes: Ints | Floats) -> Ints:
+    """Return (N, 3) indicators of votes for the first, for the second, and for neither."""
+    return np.asarray(votes[:, np.newaxis] == np.array(SIDES), dtype=np.int64)
+
+
+def compare_on_same_halves(
+    halves: Halves,
+    without: HalvesWithoutRaters | None,
+    scores: Mapping[str, Floats],
+    kinds: Mapping[str, Any],
+    images: Sequence[Any] | Ints | None,
+) -> dict[str, Any]:
+    """Return ``people``, ``ceiling`` and ``metrics`` by name, for each pair kind; {} if no pair has two votes.
+
+    Args:
+        scores: by metric, (P, 2) scores of the candidates.
+        kinds: by pair kind, (P,) flags of its pairs.
+        images: (P,) images of the pairs; if None, pairs are regarded as independent.
+    """
+    known = halves.decided > 0
+    columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
+    named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+
+    def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
+        decided = float(halves.decided[rows].sum())
+        share = float(values[rows].sum()) / decided
+
+        def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
+            # How often halves agree depends on the number of votes, so leaving out a vote does not show the rater's
+            # influence.
+            if winners is None or without is None:
+                return spread, clusters
+            pair, left = without.deletions.row, without.halves
+            now = values - share * halves.decided
+            then = np.nan_to_num(left.reached(winners[pair]) - share * left.decided)
+            here = rows[pair]
+            return without.deletions.subset(rows).widen(
+                spread, clusters, lambda: (now[pair] - then)[here] / decided
+            )
+
+        shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
+        interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided, widen=widen)
+        return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
+
+    def cells(rows: Flags) -> dict[str, Any]:
+        return {
+            "people": cell(halves.agree, rows),
+            "ceiling": cell(halves.ceiling(rows), rows),
+            "metrics": {
+                name: cell(halves.reached(winners), rows, winners) for name, winners in named.items()
+            },
+        }
+
+    return {kind: cells(known & of_kind) for kind, of_kind in kinds.items() if (known & of_kind).any()}

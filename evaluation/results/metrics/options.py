@@ -1,0 +1,64 @@
+"""The options of an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evaluation.errors import EvaluationError
+
+OF_PAIRS, OF_CAPTIONS = (
+    ("all_pairs", "references", "ties"),
+    ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationOptions:
+    """Options of an evaluation, which say which variants to compute in addition to the usual figures.
+
+    Attributes of pairs:
+        all_pairs: accuracy over all pairs, where any answer to a pair without a consensus is half right.
+        references: accuracy with random subsets of references of these sizes.
+        ties: accuracy where a metric's tie is right if people see no difference, and soft pairwise accuracy.
+
+    Attributes of captions:
+        tau_c: Kendall's tau-c with people's share or mean.
+        single_grades: correlation with every single judgment instead of the mean.
+        own_kept: scores against all references, including those equal to the caption.
+        without_own: figures without captions that are equal to a reference.
+        people_at_least, metric_at_least: thresholds of kappa to use instead of the usual ones.
+    """
+
+    all_pairs: bool = False
+    references: Sequence[int] = ()
+    ties: bool = False
+    tau_c: bool = False
+    single_grades: bool = False
+    own_kept: bool = False
+    without_own: bool = False
+    people_at_least: Sequence[float] = ()
+    metric_at_least: Sequence[float] = ()
+
+    def settings(self) -> dict[str, Any]:
+        readings = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        return {
+            name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
+            for name, value in readings.items()
+            if value
+        }
+
+    def check(self, *, compares_pairs: bool) -> None:
+        """Raise EvaluationError if an option is of another protocol, or if two options exclude each other."""
+        for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
+            if getattr(self, name):
+                expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
+                raise EvaluationError(
+                    f"{name} is a reading of judged {expected}; this study judges {has}: leave {name} out."
+                )
+        if self.own_kept and self.without_own:
+            raise EvaluationError(
+                "own_kept keeps references equal to the text, and without_own leaves such texts out; expected "
+                "one of them."
+            )

@@ -1,0 +1,199 @@
+"""Optional variants of the figures of pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json, json_float
+from evaluation.errors import EvaluationError
+from evaluation.results.metrics.figures import UNKNOWN_KIND, MetricResults
+from evaluation.results.metrics.options import EvaluationOptions
+from evaluation.results.metrics.scoring import score_pairs
+from evaluation.results.metrics.texts import PairTexts, References
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.statistics.crossed import ClusterColumns
+from quorum.statistics.inference import Inference
+from quorum.statistics.inputs import ROUNDING
+from quorum.statistics.meta import (
+    PeoplesWinners,
+    ReferenceCurve,
+    accuracy_by_references,
+    kinds_of,
+    metric_winners,
+    pair_credits,
+    pairwise_accuracy,
+    random_subsets,
+    soft_accuracy_of_comparisons,
+)
+from quorum.statistics.meta.pairwise import CALIBRATE
+
+DRAWS = 10  # number of random subsets of references for each size
+
+
+def accuracy_over_all(
+    scores: Floats, people: PeoplesWinners, kinds: Sequence[str] | None
+) -> dict[str, dict[str, Any]]:
+    """Return accuracy over all pairs, by kind, from (N, 2) scores.
+
+    Any answer to a pair without a consensus, including a tie, is half right.
+    """
+    named = metric_winners(scores[:, 0], scores[:, 1])
+
+    def credit(pairs: Ints, winners: Floats) -> Floats:
+        return pair_credits(named[pairs], winners, undecided="half")[0]
+
+    everywhere = np.arange(len(named))
+    accuracies = {}
+    for kind, of_kind in kinds_of(kinds, len(named)).items():
+        n = int(of_kind.sum())
+        estimate = people.share(credit, of_kind, undecided=True) if n else Inference()
+        value = float(credit(everywhere, people.winners)[of_kind].mean()) if n else math.nan
+        accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
+        accuracies[kind]["reason"] = estimate.reason
+    return accuracies
+
+
+def accuracy_with_ties(
+    scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
+) -> dict[str, Any]:
+    """Return accuracies on the judged pairs in which a metric's tie is right if people tie the pair.
+
+    scores: (N, 2). systems: systems of both texts of the judged pairs. For ``plain``, equal scores are ties. For
+    ``calibrated``, scores are ties if their gap is up to the value that is best on these pairs (Deutsch et al. 2023).
+    ``soft`` is the soft pairwise accuracy of systems.
+    """
+    outcomes, judged_scores = people.winners[judged], scores[judged]
+    sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
+    groups = np.repeat(np.arange(len(outcomes)), 2)
+    accuracies: dict[str, Any] = {}
+    for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
+        accuracy = pairwise_accuracy(
+            judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
+        )
+        named = metric_outcomes(scores, accuracy.epsilon)
+        estimate = people.share(partial(_is_right, named), judged, undecided=True)
+        accuracies[name] = {
+            "value": json_float(accuracy.value),
+            **as_json(estimate, "low", "high"),
+            "n": accuracy.pairs,
+            **as_json(accuracy, "epsilon", "tied_both", "tied_metric", "tied_people", "signature"),
+            "reason": accuracy.reason or estimate.reason,
+        }
+    first, second = zip(*systems, strict=True)
+    margins = judged_scores[:, 0] - judged_scores[:, 1]
+    sides = (outcomes == 1) - 1.0 * (outcomes == 2)
+    soft = soft_accuracy_of_comparisons(first, second, margins, sides, seed=seed)
+    accuracies["soft"] = {
+        **as_json(soft, "value", "pairwise", "pairs", "comparisons", "reason", "signature"),
+        "low": None,
+        "high": None,
+        "n": soft.pairs,
+    }
+    return accuracies
+
+
+def _is_right(named: Ints, pairs: Ints, winners: Floats) -> Floats:
+    return (named[pairs] == winners).astype(np.float64)
+
+
+def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
+    """Return (N,) winners by (N, 2) scores: 1 or 2, or 0 if scores differ by at most ``epsilon``."""
+    gap = scores[:, 0] - scores[:, 1]
+    slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+    return np.where(np.abs(gap) <= epsilon + slack, 0, np.where(gap > 0, 1, 2)).astype(np.int64)
+
+
+def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[str, Any]]]:
+    names = ("references", "draws", "value", "low", "high")
+    return {
+        kind: [
+            as_json(dict(zip(names, row, strict=True)) | {"n": curve.n})
+            for row in zip(*(getattr(curve, name).tolist() for name in names), strict=True)
+        ]
+        for kind, curve in curves.items()
+    }
+
+
+def compute_pair_readings(
+    readings: EvaluationOptions,
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    judged: MetricResults,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int,
+    people: PeoplesWinners,
+    clusters: ClusterColumns,
+) -> dict[str, Any]:
+    """Return the requested variants of the figures of pairs, by metric."""
+    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
+    figures: dict[str, Any] = {}
+    if readings.all_pairs:
+        figures["all_pairs"] = {
+            name: accuracy_over_all(both, people, kinds) for name, both in judged.scores.items()
+        }
+    if readings.ties:
+        judged_pairs = np.array([bool(pair.winner or pair.tied) for pair in pairs])
+        systems = [pair.systems for pair in pairs if pair.winner or pair.tied]
+        figures["ties"] = {
+            name: accuracy_with_ties(both, people, judged_pairs, systems, seed)
+            for name, both in judged.scores.items()
+        }
+    if readings.references and metrics:
+        scores = scores_by_random_subsets(
+            pairs, documents, readings.references, DRAWS, metrics=metrics, tokenizer=tokenizer, seed=seed
+        )
+        figures["references"] = {
+            name: curves_as_json(accuracy_by_references(tables, people.winners, kinds, clusters=clusters))
+            for name, tables in scores.items()
+        }
+    return figures
+
+
+def scores_by_random_subsets(
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    sizes: Iterable[int],
+    draws: int,
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    seed: int | np.random.Generator,
+) -> dict[str, dict[int, tuple[Floats, Floats]]]:
+    """Return (D, N) scores of first and of second candidates, by metric and number of references.
+
+    Each pair has its own random subsets, because pairs may have different numbers of references (decision 0012). If
+    ``seed`` is a number, each size starts a new generator; if it is a generator, all sizes share it. D is 1 if the
+    size is the number of references of the pair with the fewest.
+
+    Raises:
+        EvaluationError: a pair has fewer references than a size.
+    """
+    most = min(len(pair.references) for pair in pairs)
+    scores: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
+    for size in sorted(set(sizes)):
+        if size > most:
+            raise EvaluationError(
+                f"references: {size} is too many; a pair has {most}, expected at most {most}."
+            )
+        generator = np.random.default_rng(seed)
+        n_subsets = draws if size < most else 1
+        drawn = [random_subsets(len(pair.references), size, n_subsets, seed=generator) for pair in pairs]
+        tables = []
+        for draw in range(n_subsets):
+            chosen = []
+            for pair, subsets in zip(pairs, drawn, strict=True):
+                subset = subsets[min(draw, len(subsets) - 1)]
+                chosen.append(replace(pair, references=[pair.references[index] for index in subset]))
+            tables.append(score_pairs(chosen, documents, metrics=metrics, tokenizer=tokenizer)[1])
+        for name in metrics:
+            first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
+            scores[name][size] = first, second
+    return scores

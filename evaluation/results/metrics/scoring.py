@@ -1,0 +1,100 @@
+"""Score the texts of pairs and captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from evaluation.data.imported_scores import NO_SCORES, ImportedScores
+from evaluation.errors import EvaluationError, as_sentence
+from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References
+from quorum.numeric.arrays import Floats
+
+if TYPE_CHECKING:
+    from quorum.metrics import Scores
+
+
+def score_texts(
+    candidates: Sequence[str],
+    references: Sequence[References],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    imported: Mapping[str, tuple[Floats, str]] | None = None,
+) -> Scores:
+    """Return the scores of ``candidates``, with document frequencies in ``documents``.
+
+    ``imported`` has the scores of the candidates, and the signatures, of metrics computed elsewhere.
+
+    Raises:
+        EvaluationError: a metric or tokenizer is unknown or unavailable.
+    """
+    # Import late, because the metrics load a compiler that most pages do not need.
+    from quorum.metrics import MetricsError, score
+    from quorum.metrics.registry import VERSION, MetricScore, Scores
+
+    metric_scores: dict[str, MetricScore] = {
+        name: MetricScore(float(np.mean(scores)), scores.copy(), signed)
+        for name, (scores, signed) in (imported or {}).items()
+    }
+    computed = [name for name in metrics if name not in metric_scores]
+    if metric_scores and not computed:
+        return Scores({name: metric_scores[name] for name in metrics}, tokenizer, VERSION)
+    try:
+        scored = score(candidates, references, computed, tokenizer, document_corpus=documents)
+    except MetricsError as error:
+        raise EvaluationError(as_sentence(error)) from None
+    if not metric_scores:
+        return scored
+    metric_scores |= scored.scores
+    return replace(scored, scores={name: metric_scores[name] for name in metrics})
+
+
+def score_pairs(
+    pairs: Sequence[PairTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    imported: ImportedScores = NO_SCORES,
+) -> tuple[Scores, dict[str, Floats]]:
+    """Score both candidates of each pair. Return the scores, and the same scores as (N, 2) float64 by metric."""
+    named = [(pair.image, pair.first, pair.second) for pair in pairs]
+    systems = [pair.systems for pair in pairs]
+    known = {
+        name: (imported.of_pairs(name, named, systems).T.ravel(), imported.signature(name))
+        for name in metrics
+        if name in imported.names
+    }
+    texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
+    references = [pair.references for pair in pairs] * 2
+    scored = score_texts(texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=known)
+    return scored, {name: metric.images.reshape(2, -1).T for name, metric in scored.scores.items()}
+
+
+def score_captions(
+    captions: Sequence[CaptionTexts],
+    documents: Sequence[References],
+    *,
+    metrics: Sequence[str],
+    tokenizer: str,
+    imported: ImportedScores = NO_SCORES,
+) -> Scores:
+    named = [(caption.item, caption.text) for caption in captions]
+    systems = [caption.systems for caption in captions]
+    return score_texts(
+        [caption.text for caption in captions],
+        [caption.references for caption in captions],
+        documents,
+        metrics=metrics,
+        tokenizer=tokenizer,
+        imported={
+            name: (imported.of_captions(name, named, systems), imported.signature(name))
+            for name in metrics
+            if name in imported.names
+        },
+    )

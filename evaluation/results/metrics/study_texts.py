@@ -1,0 +1,181 @@
+"""The judged pairs and captions of a study, with their references, consensus and clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import JudgmentTable
+from evaluation.errors import EvaluationError, NothingToCompare
+from evaluation.results.consensus.clusters import clusters_of_captions, clusters_of_pairs
+from evaluation.results.consensus.study import StudyConsensus
+from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References, find_references_of_pairs
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+
+
+def texts_of_pairs(
+    study: Study, references: loaders.ReferenceSet
+) -> tuple[list[PairTexts], list[References], int]:
+    """Return ``find_references_of_pairs`` for the study, with the systems of each pair.
+
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of that number too.
+
+    Raises:
+        NothingToCompare: an image has no references.
+    """
+    texts = find_references_of_pairs(loaders.pair_text_rows(study), references.of_item)
+    if texts is None:
+        raise NothingToCompare(
+            f"An item of study {study.slug!r} has no references to score against. {next_step_sentence(study)}"
+        )
+    pairs, documents, used = texts
+    of_key = loaders.systems_of_pairs(study)
+    systems = {pair.pk: of_key[pair.key] for pair in loaders.pair_rows(study)}
+    return [replace(pair, systems=systems[pair.pk]) for pair in pairs], documents, used
+
+
+def pair_texts(
+    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
+) -> tuple[list[PairTexts], list[References], int]:
+    """Return ``texts_of_pairs`` with the winners of the consensus. Raise EvaluationError if no pair has a winner."""
+    texts, documents, used = texts_of_pairs(study, references)
+    pairs = []
+    for pair in texts:
+        outcome = consensus.of_pair[pair.pk]
+        pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
+    if not any(pair.winner for pair in pairs):
+        raise EvaluationError(
+            f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
+        )
+    return pairs, documents, used
+
+
+def pair_clusters(
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, pairs: Sequence[PairTexts]
+) -> dict[str, Any]:
+    """Return ``clusters_of_pairs`` for a study's pairs."""
+    pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
+    images = loaders.clusters_of_items(study, [pair.image for pair in pairs])
+    return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
+
+
+def caption_clusters(
+    study: Study, table: JudgmentTable, consensus: StudyConsensus, captions: Sequence[CaptionTexts]
+) -> dict[str, Any]:
+    """Return ``clusters_of_captions`` for a study's captions."""
+    units = [caption.unit for caption in captions]
+    return clusters_of_captions(
+        table,
+        np.array([] if None in units else units, dtype=np.int64),
+        loaders.clusters_of_items(study, [caption.item for caption in captions]),
+        ratings=[caption.ratings for caption in captions],
+        decided=consensus.decisions,
+        anonymous=loaders.is_anonymous(study),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionConsensus:
+    """A caption with its consensus value, ``score``. ``unit`` is None if several units judge the caption."""
+
+    unit: int | None
+    item: int
+    key: str
+    text: str
+    score: float | None
+    ratings: Sequence[tuple[int, float]] = ()
+    systems: tuple[int, ...] = ()
+
+
+def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
+    """Return a unit's value: the decision if adjudicated, else the share of yes or the mean.
+
+    Return None without consensus.
+    """
+    outcome = consensus.of_unit.get(pk)
+    if outcome is None or outcome.value is None:
+        return None
+    decided = pk in consensus.decisions  # ignore the share of votes, which were in dispute
+    return outcome.value if outcome.share is None or decided else outcome.share
+
+
+def judged_captions(
+    study: Study,
+    consensus: StudyConsensus,
+    table: JudgmentTable,
+    references: loaders.ReferenceSet,
+    *,
+    without_own: bool = False,
+) -> tuple[list[CaptionTexts], dict[str, int]]:
+    """Return ``caption_texts`` for the study's judged captions."""
+    kind = kind_of(study)
+    scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
+    if scores is None:
+        captions = [
+            CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
+            for pk, item, key, text in loaders.caption_units(study)
+        ]
+    else:
+        captions = [
+            CaptionConsensus(
+                None, score.item, score.key, score.text, score.score, score.ratings, score.systems
+            )
+            for score in scores
+        ]
+    return caption_texts(study, captions, references, without_own=without_own)
+
+
+def caption_texts(
+    study: Study,
+    judged: Sequence[CaptionConsensus],
+    references: loaders.ReferenceSet,
+    *,
+    without_own: bool = False,
+) -> tuple[list[CaptionTexts], dict[str, int]]:
+    """Return the captions that have a consensus and a reference, and counts of the captions left out.
+
+    A reference that equals the caption is removed. With ``without_own``, the caption is left out instead.
+
+    Raise NothingToCompare if no caption remains because references are missing, and EvaluationError if none remains for
+    another reason.
+    """
+    of_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
+    counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
+    if without_own:
+        counts["own_left_out"] = 0
+    of_file, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
+    captions = []
+    for row in judged:
+        if row.score is None:
+            counts["no_consensus"] += 1
+            continue
+        texts = of_item.get(row.item, ())
+        if row.text in texts and without_own:
+            counts["own_left_out"] += 1
+            continue
+        if row.text in texts:
+            counts["own_reference_dropped"] += 1
+            texts = tuple(text for text in texts if text != row.text)
+        if not texts:
+            counts["no_reference"] += 1
+            continue
+        systems = tuple(of_file.get(row.unit, row.systems))
+        score, weight = float(row.score), weights.get(row.unit or 0, 1.0)
+        captions.append(
+            CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)
+        )
+    if not captions:
+        why = f"Study {study.slug!r} has no judged text with references to hold a metric against."
+        if counts["no_reference"]:
+            raise NothingToCompare(f"{why} {next_step_sentence(study)}")
+        raise EvaluationError(why)
+    return captions, counts
+
+
+def next_step_sentence(study: Study) -> str:
+    return f"Add references to dataset {study.dataset.name!r}, then compute again."

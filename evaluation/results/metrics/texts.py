@@ -1,0 +1,87 @@
+"""The texts that metrics score: judged pairs and captions, with their references."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judgments.design.tables.sampling import PAIR_KINDS
+from quorum.numeric.arrays import Floats
+
+References = Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PairTexts:
+    """A candidate pair.
+
+    winner: 1, 2, or 0 for none. tied: whether the pair was judged and has no winner.
+    """
+
+    pk: int
+    kind: str
+    image: Any
+    first: str
+    second: str
+    references: References
+    winner: int
+    tied: bool = False
+    systems: tuple[str, str] = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptionTexts:
+    """A judged caption of an image.
+
+    unit: row id; None if several units judge the caption. people: the share of yes, the mean grade, or a score.
+    ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed. systems:
+    systems that a file credits with the caption. weight: 1 unless the unit is audited (``weights_of_units``).
+    """
+
+    unit: int | None
+    item: int
+    key: str
+    text: str
+    references: References
+    people: float
+    ratings: Sequence[tuple[int, float]] = ()
+    systems: tuple[int, ...] = ()
+    weight: float = 1.0
+
+
+def find_references_of_pairs(
+    pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
+    of_image: Mapping[Any, Sequence[tuple[str, str]]],
+) -> tuple[list[PairTexts], list[References], int] | None:
+    """Return pairs with their references, documents, and the number of references in a document (0 for all).
+
+    Return None if an image has no references. ``pairs`` are (row id, kind, image, first text, second text, reference
+    ids). ``of_image`` has the (id, text) references of each image in order. The pairs returned have no winners.
+    """
+    texts_of_pairs, leading = [], set()
+    for pk, kind, image, first, second, keys in pairs:
+        rows = of_image.get(image, [])
+        texts = dict(rows)
+        pair_references = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
+        if not pair_references:
+            return None
+        leading.add(len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
+        texts_of_pairs.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
+    used = leading.pop() if len(leading) == 1 else 0
+    documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
+    return texts_of_pairs, documents, used
+
+
+def pair_kinds(names: Iterable[str]) -> list[str]:
+    """Return the distinct pair kinds, except "all". The kinds of the papers come first."""
+    kinds = set(names) - {"all"}
+    return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
+
+
+def weights_of_captions(captions: Sequence[CaptionTexts]) -> Floats | None:
+    """Return the (N,) weights of captions, or None if all are 1."""
+    weights = np.array([caption.weight for caption in captions], dtype=np.float64)
+    return None if (weights == 1).all() else weights
