@@ -271,7 +271,7 @@ def read_by_jobs(path: Path) -> Iterator[str]:
     from annotation.crowds.panel.reconciling import read_submissions
     from common.errors import QuorumError
     from contrib.challenges.submissions import read_captions
-    from contrib.disagreement.analysis import read_distributions
+    from contrib.disagreement.predictions import read_distributions
     from contrib.hit_templates.importing import check_template
     from contrib.score_imports.reading import FORMATS, read_scores
     from judgments.design.tables.panel import Panel

@@ -461,8 +461,8 @@ def test_mechanical_turk_has_one_door() -> None:
 def test_what_others_run_is_called_by_one_client_and_each_service_has_one_door() -> None:
     doors = {
         "annotation.crowds.mturk.notifications",
-        "contrib.archives.archives",
-        "contrib.judges.asking",
+        "contrib.archives.site",
+        "contrib.judges.endpoint",
         "contrib.prolific.answers",
         "contrib.prolific.client",
         "contrib.webhooks.posting",
@@ -492,12 +492,12 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("contrib.challenges", "contrib.mtme.encoding"),
             *("evaluation.data.export", "evaluation.data.judgment_sets.loaders", "quorum.metrics.caption_files"),
             "evaluation.data.judgment_sets.material_digest",
-            *("contrib.archives.archives", "evaluation.data.releases", "evaluation.results.consensus.storage"),
+            *("contrib.archives", "evaluation.data.releases", "evaluation.results.consensus.storage"),
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("contrib.error_spans.kind.options", "judgments.studies.designs"),
         ),
         "PillowImage.open": ("judgments.datasets.picture_metadata", "judgments.datasets.pictures"),
-        "Image.open": ("contrib.judges.asking",),
+        "Image.open": ("contrib.judges.prompts",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
     used += [

@@ -20,8 +20,6 @@ from common.audit import acting_person
 from common.errors import DataConflict, ObjectNotFound
 from common.features import feature_settings
 from common.parameters import Parameters
-from contrib.archives import archives
-from contrib.archives.archives import ArchiveConflict, NotAtArchive, Site
 from contrib.archives.describing import (
     Archive,
     DepositPlan,
@@ -32,7 +30,10 @@ from contrib.archives.describing import (
     read_papers,
 )
 from contrib.archives.errors import PublishingError
+from contrib.archives.huggingface import send_to_huggingface
 from contrib.archives.models import Deposit
+from contrib.archives.site import ArchiveConflict, NotAtArchive, Site
+from contrib.archives.zenodo import ZENODO_HEADERS, send_to_zenodo
 from evaluation.data.releases.storage import find_release, is_stored, release_file
 from evaluation.models import Release
 from judgments.access.rights import Right
@@ -104,9 +105,7 @@ def send_release(
         def note(**values: Any) -> None:
             _store_values(deposit, plan, values)
 
-        send = (
-            archives.send_to_huggingface if plan.archive == Archive.HUGGINGFACE else archives.send_to_zenodo
-        )
+        send = send_to_huggingface if plan.archive == Archive.HUGGINGFACE else send_to_zenodo
         try:
             send(site, deposit, plan, note, progress)
         except (NotAtArchive, ArchiveConflict):
@@ -131,7 +130,7 @@ def _open_site(plan: DepositPlan) -> Site:
     is_sandbox = plan.url == feature_settings.ZENODO_SANDBOX_URL.rstrip("/")
     setting = "ZENODO_SANDBOX_TOKEN" if is_sandbox else "ZENODO_TOKEN"
     token = getattr(feature_settings, setting)
-    return Site(url=plan.url, token=token, setting=setting, headers=archives.ZENODO_HEADERS)
+    return Site(url=plan.url, token=token, setting=setting, headers=ZENODO_HEADERS)
 
 
 def _find_or_create_deposit(plan: DepositPlan, by: User | None) -> Deposit:

@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from contrib.challenges.views import ChallengeResource, SubmissionJobResource, SubmissionResource
+from contrib.challenges.api import ChallengeResource, SubmissionJobResource, SubmissionResource
 
 router = SimpleRouter()
 router.register("challenges", ChallengeResource, "challenges")

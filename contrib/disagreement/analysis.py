@@ -1,55 +1,32 @@
-"""Analyse a study's disagreement: soft labels, predictors of them, and groups of raters.
-
-Predictors are metrics, judges, single people, and distributions of answers that a model predicted, read from a
-file.
-"""
+"""Analyse a study's disagreement: soft labels, predictors of them, and groups of raters."""
 
 from __future__ import annotations
 
-import hashlib
-import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from django.contrib.auth.models import User
-from django.db import transaction
-from django.db.models import Exists
 from django.utils import translation
-from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop
-from rest_framework import serializers
 
 from annotation.models import Demographics, Worker
-from common.amounts import as_json, coefficient, json_float, percent, with_noun
-from common.errors import DataConflict
+from common.amounts import as_json, json_float
 from common.features import of_features
-from common.incoming.json_documents import load_json
-from common.parameters import FileText, Parameters
-from evaluation.data.export.formats.soft_labels import has_soft_labels
-from evaluation.data.judgment_sets import loaders
-from evaluation.data.judgment_sets.records import (
-    MOST_VALUES,
-    NO_PAIR,
-    JudgmentTable,
-    Units,
-    WorkerRow,
-    texts_of_column,
+from contrib.disagreement.predictions import (
+    COST_IS_INFINITE,
+    imported_predictions,
+    read_predictions,
+    soft_labels_of,
 )
-from evaluation.errors import EvaluationError
-from evaluation.models import Analysis, MetricScore, Prediction
+from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow, texts_of_column
+from evaluation.models import Analysis, MetricScore
 from evaluation.presentation.content import rows_as_json
 from evaluation.results.agreement import ANONYMOUS
-from judgments.access.rights import Person, Right, has_right
-from judgments.access.study_log import note_event
-from judgments.cached_figures import FiguresPending, cached_figures
-from judgments.figures import Figures, add_figures
-from judgments.importers.textio import read_lines
 from judgments.kinds import KINDS
-from judgments.models import CachedFigures, Study, Unit
-from judgments.operations import Outcome, operation, row_of
+from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints, places_in
@@ -62,15 +39,9 @@ from quorum.statistics.disagreement import (
     known_groups,
     metric_probabilities,
     rater_groups,
-    soft_labels,
 )
-from quorum.statistics.inputs import StatisticsError, encode
+from quorum.statistics.inputs import encode
 
-SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
-INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
-COST_IS_INFINITE = gettext_noop(
-    "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
-)
 FOLDS = 5
 MIN_RATERS = 5  # raters in a group; in a smaller group, people could be recognised
 MIN_JUDGMENTS = 10  # judgments of a worker who is treated as a predictor
@@ -80,196 +51,9 @@ MAX_DISPUTED_ITEMS = 8
 BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
-LEVEL = 0.05
 DEMOGRAPHIC_PREFIX = "crowd: "  # stands before the names of demographics
-EQUALLY, ALWAYS = "equally likely", "same for all"
 TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
 NO_SHARED_UNIT = "no unit has two judgments"
-
-
-def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError unless the study's answers are one of a few labels."""
-    if not has_soft_labels(study):
-        raise EvaluationError(
-            _(
-                "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
-                "many values; expected at most %(most)s."
-            )
-            % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
-        )
-
-
-def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
-    """Return the predicted shares of L labels for U units: (U, L); nan for units that the file leaves out.
-
-    Raises:
-        ImportProblem: the file cannot be read.
-        EvaluationError: a line is invalid.
-    """
-    keys = units.key.to_pylist()
-    judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
-    predicted = np.full(soft.shares.shape, np.nan)
-    lines = (line for _, line in read_lines(path, newline=""))
-    for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
-        if unit not in judged:
-            continue  # no answer to this unit is used
-        if (shares[soft.shares[judged[unit]] > 0] == 0).any():
-            raise EvaluationError(f"{where} {INFINITE}")
-        predicted[judged[unit]] = shares
-    if np.isnan(predicted).all():
-        raise EvaluationError(f"{path} predicts no judged unit of the study.")
-    return predicted
-
-
-def read_distributions(
-    lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
-) -> Iterator[tuple[str, str, Floats]]:
-    labels = [f"{value:g}" for value in values]
-    seen: set[str] = set()
-    for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        where = f"{source}{number}"
-        try:
-            row = load_json(line)
-            unit = row["unit"]
-            by_label = {str(label): float(share) for label, share in row["distribution"].items()}
-            known = unit in units
-        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
-            raise EvaluationError(
-                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
-            ) from None
-        if not known:
-            raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
-        if wrong := set(by_label) - set(labels):
-            raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
-        shares = np.array([by_label.get(label, 0.0) for label in labels])
-        total = shares.sum()
-        # the comparison is also false for nan
-        if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
-            raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
-        if unit in seen:
-            raise EvaluationError(f"{where} tells unit {unit!r} again.")
-        seen.add(unit)
-        yield where, unit, shares / total
-
-
-def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
-    """Store the distributions in JSON lines, all or none; return a sentence about what was stored.
-
-    Storing the same lines again changes nothing. The lines include their line ends. Every answer must have a share
-    above 0, since somebody may give it later.
-
-    Raises:
-        EvaluationError: a line is invalid.
-        DataConflict: other distributions are stored under the name.
-    """
-    digest = hashlib.sha256()
-
-    def counted_in() -> Iterator[str]:
-        for line in lines:
-            digest.update(line.replace("\r\n", "\n").encode())  # forms send \r\n
-            yield line
-
-    units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
-    labels = list(kind_of(study).outcomes)
-    numbers, rows = [], []
-    for where, unit, shares in read_distributions(counted_in(), "Line ", set(units), labels):
-        if not shares.all():
-            raise EvaluationError(
-                f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
-            )
-        numbers.append(units[unit])
-        rows.append(shares)
-    if not rows:
-        raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
-    sha256 = digest.hexdigest()
-    with transaction.atomic():
-        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-        stored = Prediction.objects.filter(study=study, name=name).first()
-        if stored is not None and stored.sha256 == sha256:
-            return f"{name}: the same predictions were there already; nothing changed."
-        if stored is not None:
-            raise DataConflict(
-                f"This study has other predictions of {name!r}; expected another name, or remove them first."
-            )
-        Prediction.objects.create(
-            study=study,
-            name=name,
-            units=np.array(numbers, dtype="<i8").tobytes(),
-            shares=np.array(rows, dtype="<f8").tobytes(),
-            known=len(rows),
-            sha256=sha256,
-            imported_by=by,
-        )
-        sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
-        note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
-    return sentence
-
-
-def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
-    """Return each model's predicted shares of L labels for U units, by name: (U, L); nan without a prediction.
-
-    Args:
-        units: (U,) row ids.
-    """
-    predictions = {}
-    for prediction in Prediction.objects.filter(study=study).order_by("name"):
-        at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
-        shares = np.frombuffer(prediction.shares, dtype="<f8").reshape(prediction.known, -1)
-        if (at >= 0).any():
-            predictions[prediction.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
-    return predictions
-
-
-class PredictionsName(Parameters):
-    name = serializers.CharField(
-        max_length=80,
-        label="Name of the model",
-        help_text="What it is called in tables, such as soft-net-1.",
-    )
-
-
-class ImportPredictionsRequest(PredictionsName):
-    """The distributions of people's answers that a model predicts."""
-
-    predictions = FileText(
-        label="Distributions",
-        help_text="JSON lines with unit and distribution, as the export soft-labels has them.",
-    )
-
-
-@operation("import-predictions", "Import predicted distributions", parameters=ImportPredictionsRequest)
-def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
-    """Store the distributions that a model predicts, to compare them with people's answers.
-
-    Repeating changes nothing.
-    """
-    check_soft_labels(study)
-    lines = io.StringIO(predictions, newline="")
-    return Outcome(store_predictions(study=study, name=name, lines=lines, by=by))
-
-
-@operation("remove-predictions", "Remove predicted distributions", row="prediction")
-def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
-    """Remove the distributions of a model."""
-    row = row_of(Prediction.objects.filter(study=study), prediction)
-    sentence = f"Predictions of {row.name!r} were removed."
-    note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
-    row.delete()
-    return Outcome(sentence)
-
-
-def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
-    check_soft_labels(study)
-    counted = table.counted
-    if not counted.any():
-        raise EvaluationError(
-            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
-            % {"slug": study.slug}
-        )
-    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
 
 
 def compute_disagreement(
@@ -573,124 +357,3 @@ def _attributes(study: Study, workers: list[WorkerRow]) -> dict[str, dict[int, s
         for name, answer in answers.items():
             attributes.setdefault(DEMOGRAPHIC_PREFIX + name, {})[pk] = str(answer)
     return attributes
-
-
-def describe_disagreement(result: Mapping[str, Any]) -> str:
-    entropy, sentences = result["entropy"], []
-    sentences.append(
-        _(
-            "The mean entropy of people's answers to an item is %(floor)s nats (highest possible "
-            "value: %(most)s)."
-        )
-        % {"floor": coefficient(entropy["floor"]), "most": coefficient(entropy["most"])}
-    )
-    always = next((row for row in result["predictors"] if row["name"] == ALWAYS), None)
-    # On other items, the gain over overall shares would not be comparable.
-    metrics = [
-        row
-        for row in result["predictors"]
-        if always and row["what"] == "metric" and row["n"] == always["n"] and row["above_floor"] is not None
-    ]
-    if metrics and always:
-        best, whole = metrics[0], always["above_floor"]
-        share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
-        sentences.append(
-            _(
-                "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "
-                "%(share)s of the difference."
-            )
-            % {"metric": best["name"], "share": percent(min(max(share, 0.0), 1.0))}
-        )
-    groups = result.get("groups", {})
-    if groups and not groups["reason"]:
-        sentences.append(describe_groups(groups))
-    return " ".join(sentences)
-
-
-def describe_groups(groups: Mapping[str, Any]) -> str:
-    if groups["p"] > LEVEL:
-        return _("No evidence of more than one group of raters (p = %(p)s).") % {
-            "p": coefficient(groups["p"])
-        }
-    first, second = groups["groups"]
-    sentence = _("Raters form two groups, with %(first)s and %(second)s raters (p = %(p)s).") % {
-        "first": first["raters"],
-        "second": second["raters"],
-        "p": coefficient(groups["p"]),
-    }
-    if None in (first["within"], second["within"], groups["between"]):
-        return sentence
-    pairs = _(
-        "Two raters of the same group agree on %(one)s (first group) and %(other)s (second group) "
-        "of items. Two raters of different groups agree on %(between)s."
-    ) % {
-        "one": percent(first["within"]),
-        "other": percent(second["within"]),
-        "between": percent(groups["between"]),
-    }
-    return f"{sentence} {pairs}"
-
-
-def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
-    """Return the figures about the last results, which a job computes.
-
-    Results by demographics are shown only to people who may change the study.
-
-    Raises:
-        FiguresPending: the job is running.
-        EvaluationError: there are no results or soft labels.
-    """
-    check_soft_labels(study)
-    if not Analysis.objects.filter(study=study, what=Analysis.Kind.AGGREGATION).exists():
-        raise EvaluationError(
-            _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
-        )
-    shown = cached_figures(study, DISAGREEMENT)
-    if shown.value is None:
-        raise FiguresPending
-    if shown.value["refused"]:
-        raise EvaluationError(shown.value["refused"])
-    result: dict[str, Any] = shown.value["result"]
-    if "known" not in result or has_right(by, Right.CHANGE, study):
-        return result
-    return result | {
-        "known": [row for row in result["known"] if not row["by"].startswith(DEMOGRAPHIC_PREFIX)]
-    }
-
-
-def _compute(study: Study) -> dict[str, Any]:
-    try:
-        return {"refused": "", "result": compute_disagreement(study=study)}
-    except (EvaluationError, StatisticsError) as error:
-        return {"refused": str(error), "result": None}
-
-
-def _version(study: Study) -> object:
-    newest = Analysis.objects.filter(
-        study=study,
-        what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
-    ).order_by("-created_at", "-pk")
-    # A job that read demographics before their deletion may store its figures after it.
-    described = Exists(Demographics.objects.filter(study=study))
-    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
-    analyses = [[pk, str(created_at), known] for pk, created_at, known in rows]
-    predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
-    version = [str(study.created_at), analyses]
-    return [*version, list(predictions)] if predictions else version
-
-
-DISAGREEMENT = add_figures(
-    Figures(
-        "disagreement",
-        _compute,
-        rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
-        version=_version,
-        never_expires=True,
-        needs_job=lambda study: True,  # the test of groups draws a hundred samples
-    )
-)
-
-
-def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
-    """Delete the cached figures of a study whose demographics were deleted, since the figures may be based on them."""
-    CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

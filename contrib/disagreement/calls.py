@@ -3,7 +3,7 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
-from contrib.disagreement.analysis import import_predictions
+from contrib.disagreement.predictions import import_predictions
 from contrib.disagreement.views import PredictionResource, SoftLabelsView
 from judgments.api.resources import operation_path
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from common.audit import acting_person
-from contrib.disagreement.analysis import store_predictions
+from contrib.disagreement.predictions import store_predictions
 from judgments.datasets import uploads
 from judgments.importers.textio import read_lines
 from judgments.jobs.runs import JobRun

@@ -105,9 +105,9 @@ def _title(subject: str, groups: dict[str, Any]) -> str:
 
 
 class ImportPredictions(FileOperationCommand):
-    operation = operation_at("contrib.disagreement.analysis.import_predictions")
+    operation = operation_at("contrib.disagreement.predictions.import_predictions")
     parameter = "predictions"
-    others = "contrib.disagreement.analysis.PredictionsName"
+    others = "contrib.disagreement.predictions.PredictionsName"
     expected = "JSON lines"
     help = (
         "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be held "

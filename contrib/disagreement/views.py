@@ -18,16 +18,10 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from common.errors import QuorumError
-from contrib.disagreement.analysis import (
-    ALWAYS,
-    DEMOGRAPHIC_PREFIX,
-    EQUALLY,
-    PredictionsName,
-    cached_disagreement,
-    describe_disagreement,
-    import_predictions,
-    remove_predictions,
-)
+from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX
+from contrib.disagreement.cached import cached_disagreement
+from contrib.disagreement.predictions import PredictionsName, import_predictions, remove_predictions
+from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
 from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from django.db import transaction
 
 from common.errors import DataConflict
-from contrib.hit_templates.controls import ExpectedProblem, expected_columns, expected_of
+from contrib.hit_templates.elements import fields_in
+from contrib.hit_templates.expected_answers import ExpectedProblem, expected_columns, expected_of
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.kind import HITTemplate
-from contrib.hit_templates.questions import fields_in
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
 from judgments.access.study_log import note_event
 from judgments.datasets.importing import import_dataset

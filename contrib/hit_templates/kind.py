@@ -17,12 +17,10 @@ from contrib.hit_templates.controls import (
     control_contradictions,
     draw_answer_to,
     drawn_answer,
-    expectation_text,
-    expected_on_repeat,
     known_control,
     known_rows,
-    meets_expectation,
 )
+from contrib.hit_templates.expected_answers import expectation_text, expected_on_repeat, meets_expectation
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template

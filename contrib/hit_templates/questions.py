@@ -1,15 +1,13 @@
-"""The elements of a template, and the questions of its controls. Controls with the same name form one question."""
+"""The questions of a template. Controls with the same name form one question."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-FIELD = re.compile(r"\$\{\s*([^{}$\r\n]{1,200}?)\s*\}")
-VOID_ELEMENTS = frozenset({"br", "hr", "img", "input", "wbr", "source", "track", "col"})
+from contrib.hit_templates.elements import FIELD, Element, inner_text, walk
+
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 MAX_NAME_LENGTH = 100
 MAX_TEXT_LENGTH = 10_000
@@ -84,43 +82,6 @@ class FormQuestion:
     @property
     def shape(self) -> Shape:
         return SHAPES[self.control]
-
-
-@dataclass(slots=True)
-class Element:
-    """An element of the page. If it is a control, it has the 0-based numbers of its question and option."""
-
-    tag: str
-    attributes: dict[str, str] = field(default_factory=dict)
-    children: list[Element | str] = field(default_factory=list)
-    question: int = -1
-    option: int = -1
-    built_in: bool = False  # whether the text is our own, and translated when it is shown
-
-
-def inner_text(element: Element) -> str:
-    """Return the text inside an element on one line, without the texts of its controls."""
-    return " ".join("".join(_texts(element)).split())
-
-
-def _texts(element: Element) -> Iterator[str]:
-    for node in element.children:
-        if isinstance(node, str):
-            yield node
-        elif node.tag not in ("select", "textarea", "option"):
-            yield from _texts(node)
-            yield " " if node.tag in ("p", "div", "br", "li", "td", "th") else ""
-
-
-def walk(elements: list[Element | str]) -> Iterator[Element]:
-    for node in elements:
-        if isinstance(node, Element):
-            yield node
-            yield from walk(node.children)
-
-
-def fields_in(text: str) -> list[str]:
-    return [str(name).strip() for name in FIELD.findall(text)]
 
 
 class _Labels:

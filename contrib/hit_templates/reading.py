@@ -11,17 +11,11 @@ from functools import lru_cache
 from html.parser import HTMLParser
 
 from common.errors import QuorumError
+from contrib.hit_templates.elements import VOID_ELEMENTS, Element, fields_in, walk
 from contrib.hit_templates.html.cleaning import LANDMARKS, clean_page
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS, name_radio_group
 from contrib.hit_templates.html.omissions import describe_omissions
-from contrib.hit_templates.questions import (
-    VOID_ELEMENTS,
-    Element,
-    FormQuestion,
-    fields_in,
-    find_questions,
-    walk,
-)
+from contrib.hit_templates.questions import FormQuestion, find_questions
 
 MAX_CHARACTERS = 100_000
 MAX_DEPTH = 100

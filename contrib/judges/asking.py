@@ -1,337 +1,56 @@
-"""Ask a model about a study's units, in each order of the texts, within a budget. Repeating a run continues it.
-
-Before each call its row is stored, and its largest possible cost is reserved. If a run is interrupted, its calls
-without a reply count as spent when they are asked again. So the budget holds even if the endpoint charged for them.
-
-The endpoint must be compatible with OpenAI's POST /chat/completions.
-"""
+"""Ask a model about a study's units, in each order of the texts, within a budget. Repeating a run continues it."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import re
 import time
-from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
-from http import HTTPStatus
-from io import BytesIO
 from typing import Any
-from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Count, F, Q
 from django.utils import timezone
-from PIL import Image, ImageOps
 
 from common.amounts import with_noun
 from common.errors import DataConflict, WrongState
-from common.http.addresses import THIS_MACHINE, keeps_secrets
-from common.http.client import CallFailed, Client
-from common.incoming.json_documents import load_json
-from common.texts import readable
+from contrib.judges.endpoint import MAX_DETAIL_LENGTH, SECONDS, AskLater, Endpoint, Reply
 from contrib.judges.models import Judge, JudgeAnswer
+from contrib.judges.prompts import (
+    MAX_MARKS_TOKENS,
+    MAX_REPLY_TOKENS,
+    OPTIONS,
+    ChatPrompt,
+    check_kind,
+    has_orders,
+    instructions_of,
+    order_of,
+    picture_of,
+    question_of,
+    read_reply,
+)
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
 from judgments.access.study_log import note_event
-from judgments.datasets.picture_metadata import strip_metadata
-from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
-from judgments.design.numbers import number_text, plain_number
-from judgments.design.study_design import StudyDesign
-from judgments.kinds import Kind
-from judgments.kinds.best_worst import ENDS
-from judgments.models import Item, Study, Unit
+from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, kind_of
 from judgments.studies.generation.progress import no_progress
-from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
-SECONDS = 60.0  # time limit of a whole call
-MAX_REPLY_BYTES = 1_000_000  # bytes
-MAX_DETAIL_LENGTH = 300
-MAX_PIXELS = 1024  # pixels of a picture's longer side
-# pixels of a JPEG that is decoded completely, so that the bytes sent do not change
-MAX_JPEG_PIXELS = 24_000_000
-# tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
-PICTURE_TOKENS = 30_000
-MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
-SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
-CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
 MAX_TRIES = 3  # attempts for a unit whose replies cannot be parsed
 MAX_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
 MAX_WAITS = 5  # consecutive waits for a busy endpoint
 MAX_WAIT = 60.0
 MILLION = 1_000_000
-MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # tokens
 PARALLEL_CALLS = 4
 ROWS_PER_BATCH = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting takes less. So
 # a call that was made earlier than this has no running process any more.
 STALE_AFTER = timedelta(seconds=5 * SECONDS)
-OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    text: str
-    model: str
-    tokens_in: int
-    tokens_out: int
-
-
-def is_own_host() -> bool:
-    """Return whether the endpoint is on this machine, so that calls are free."""
-    return urlsplit(_address()).hostname in THIS_MACHINE
-
-
-def _address() -> str:
-    return str(getattr(settings, "JUDGE_API_URL", ""))
-
-
-class AskLater(Exception):
-    """Raised if the endpoint is busy or broken. If `served`, it may have replied and charged."""
-
-    def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
-        super().__init__(message)
-        self.served, self.after = served, after
-
-
-class Endpoint(Client):
-    """A client of the endpoint. The API key is stored only in this object, and sent in request headers."""
-
-    def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
-        url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
-        parts = urlsplit(url)
-        if not parts.hostname:
-            raise EvaluationError(
-                "No model can be asked: the setting JUDGE_API_URL is empty, expected an address such as "
-                "https://api.example.org/v1."
-            )
-        if not keeps_secrets(url):
-            raise EvaluationError(
-                f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
-                "sent with every call."
-            )
-        self.host = parts.netloc.rpartition("@")[2]
-        super().__init__(
-            url,
-            seconds=seconds,
-            credentials={"Authorization": f"Bearer {key}"} if key else {},
-            secret=key,
-            largest=MAX_REPLY_BYTES,
-            in_time=True,
-        )
-
-    def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
-        """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
-
-        Raises:
-            AskLater: the call should be tried again after the stated seconds.
-            EvaluationError: the endpoint refuses the call permanently.
-        """
-        body = {**options, "messages": list(question.messages)}
-        try:
-            # without retries, since the possible cost of each call is booked before it
-            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
-        except CallFailed as error:
-            raise AskLater(f"it {error}", served=error.sent) from None
-        status = answer.status
-        if answer.is_temporary or status == HTTPStatus.CONFLICT:
-            # With these statuses of a gateway, the model may have replied and charged.
-            served = status == HTTPStatus.REQUEST_TIMEOUT or (
-                status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
-            )
-            raise AskLater(f"it answers {status}", served=served, after=answer.wait)
-        if status != HTTPStatus.OK:
-            detail = _clean(answer.content.decode(errors="replace"))
-            raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
-        return _read(answer.content)
-
-
-def _read(body: bytes) -> Reply:
-    try:
-        reply = load_json(body)
-        text = reply["choices"][0]["message"]["content"]
-        usage = reply.get("usage") or {}
-        counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
-        if not all(type(count) is int for count in counts):
-            raise TypeError
-    except (ValueError, LookupError, TypeError, AttributeError):
-        raise AskLater("its reply is no chat completion", served=True) from None
-    return Reply(_clean(str(text or "")), _clean(str(reply.get("model") or ""))[:200], counts[0], counts[1])
-
-
-def _clean(text: str) -> str:
-    return text.replace("\0", "").encode(errors="replace").decode()
-
-
-@dataclass(frozen=True, slots=True)
-class ChatPrompt:
-    """Chat messages. `most_tokens` bounds their cost, since no token is shorter than a byte."""
-
-    messages: tuple[Mapping[str, Any], ...]
-    most_tokens: int
-
-    def digest(self, settings: Mapping[str, Any]) -> str:
-        text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_for_judges(kind: Kind) -> bool:
-    """Return whether judges can give answers of this kind: choices, grades, points, the best of a list, or marks."""
-    return kind.compares_pairs or kind.judges_one_caption or kind.names_best
-
-
-def check_kind(kind: Kind) -> None:
-    """Raise EvaluationError if a judge cannot answer units of this kind as people do."""
-    if not is_for_judges(kind):
-        raise EvaluationError(
-            "Judges answer studies whose answers are choices, grades, points, the best of several or marked errors; "
-            f"those of kind {kind.name!r} are not."
-        )
-
-
-def has_orders(kind: Kind) -> bool:
-    """Return whether a unit shows several texts to choose from. Judges are then asked in both orders."""
-    return kind.two_sided or kind.names_best
-
-
-def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
-    """Return the unit's own order, or the reverse order if ``swapped``, in the form of the kind's ``Sides``."""
-    if not kind.names_best:
-        return swapped if kind.two_sided else None
-    order = list(range(len(unit.content["options"])))
-    return order[::-1] if swapped else order
-
-
-def instructions_of(kind: Kind, design: StudyDesign) -> str:
-    """Return the design's question and the allowed replies."""
-    if kind.marks is not None:
-        allowed = kind.marks.instructions()
-    elif kind.names_best:
-        worst = ", a blank and the number of the worst" if design.answers.worst else ""
-        allowed = f"Reply with the number of the best text{worst}, and nothing else."
-    elif kind.choices:
-        labels = {choice.value: choice.label for choice in kind.choices}
-        named = [
-            token if kind.two_sided or token == labels[value] else f"{token} ({labels[value]})"
-            for token, value in reply_tokens(kind).items()
-        ]
-        allowed = (
-            f"Reply with one of these and nothing else: {('; ' if kind.confidences else ', ').join(named)}."
-        )
-    else:
-        scale = kind.scale
-        assert scale is not None  # the only kind with values but without choices is a slider
-        labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
-        ends = [
-            f"{number_text(value)} means: {label}"
-            for value, label in zip(kind.labelled, labels_of_ends, strict=False)
-        ]
-        number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
-        number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
-        allowed = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
-    return f"{design.question}\n\n{allowed}"
-
-
-def reply_tokens(kind: Kind) -> dict[str, float]:
-    """Return the answer for which each allowed reply stands, by reply."""
-    if not kind.two_sided:
-        return {choice.code: choice.value for choice in kind.choices}
-    values = [int(value) for value in kind.values]
-    strength = any(value % SURE >= MUCH for value in values)
-    tokens: dict[str, float] = {}
-    for value in values:
-        token = SIDE_WORDS[value % MUCH]
-        if strength and value % MUCH in (FIRST, SECOND):
-            token += " by far" if value % SURE >= MUCH else " slightly"
-        tokens[token + CONFIDENCE_WORDS[value // SURE]] = value
-    return tokens
-
-
-def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
-    """Return the prompt about a unit.
-
-    Args:
-        shown: the unit as a worker sees it.
-        picture: an address, or a data URL.
-    """
-    lines = [f"Source text: {source}"] if source else []
-    if before := shown.get("document", {}).get("before"):
-        lines.append(f"Text before: {before}")
-    lines += [
-        f"{number}: {readable(option['text'])}" for number, option in enumerate(shown.get("options", ()), 1)
-    ]
-    lines += [
-        f"{name.upper() if len(name) == 1 else name.capitalize()}: {readable(part['text'])}"
-        for name, part in shown.items()
-        if isinstance(part, Mapping) and "text" in part
-    ]
-    text = "\n".join(lines)
-    content: Any = text
-    if picture:
-        content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
-    most = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
-    return ChatPrompt(({"role": "system", "content": prompt}, {"role": "user", "content": content}), most)
-
-
-def picture_of(item: Item) -> str:
-    """Return an image's picture as a data URL, upright and without metadata; else its external address, or ""."""
-    if not item.picture:
-        return item.url
-    try:
-        with item.picture.open("rb") as file:
-            served = BytesIO(strip_metadata(file.read()))  # the picture that people see
-        with Image.open(served, formats=list(FORMATS)) as image:
-            large = image.width * image.height > MAX_JPEG_PIXELS
-            prepare_decoding(image, (MAX_PIXELS, MAX_PIXELS) if large else image.size)
-            small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((MAX_PIXELS, MAX_PIXELS))
-    except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
-        raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
-    written = BytesIO()
-    small.save(written, "JPEG", quality=85)
-    return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
-
-
-def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer in the unit's order; None unless the reply is exactly one of the allowed answers."""
-    text = reply.strip()
-    answer: Any
-    try:
-        if kind.marks is not None:
-            answer = kind.marks.read_reply(text, text=unit.first.text)
-        elif kind.names_best:
-            numbers = [_read_integer(number) for number in text.removesuffix(".").split()]
-            answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
-        elif kind.choices:
-            answer = {token.upper(): value for token, value in reply_tokens(kind).items()}[
-                text.removesuffix(".").upper()
-            ]
-        else:
-            answer = plain_number(_read_decimal(text.removesuffix(".")))
-        clean = kind.clean_answer(answer, unit=unit, design=None)
-    except (ValueError, KeyError, TypeError, AttributeError):
-        return None
-    return kind.sides.to_canonical(clean, side=order_of(kind, unit, swapped=swapped))
-
-
-def _read_integer(text: str) -> int:
-    if not re.fullmatch(r"[0-9]{1,6}", text):
-        raise ValueError
-    return int(text)
-
-
-def _read_decimal(text: str) -> float:
-    if not re.fullmatch(r"-?[0-9]{1,7}(\.[0-9]{1,6})?", text):
-        raise ValueError
-    return float(text)
 
 
 @dataclass(frozen=True, slots=True)

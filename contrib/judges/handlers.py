@@ -6,8 +6,8 @@ from decimal import Decimal
 from typing import Any
 
 from contrib.judges.asking import ask_model
-from contrib.judges.findings import compare_judges_with_people as judges_beside_people
-from contrib.judges.findings import store_comparison
+from contrib.judges.comparison import compare_judges_with_people as judges_beside_people
+from contrib.judges.comparison import store_comparison
 from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 

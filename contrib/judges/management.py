@@ -54,7 +54,8 @@ class CompareJudges(OperationCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.judges.findings import compare_judges_with_people, sentences_of, store_comparison
+        from contrib.judges.comparison import compare_judges_with_people, store_comparison
+        from contrib.judges.findings import sentences_of
 
         study, values = self.study_and_values(options)
         with progress_bar() as progress:

@@ -16,10 +16,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from contrib.judges import operations
-from contrib.judges.asking import MILLION, has_orders, is_for_judges
+from contrib.judges.asking import MILLION
 from contrib.judges.findings import describe_unbiased_share
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import import_judge, remove_judge, start_judge_comparison, start_judge_run
+from contrib.judges.prompts import has_orders, is_for_judges
 from evaluation.models import Analysis
 from evaluation.results.views import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of

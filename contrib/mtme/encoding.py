@@ -1,10 +1,4 @@
-"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval).
-
-A segment is a judged image, and a system is its column of captions. Memory grows with the number of images, and by
-24 bytes per system caption, but not with the number of judgments. The reader of mt-metrics-eval needs at least one
-reference of a set. Without references, ``ref1`` has a missing text for every segment, and there are no metric
-scores.
-"""
+"""Export mt-metrics-eval's folder layout as one archive (github.com/google-research/mt-metrics-eval)."""
 
 from __future__ import annotations
 
@@ -13,92 +7,40 @@ import shutil
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
-from django.db.models import F, QuerySet
+from django.db.models import F
 
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows import batched
+from contrib.mtme.judged_systems import (
+    ROWS_PER_BATCH,
+    JudgedSystems,
+    collect_systems,
+    judged_items,
+    system_of,
+)
 from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import ExportError
 from evaluation.models import DEFAULT_METRICS
-from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
 from judgments.kinds import KINDS
 from judgments.kinds.base import ErrorMarks
-from judgments.models import CandidatePair, Caption, Item, Output, Study, System, Unit
-from judgments.models.units import credited_systems
+from judgments.models import Caption, Study, System, Unit
 from judgments.studies.designs import design_of, kind_of
 from quorum.metrics import score
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-ROWS_PER_BATCH = 2_000
 CELLS, SCORES = "cells", "scores"  # file suffixes of the parts of the two stages
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
-
-
-@declare
-@dataclass(slots=True)
-class JudgedSystems:
-    """The captions of K systems for S images (segments), with people's scores.
-
-    Attributes:
-        systems, segments: the number (from 0) of each system and image, by row id.
-        caption: (K, S) int64 row id of the caption; 0 for none.
-        text: (K, S) int64 number of the text (``numbers``); 0 for none.
-        total, votes: (K, S) float64 sum and number of answers.
-    """
-
-    systems: dict[int, int]
-    segments: dict[int, int]
-    numbers: dict[str, int] = field(default_factory=dict)
-    caption: Ints = field(init=False)
-    text: Ints = field(init=False)
-    total: Floats = field(init=False)
-    votes: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        shape = (len(self.systems), len(self.segments))
-        self.caption, self.text = np.zeros((2, *shape), dtype=np.int64)
-        self.total, self.votes = np.zeros(shape), np.zeros(shape)
-
-    def judged(self) -> JudgedSystems:
-        """Return a copy without systems that have no judgments, and without images that have no captions."""
-        rows = np.flatnonzero(self.votes.any(axis=1))
-        columns = np.flatnonzero(self.caption[rows].any(axis=0))
-        systems, segments = _keep_numbers(self.systems, rows), _keep_numbers(self.segments, columns)
-        judged = JudgedSystems(systems, segments, self.numbers)
-        for name in ("caption", "text", "total", "votes"):
-            setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
-        return judged
-
-    def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
-        """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""
-        self.caption[system, segment] = caption
-        self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
-
-    def has_text(self, system: int, segment: int, key: str) -> bool:
-        return bool(self.text[system, segment] == self.numbers.get(key, -1))
-
-    def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
-        """Return the systems of the text with this ``text_key``. ``of_file`` are the systems that a file credits."""
-        rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
-        pks = list(self.systems)
-        return [row for row in rows if pks[row] in credited_systems(of_file, (pks[row],))]
-
-    @property
-    def means(self) -> Floats:
-        """The mean scores of K systems on S images: (K, S) float64; nan without judgments."""
-        return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
 
 
 class Mtme(Encoding):
@@ -133,7 +75,7 @@ class Mtme(Encoding):
         if work.stage:
             self._read(work)
         else:
-            self._without_votes = _collect_systems(work.study, work.prepared["systems"])
+            self._without_votes = collect_systems(work.study, work.prepared["systems"])
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         if work.stage:
@@ -144,8 +86,8 @@ class Mtme(Encoding):
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
         assert self._without_votes is not None
         decisions, kind = work.moment.decisions, kind_of(work.study)
-        count = _cells_of_options if kind.names_best else _cells_of_captions
-        count = _cells_of_pairs if kind.compares_pairs else count
+        count = cells_of_options if kind.names_best else cells_of_captions
+        count = cells_of_pairs if kind.compares_pairs else count
         for _, included in work.answers():
             answers = {
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
@@ -169,7 +111,7 @@ class Mtme(Encoding):
 
     def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
         if self._judged is None:
-            board = self._without_votes or _collect_systems(work.study, work.prepared["systems"])
+            board = self._without_votes or collect_systems(work.study, work.prepared["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
@@ -199,7 +141,7 @@ class Mtme(Encoding):
         most = references.write(folder / "references", languages)
         _write_images(study, board, folder, languages, sources=design.source.show)
         taken = {f"ref{number}" for number in range(1, most + 1)}
-        names = _names(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
+        names = names_of(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
         _write_outputs(board, names, outputs)
         means = board.means
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
@@ -230,7 +172,7 @@ def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dic
         with path.open("rb") as lines:
             offset = 0
             for line in lines:
-                offsets[_system_of(line)] = path, offset
+                offsets[system_of(line)] = path, offset
                 offset += len(line)
     for pk in board.systems:
         path, offset = offsets[pk]
@@ -240,48 +182,11 @@ def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dic
         yield scores
 
 
-def _system_of(line: bytes) -> int:
-    """Return the row id of the system in a JSON line. Only the first member is parsed, since lines are long."""
-    return int(line.split(b",", 1)[0].split(b": ")[1])
-
-
-def judged_items(study: Study) -> QuerySet[Item]:
-    units = Unit.objects.filter(study=study, control=False)
-    return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
-
-
-def _collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
-    board = JudgedSystems(
-        _number_rows(systems), _number_rows(judged_items(study).values_list("pk", flat=True))
-    )
-    # If a system has several captions of an image, take the one that it ranks first.
-    outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
-    fields = ("system", "item", "caption", "caption__text_key")
-    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
-        if item in board.segments:
-            board.set_caption(board.systems[system], board.segments[item], *caption)
-    if KINDS[study.protocol].compares_pairs:
-        _add_systems_of_pairs(study, board)
-    return board
-
-
-def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
-    rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
-    of_sides = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
-    missing = board.caption == 0
-    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_PER_BATCH):
-        for system, caption, key in batched(sides, 3):
-            row, segment = board.systems.get(system), board.segments.get(item)
-            if row is not None and segment is not None and missing[row, segment]:
-                # the first pair comes last, so its caption stays
-                board.set_caption(row, segment, caption, key)
-
-
 # Rows of (system, segment, sum, number), and the number of omitted answers.
 Cells = tuple[list[tuple[float, ...]], int]
 
 
-def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+def cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     cells: list[tuple[float, ...]] = []
     left_out = 0
     units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first__text_key", "systems")
@@ -293,7 +198,7 @@ def _cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[floa
     return cells, left_out
 
 
-def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+def cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     """Return each caption's share of votes. An answer for neither side counts as half a vote for each."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
@@ -314,7 +219,7 @@ def _cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]
     return cells, left_out
 
 
-def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
+def cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
     """Return each shown caption's points: 1 if an answer names it best, -1 if worst, else 0."""
     cells: list[tuple[float, ...]] = []
     left_out = 0
@@ -331,20 +236,11 @@ def _cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]
     return cells, left_out
 
 
-def _number_rows(rows: Iterable[int]) -> dict[int, int]:
-    return {pk: number for number, pk in enumerate(rows)}
-
-
-def _keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
-    rows = list(numbers)
-    return _number_rows(rows[position] for position in positions.tolist())
-
-
 def _join_lines(text: str | None) -> str:
     return NO_TEXT if text is None else " ".join(text.split())
 
 
-def _names(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
+def names_of(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
     used, names = set(taken), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
@@ -363,7 +259,7 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
     """
     rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_PER_BATCH)
     images = [row for row in rows if row[0] in board.segments]
-    names = _names((pk, name) for pk, name, *_ in images)
+    names = names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
         documents = stack.enter_context(_open_text(folder / "documents" / f"{languages}.docs"))

@@ -14,15 +14,9 @@ from typing import Any
 import numpy as np
 
 from common.amounts import as_json
-from contrib.multiverse.analyses import (
-    MAX_SPECIFICATIONS,
-    CaptionMetrics,
-    PairMetrics,
-    SpecificationFigures,
-    StudyVotes,
-    Universe,
-    choices_of,
-)
+from contrib.multiverse.analyses import CaptionMetrics, PairMetrics, SpecificationFigures
+from contrib.multiverse.choices import MAX_SPECIFICATIONS, Universe, choices_of
+from contrib.multiverse.votes import StudyVotes
 from evaluation.data.imported_scores import imported_hashes
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from contrib.multiverse.analyses import LABELS
+from contrib.multiverse.choices import LABELS
 from contrib.multiverse.conclusions import AGREEMENT, BEST, passes_threshold
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import add_wording, plot, render_sentence, section, table

@@ -30,7 +30,6 @@ from pytest_django import Settings
 from annotation.models import Erasure
 from common.errors import DataConflict
 from common.http.client import seconds_to_wait
-from contrib.archives.archives import Site
 from contrib.archives.describing import TEMPLATES, read_creators, read_papers
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
@@ -40,6 +39,7 @@ from contrib.archives.sending import (
     plan_publication,
     send_release,
 )
+from contrib.archives.site import Site
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity
 from evaluation.data.releases.storage import record_release

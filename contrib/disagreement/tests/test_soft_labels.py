@@ -16,7 +16,8 @@ from annotation.crowds.people import forget_raw_ids
 from annotation.models import Demographics, Worker
 from common.files import FiguresEncoder, indented_json
 from config.api.framework import FiguresRenderer
-from contrib.disagreement.analysis import compute_disagreement, describe_disagreement
+from contrib.disagreement.analysis import compute_disagreement
+from contrib.disagreement.wording import describe_disagreement
 from contrib.judges.operations import store_answers
 from evaluation.data.export.exporting import export_judgments
 from evaluation.errors import EvaluationError

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 from django.utils.translation import gettext_noop
 
-from contrib.hit_templates.questions import FIELD, Element
+from contrib.hit_templates.elements import FIELD, Element
 
 # Our own texts, which are translated when they are shown.
 INSTRUCTIONS = gettext_noop("Instructions")

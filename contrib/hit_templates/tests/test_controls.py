@@ -14,7 +14,7 @@ from annotation.quality.rules import copy_rules
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DesignError
-from contrib.hit_templates.controls import (
+from contrib.hit_templates.expected_answers import (
     ExpectedProblem,
     expected_of,
     expected_on_repeat,

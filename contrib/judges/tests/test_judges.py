@@ -26,20 +26,13 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from common.errors import DataConflict, WrongState
 from contrib.judges import asking
-from contrib.judges.asking import (
-    AskLater,
-    ChatPrompt,
-    Endpoint,
-    Reply,
-    ask_model,
-    instructions_of,
-    picture_of,
-    read_reply,
-)
-from contrib.judges.findings import compare_judges_with_people, sizes_of_curve, store_comparison
+from contrib.judges.asking import ask_model
+from contrib.judges.comparison import compare_judges_with_people, sizes_of_curve, store_comparison
+from contrib.judges.endpoint import AskLater, Endpoint, Reply
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import start_judge_run as ask_operation
 from contrib.judges.operations import store_answers
+from contrib.judges.prompts import ChatPrompt, instructions_of, picture_of, read_reply
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Consensus
 from evaluation.presentation.content import DotPlot, estimate_of

@@ -12,8 +12,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
-from contrib.multiverse.analyses import AnalysisChoice, StudyVotes, Universe
+from contrib.multiverse.choices import AnalysisChoice, Universe
 from contrib.multiverse.conclusions import compute_multiverse, tokenizers
+from contrib.multiverse.votes import StudyVotes
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
 from contrib.score_imports.tests.test_score_imports import brought, graded_study, write

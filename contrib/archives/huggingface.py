@@ -1,0 +1,249 @@
+"""Send a release to the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from math import ceil
+from typing import Any
+from urllib.parse import quote
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from contrib.archives.describing import DepositFile, DepositPlan
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
+from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
+from judgments.studies.generation.progress import Progress
+
+State = Deposit.State
+
+
+LFS = "application/vnd.git-lfs+json"
+MAX_BYTES_IN_COMMIT = 16 << 20  # bytes; a larger file must go by LFS
+INITIAL_FILES = {".gitattributes"}
+
+
+def send_to_huggingface(
+    site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress
+) -> None:
+    """Bring the repository to the state that the plan describes.
+
+    A step that was done before is skipped, so a repeated call continues.
+    """
+    progress(0.05, "creating the repository")
+    repository = deposit.repository
+    created = _create_repository(site, repository)
+    path = f"api/datasets/{quote(repository)}"
+    info = site.call("GET", path, what="to read the repository")
+    remote_files = {str(sibling.get("rfilename")) for sibling in info.get("siblings") or []}
+    if not created and deposit.state == State.STARTED:
+        _check_own(site, deposit, remote_files)
+    if not info["private"] and not plan.publish:
+        raise PublishingError(
+            f"The dataset {repository} is public at {site.host}, so that what is sent there is public at once; "
+            "expected publish with it, or another repository."
+        )
+    note(state=State.FILLING, address=f"{site.url}/datasets/{repository}")
+    if not _has_all_files(site, path, plan.files):
+        progress(0.2, "sending files")
+        note()
+        _commit(site, repository, plan, _stale_files(deposit, plan, remote_files), str(info.get("sha") or ""))
+        if not _has_all_files(site, path, plan.files):
+            raise PublishingError(
+                f"{site.host} has other files in {repository} than were sent. Send the release again."
+            )
+    commit = str(site.call("GET", path, what="to read the repository").get("sha") or "")
+    progress(0.95, "naming the version")
+    _tag_version(site, path, plan.release.version, commit)
+    if plan.publish:
+        note()
+        site.call("PUT", f"{path}/settings", what="to make it public", body={"private": False})
+    private = bool(site.call("GET", path, what="to read the repository").get("private"))
+    if plan.publish and private:
+        raise PublishingError(f"{site.host} keeps {repository} private. Send the release again.")
+    note(
+        remote=commit,
+        state=State.DRAFT if private else State.PUBLIC,
+        finished_at=timezone.now(),
+    )
+
+
+def _create_repository(site: Site, repository: str) -> bool:
+    owner, _, name = repository.partition("/")
+    body = {"type": "dataset", "name": name, "organization": owner, "private": True}
+    try:
+        site.call("POST", "api/repos/create", what=f"to create {repository}", body=body)
+    except ArchiveConflict:
+        return False
+    return True
+
+
+def _check_own(site: Site, deposit: Deposit, remote_files: set[str]) -> None:
+    """Raise PublishingError if the repository has files although no release of this study was sent to it before."""
+    if remote_files - INITIAL_FILES and not _deposits_of_study(deposit).exclude(state=State.STARTED).exists():
+        raise PublishingError(
+            f"There is a dataset {deposit.repository} at {site.host} already, which is not this study's; "
+            "expected another --repository."
+        )
+
+
+def _deposits_of_study(deposit: Deposit) -> QuerySet[Deposit]:
+    return Deposit.objects.filter(
+        release__study=deposit.release.study_id, host=deposit.host, repository=deposit.repository
+    )
+
+
+def _stale_files(deposit: Deposit, plan: DepositPlan, remote_files: set[str]) -> list[str]:
+    """Return the files at the archive that come from earlier releases of the study and are not in this one.
+
+    They can be deleted, since the tags of earlier versions keep them.
+    """
+    ours = {
+        file["name"] for sent in _deposits_of_study(deposit).values_list("sent", flat=True) for file in sent
+    }
+    return sorted((ours & remote_files) - {file.name for file in plan.files})
+
+
+def _has_all_files(site: Site, path: str, files: tuple[DepositFile, ...]) -> bool:
+    """Return whether the main branch has all files. Files are compared by their hashes."""
+    try:
+        entries = site.call(
+            "POST",
+            f"{path}/paths-info/main",
+            what="to list the files",
+            body={"paths": [file.name for file in files], "expand": False},
+        )
+    except NotAtArchive:  # nothing was committed yet
+        return False
+    by_path = {entry.get("path"): entry for entry in entries}
+    return all(
+        (entry := by_path.get(file.name)) is not None
+        and (entry["lfs"].get("oid") == file.sha256 if entry.get("lfs") else entry.get("oid") == file.git)
+        for file in files
+    )
+
+
+def _commit(site: Site, repository: str, plan: DepositPlan, stale: Iterable[str], parent: str) -> None:
+    path, files = f"api/datasets/{quote(repository)}", plan.files
+    listed = [
+        {"path": file.name, "size": file.size, "sample": base64.b64encode(file.sample).decode()}
+        for file in files
+    ]
+    reply = site.call("POST", f"{path}/preupload/main", what="to take the files", body={"files": listed})
+    modes = {entry["path"]: entry["uploadMode"] for entry in reply["files"]}
+    large = [file for file in files if modes.get(file.name) == "lfs" or file.size > MAX_BYTES_IN_COMMIT]
+    _send_large(site, repository, large)
+    summary = f"Release {plan.release.version}"
+    header = {"summary": summary, "description": "", **({"parentCommit": parent} if parent else {})}
+    sent = {file.name for file in large}
+
+    def content() -> Iterator[bytes]:
+        yield _commit_line("header", header)
+        for file in files:
+            if file.name in sent:
+                about = {"path": file.name, "algo": "sha256", "oid": file.sha256, "size": file.size}
+                yield _commit_line("lfsFile", about)
+                continue
+            encoded = base64.b64encode(b"".join(file.open())).decode()
+            yield _commit_line("file", {"path": file.name, "encoding": "base64", "content": encoded})
+        yield from (_commit_line("deletedFile", {"path": name}) for name in stale)
+
+    # only one file at a time is in memory, since a release has many tables
+    length = sum(map(len, content()))
+    headers = {"Content-Type": "application/x-ndjson", "Content-Length": str(length)}
+    try:
+        site.call(
+            "POST",
+            f"{path}/commit/main",
+            what="the commit",
+            content=content,
+            headers=headers,
+            again=False,
+        )
+    except UnclearOutcome:
+        pass  # the files at the archive show whether the commit was made
+    except ArchiveConflict:
+        raise PublishingError(
+            f"Somebody else changed {repository} at {site.host} meanwhile. Send the release again."
+        ) from None
+
+
+def _commit_line(key: str, value: Mapping[str, Any]) -> bytes:
+    return json.dumps({"key": key, "value": value}).encode() + b"\n"
+
+
+def _send_large(site: Site, repository: str, files: list[DepositFile]) -> None:
+    if not files:
+        return
+    by_hash = {file.sha256: file for file in files}
+    reply = site.call(
+        "POST",
+        f"datasets/{quote(repository)}.git/info/lfs/objects/batch",
+        what="the large files",
+        body={
+            "operation": "upload",
+            "transfers": ["basic", "multipart"],
+            "objects": [{"oid": file.sha256, "size": file.size} for file in by_hash.values()],
+            "hash_algo": "sha256",
+        },
+        headers={"Accept": LFS, "Content-Type": LFS},
+    )
+    for entry in reply["objects"]:
+        file = by_hash[entry["oid"]]
+        if error := entry.get("error"):
+            why = str(error.get("message"))[:MAX_DETAIL_LENGTH]
+            raise PublishingError(f"{site.host} does not take {file.name}: {why}.")
+        actions = entry.get("actions") or {}
+        if upload := actions.get("upload"):
+            _send_parts(site, file, upload)
+        if verify := actions.get("verify"):
+            address, body = str(verify["href"]), {"oid": file.sha256, "size": file.size}
+            if site.is_own(address):  # the archive needs the token; file stores must not get it
+                path, headers = address.removeprefix(f"{site.url}/"), {"Content-Type": LFS, "Accept": LFS}
+                site.call("POST", path, what=file.name, body=body, headers=headers)
+            else:
+                _report_upload(site, file, address, body, verify.get("header") or {})
+
+
+def _send_parts(site: Site, file: DepositFile, upload: Mapping[str, Any]) -> None:
+    """Send a file to one address or, if the archive gives an address for each part, in parts."""
+    header = dict(upload.get("header") or {})
+    size = int(header.pop("chunk_size", 0))
+    if not size:
+        length = {"Content-Length": str(file.size)}
+        site.put(upload["href"], what=file.name, content=file.open, headers={**header, **length})
+        return
+    addresses = [header[name] for name in sorted((name for name in header if name.isdigit()), key=int)]
+    if len(addresses) != ceil(file.size / size):
+        raise PublishingError(
+            f"{site.host} gave {len(addresses)} addresses for {file.name}, which has {ceil(file.size / size)} parts."
+        )
+    parts = []
+    for number, address in enumerate(addresses):
+        begin, end = number * size, min((number + 1) * size, file.size)
+        answer = site.put(
+            address,
+            what=file.name,
+            content=partial(file.read, begin, end),
+            headers={"Content-Length": str(end - begin)},
+        )
+        parts.append({"partNumber": number + 1, "etag": answer.get("etag", "")})
+    _report_upload(site, file, upload["href"], {"oid": file.sha256, "parts": parts}, {})
+
+
+def _report_upload(
+    site: Site, file: DepositFile, address: str, body: Mapping[str, Any], header: Mapping[str, str]
+) -> None:
+    headers = {"Content-Type": LFS, "Accept": LFS, **header}
+    site.put(address, what=file.name, content=json.dumps(body).encode(), headers=headers, method="POST")
+
+
+def _tag_version(site: Site, path: str, version: str, commit: str) -> None:
+    body = {"tag": f"v{version}", "message": f"Release {version}"}
+    with suppress(ArchiveConflict):  # an earlier run created it
+        site.call("POST", f"{path}/tag/{commit}", what=f"the tag v{version}", body=body)

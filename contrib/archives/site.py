@@ -1,0 +1,168 @@
+"""A client of an archive, with retries and errors that say what is known about a request."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from http import HTTPStatus
+from math import ceil
+from typing import Any
+from urllib.parse import urlsplit
+
+from common.features import feature_settings
+from common.http.addresses import THIS_MACHINE, host_of, keeps_secrets
+from common.http.client import CallFailed, Client, HTTPReply, Payload, Retries
+from common.incoming.json_documents import load_json
+from contrib.archives.errors import PublishingError
+
+SECONDS = 60.0  # seconds to wait for the next byte
+MAX_TRIES = 5
+MAX_DETAIL_LENGTH = 300
+
+
+class UnclearOutcome(Exception):
+    """Raised if a call may have been carried out, and must not be repeated."""
+
+
+class NotAtArchive(Exception):
+    """Raised if the archive does not have the requested object (404, 410)."""
+
+
+class ArchiveConflict(Exception):
+    """Raised if the object exists at the archive already, or was changed meanwhile (409, 412)."""
+
+
+class Site(Client):
+    """A client of an archive. The token stays in this object, and is sent only to the archive's own host."""
+
+    def __init__(
+        self, *, url: str, token: str, setting: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        parts = urlsplit(url)
+        if not token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} is empty, expected an access token."
+            )
+        if not (token.isascii() and token.isprintable()) or " " in token:
+            raise PublishingError(
+                f"Nothing can be sent to {parts.netloc}: the setting {setting} holds a blank, a line's end or another "
+                "character that no token has."
+            )
+        if not keeps_secrets(url):
+            raise PublishingError(
+                f"The address is {parts.scheme}://{parts.netloc}; expected an https address, since the token is sent "
+                "with every call."
+            )
+        super().__init__(url, seconds=SECONDS, credentials={"Authorization": f"Bearer {token}"}, secret=token)
+        self.url, self.host = url.rstrip("/"), parts.netloc
+        self._headers = dict(headers or {})
+        self._is_here = parts.hostname in THIS_MACHINE
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        *,
+        what: str,
+        body: Any = None,
+        content: Payload | None = None,
+        headers: Mapping[str, str] | None = None,
+        again: bool = True,
+        before_next: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """Call the archive's own API; return its JSON, or {}.
+
+        Args:
+            what: the purpose, for error messages, such as "to create the record".
+            content: opens the body's bytes again for each attempt.
+            again: whether to repeat a call that may have been carried out.
+            before_next: called before each repetition.
+
+        Raises:
+            NotAtArchive, ArchiveConflict: the status was 404 or 410, or 409 or 412.
+            UnclearOutcome: the call may have been carried out, and is not repeated.
+            PublishingError: the call was refused, or there is no response.
+        """
+        sent = self._headers | dict(headers or {})
+        written = self._sent(
+            method, path, what, again=again, body=body, content=content, headers=sent, before_next=before_next
+        ).content
+        try:
+            return json.loads(written) if written else {}
+        except ValueError:
+            raise PublishingError(
+                f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"
+            ) from None
+
+    def put(
+        self,
+        address: str,
+        *,
+        what: str,
+        content: Payload,
+        headers: Mapping[str, str],
+        method: str = "PUT",
+    ) -> Mapping[str, str]:
+        """Send bytes to an address that the archive gave, without the token; return the response headers."""
+        if not keeps_secrets(address) or (host_of(address) in THIS_MACHINE and not self._is_here):
+            raise PublishingError(
+                f"{self.host} names an upload address that is not https, or on this machine; nothing was sent to it."
+            )
+        return self._sent(method, address, what, again=True, content=content, headers=headers).headers
+
+    def is_own(self, address: str) -> bool:
+        return address.startswith(f"{self.url}/")
+
+    def _sent(self, method: str, address: str, what: str, *, again: bool, **call: Any) -> HTTPReply:
+        retries = Retries(MAX_TRIES, feature_settings.PUBLISHING_BACKOFF_SECONDS)
+        try:
+            answer = self.send(method, address, retries=retries, repeatable=again, **call)
+        except CallFailed as error:
+            if error.sent and not again:
+                raise UnclearOutcome from None
+            raise self._unclear_error(str(error)) from None
+        status = answer.status
+        if answer.is_temporary:
+            if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
+                raise UnclearOutcome
+            if answer.wait > retries.longest:
+                raise PublishingError(
+                    f"{self.host} asks to wait {ceil(answer.wait / 60)} minutes ({status}). Send it again then: it "
+                    "goes on where it stopped."
+                )
+            raise self._unclear_error(f"answers {status}")
+        if status in (HTTPStatus.NOT_FOUND, HTTPStatus.GONE):
+            raise NotAtArchive
+        if status in (HTTPStatus.CONFLICT, HTTPStatus.PRECONDITION_FAILED):
+            raise ArchiveConflict
+        if not answer.is_success:
+            raise PublishingError(f"{self.host} refuses {what} ({status}): {detail_of(answer.content)}")
+        return answer
+
+    def _unclear_error(self, why: str) -> PublishingError:
+        return PublishingError(
+            f"{self.host} {why}, {MAX_TRIES} times over. Send it again later: it goes on where it stopped."
+        )
+
+
+def detail_of(written: bytes) -> str:
+    try:
+        body = load_json(written)
+        detail = str(body.get("message") or body.get("error") or "")
+        detail = " ".join([detail, *problems_of(body)])
+    except (ValueError, AttributeError):
+        detail = written.decode(errors="replace")
+    return " ".join(detail.replace("\0", "").split())[:MAX_DETAIL_LENGTH] or "it does not say why"
+
+
+def problems_of(body: Mapping[str, Any]) -> list[str]:
+    """Return the problems that InvenioRDM lists in a draft or an error, each as ``field: message``."""
+    listed = body.get("errors")
+    return [
+        f"{error.get('field', '')}: {' '.join(map(str, error.get('messages') or [error.get('message', '')]))}"
+        for error in (listed if isinstance(listed, list) else [])
+        if isinstance(error, dict)
+    ]
+
+
+Note = Callable[..., None]

@@ -1,0 +1,248 @@
+"""Send a release to Zenodo."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from django.utils import timezone
+
+from common.features import feature_settings
+from contrib.archives.describing import DepositFile, DepositPlan
+from contrib.archives.errors import PublishingError
+from contrib.archives.models import Deposit
+from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
+from judgments.studies.generation.progress import Progress
+
+State = Deposit.State
+# without it, Zenodo answers in its older format
+ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}
+MAX_RECORDS_LISTED = 100
+POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
+
+
+def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, progress: Progress) -> None:
+    """Bring the record to the state that the plan describes.
+
+    Each step first checks whether it was done before, so a repeated call continues.
+
+    Args:
+        note: stores changed columns of the deposit. It raises an error if another run has taken the deposit, or if
+            the deposit must no longer be sent.
+    """
+    if deposit.state in (State.STARTED, State.CREATING):
+        progress(0.05, "creating the record")
+        _create_record(site, deposit, plan, note)
+    path = f"api/records/{deposit.remote}"
+    try:
+        draft = site.call("GET", f"{path}/draft", what="to read the draft")
+    except NotAtArchive:
+        draft = {"is_published": True}
+    # a person published it at the archive; do not touch an edit that they began
+    if draft.get("is_published"):
+        _note_public(site, deposit, note)
+        return
+    progress(0.1, "writing what is said of it")
+    draft = _describe(site, deposit, plan, draft)
+    doi = _doi_of(draft) or _reserve_doi(site, path)
+    note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
+    _send_files(site, path, plan.files, progress)
+    if not plan.publish:
+        note(state=State.DRAFT, finished_at=timezone.now())
+        return
+    progress(0.95, "publishing")
+    what = "to publish the record"
+    note()
+    with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
+        site.call("POST", f"{path}/draft/actions/publish", what=what, again=False)
+    _note_public(site, deposit, note)
+
+
+def state_of_record(site: Site, deposit: Deposit) -> str:
+    path = f"api/records/{deposit.remote}"
+    try:
+        site.call("GET", path, what="to read the record")
+    except NotAtArchive:
+        try:
+            site.call("GET", f"{path}/draft", what="to read the draft")
+        except NotAtArchive:
+            return State.GONE
+        return State.DRAFT
+    return State.PUBLIC
+
+
+def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
+    """Store that the record is public. Raise PublishingError if it is not public."""
+    try:
+        record = site.call("GET", f"api/records/{deposit.remote}", what="to read the record")
+    except NotAtArchive:
+        if state_of_record(site, deposit) == State.GONE:
+            note(state=State.GONE)
+            raise PublishingError(
+                f"The draft {deposit.remote} was removed at {site.host}. Send the release again to make another."
+            ) from None
+        raise PublishingError(
+            f"{site.host} did not publish the draft {deposit.remote}. Send it again."
+        ) from None
+    note(
+        state=State.PUBLIC,
+        doi=_doi_of(record) or deposit.doi,
+        address=f"{site.url}/records/{deposit.remote}",
+        finished_at=timezone.now(),
+    )
+
+
+def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+    """Create the record, or a new version of the study's last record, exactly once."""
+    before = _last_deposit(site, deposit)
+    if before is not None:
+        record = site.call("POST", f"api/records/{before.remote}/versions", what="to begin a new version")
+        remote = str(record["id"])
+        other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
+        if other is not None:
+            raise PublishingError(
+                f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
+                "is there; expected it to be published or removed first."
+            )
+        note(remote=remote, state=State.FILLING)
+        return
+    if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
+        note(remote=remote, state=State.FILLING)
+        return
+    note(state=State.CREATING, asked_at=timezone.now())
+    body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
+    try:
+        record = site.call(
+            "POST",
+            "api/records",
+            what="to create the record",
+            body=body,
+            again=False,
+            before_next=lambda: note(asked_at=timezone.now()),
+        )
+        remote = str(record["id"])
+    except UnclearOutcome:
+        remote = _find_lost_record(site, deposit)
+    if not remote:
+        raise PublishingError(f"{site.host} did not create the record. Send the release again.")
+    note(remote=remote, state=State.FILLING)
+
+
+_ACCESS = {"record": "public", "files": "public"}
+
+
+def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
+    """Return the study's last public record at this archive.
+
+    Raise PublishingError if the study's last record is a draft.
+    """
+    others = Deposit.objects.filter(release__study=deposit.release.study_id, host=deposit.host)
+    others = others.exclude(pk=deposit.pk).exclude(remote="").exclude(state=State.GONE)
+    for other in others.select_related("release").order_by("-release_id"):
+        if other.state != State.PUBLIC:
+            state = state_of_record(site, other)
+            if state == State.DRAFT:
+                raise PublishingError(
+                    f"Release {other.release.version} is still a draft at {site.host}; expected it to be published "
+                    "or removed there first, so that this one becomes its next version."
+                )
+            Deposit.objects.filter(pk=other.pk).update(state=state)
+            if state == State.GONE:
+                continue
+        return other
+    return None
+
+
+def _find_lost_record(site: Site, deposit: Deposit) -> str:
+    """Return the id of a record whose creating call got no response; "" if there is none.
+
+    The archive lists new records only after a delay.
+    """
+    asked_at: datetime = deposit.asked_at or timezone.now()
+    ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
+    mark = deposit.mark.urn
+    while True:
+        reply = site.call(
+            "GET", f"api/user/records?sort=newest&size={MAX_RECORDS_LISTED}", what="to list your records"
+        )
+        for record in reply.get("hits", {}).get("hits", []):
+            marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
+            if mark in marks:
+                return str(record["id"])
+        if time.time() >= ends:
+            return ""
+        time.sleep(min(POLL_SECONDS, max(ends - time.time(), 0.0)))
+
+
+def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
+    return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
+
+
+def _describe(site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]) -> dict[str, Any]:
+    body = {
+        "access": _ACCESS,
+        "files": {"enabled": True},
+        "metadata": _with_mark(plan.metadata, deposit),
+        # if the draft is written without it, the draft loses its reserved DOI
+        "pids": draft.get("pids") or {},
+    }
+    reply: dict[str, Any] = site.call(
+        "PUT", f"api/records/{deposit.remote}/draft", what="the description", body=body
+    )
+    if problems := problems_of(reply):
+        raise PublishingError(f"{site.host} does not take the description: {'; '.join(problems)[:500]}.")
+    return reply
+
+
+def _doi_of(record: Mapping[str, Any]) -> str:
+    return str(((record.get("pids") or {}).get("doi") or {}).get("identifier") or "")
+
+
+def _reserve_doi(site: Site, path: str) -> str:
+    try:
+        draft = site.call("POST", f"{path}/draft/pids/doi", what="to reserve a DOI")
+    except ArchiveConflict:  # an earlier call has done it
+        draft = site.call("GET", f"{path}/draft", what="to read the draft")
+    return _doi_of(draft)
+
+
+def _send_files(site: Site, path: str, files: tuple[DepositFile, ...], progress: Progress) -> None:
+    """Send missing and incomplete files. Files that a person added at the archive are kept."""
+    listed = site.call("GET", f"{path}/draft/files", what="to list the files")
+    entries = {entry["key"]: entry for entry in listed.get("entries") or []}
+    total, done = sum(file.size for file in files) or 1, 0
+    for file in files:
+        entry = entries.get(file.name)
+        if entry is None or not _is_complete(entry, file):
+            progress(0.15 + 0.75 * done / total, f"sending {file.name}")
+            _send_file(site, path, file, started=entry is not None)
+        done += file.size
+
+
+def _send_file(site: Site, path: str, file: DepositFile, *, started: bool) -> None:
+    key = f"{path}/draft/files/{quote(file.name)}"
+    what = f"the file {file.name}"
+    if started:  # the archive has part of the file, or another file
+        with suppress(NotAtArchive):
+            site.call("DELETE", key, what=what)
+    site.call("POST", f"{path}/draft/files", what=what, body=[{"key": file.name}])
+    kind = {"Content-Type": "application/octet-stream", "Content-Length": str(file.size)}
+    site.call("PUT", f"{key}/content", what=what, content=file.open, headers=kind)
+    entry = site.call("POST", f"{key}/commit", what=what)
+    if not _is_complete(entry, file):
+        raise PublishingError(
+            f"{site.host} got another {file.name} than was sent: {entry.get('size')} bytes with "
+            f"{entry.get('checksum')}, expected {file.size} bytes with md5:{file.md5}. Send the release again."
+        )
+
+
+def _is_complete(entry: Mapping[str, Any], file: DepositFile) -> bool:
+    return (
+        entry.get("status") == "completed"
+        and entry.get("checksum") == f"md5:{file.md5}"
+        and int(entry.get("size") or 0) == file.size
+    )

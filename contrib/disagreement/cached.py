@@ -1,0 +1,84 @@
+"""The cached analysis of a study's disagreement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.db.models import Exists
+from django.utils.translation import gettext as _
+
+from annotation.models import Demographics
+from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX, compute_disagreement
+from contrib.disagreement.predictions import check_soft_labels
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis, Prediction
+from judgments.access.rights import Person, Right, has_right
+from judgments.cached_figures import FiguresPending, cached_figures
+from judgments.figures import Figures, add_figures
+from judgments.models import CachedFigures, Study
+from quorum.statistics.inputs import StatisticsError
+
+
+def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
+    """Return the figures about the last results, which a job computes.
+
+    Results by demographics are shown only to people who may change the study.
+
+    Raises:
+        FiguresPending: the job is running.
+        EvaluationError: there are no results or soft labels.
+    """
+    check_soft_labels(study)
+    if not Analysis.objects.filter(study=study, what=Analysis.Kind.AGGREGATION).exists():
+        raise EvaluationError(
+            _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
+        )
+    shown = cached_figures(study, DISAGREEMENT)
+    if shown.value is None:
+        raise FiguresPending
+    if shown.value["refused"]:
+        raise EvaluationError(shown.value["refused"])
+    result: dict[str, Any] = shown.value["result"]
+    if "known" not in result or has_right(by, Right.CHANGE, study):
+        return result
+    return result | {
+        "known": [row for row in result["known"] if not row["by"].startswith(DEMOGRAPHIC_PREFIX)]
+    }
+
+
+def _compute(study: Study) -> dict[str, Any]:
+    try:
+        return {"refused": "", "result": compute_disagreement(study=study)}
+    except (EvaluationError, StatisticsError) as error:
+        return {"refused": str(error), "result": None}
+
+
+def _version(study: Study) -> object:
+    newest = Analysis.objects.filter(
+        study=study,
+        what__in=[Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION, Analysis.Kind.JUDGES],
+    ).order_by("-created_at", "-pk")
+    # A job that read demographics before their deletion may store its figures after it.
+    described = Exists(Demographics.objects.filter(study=study))
+    rows = newest.annotate(described=described).values_list("pk", "created_at", "described")[:3]
+    analyses = [[pk, str(created_at), known] for pk, created_at, known in rows]
+    predictions = Prediction.objects.filter(study=study).order_by("pk").values_list("pk", flat=True)
+    version = [str(study.created_at), analyses]
+    return [*version, list(predictions)] if predictions else version
+
+
+DISAGREEMENT = add_figures(
+    Figures(
+        "disagreement",
+        _compute,
+        rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
+        version=_version,
+        never_expires=True,
+        needs_job=lambda study: True,  # the test of groups draws a hundred samples
+    )
+)
+
+
+def remove_personal_figures(*, study: Study, **_signal: Any) -> None:
+    """Delete the cached figures of a study whose demographics were deleted, since the figures may be based on them."""
+    CachedFigures.objects.filter(study=study, name=DISAGREEMENT.name).delete()

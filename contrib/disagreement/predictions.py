@@ -1,0 +1,223 @@
+"""Imported predictions of soft labels: read, store and remove them."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+from rest_framework import serializers
+
+from common.amounts import with_noun
+from common.errors import DataConflict
+from common.incoming.json_documents import load_json
+from common.parameters import FileText, Parameters
+from evaluation.data.export.formats.soft_labels import has_soft_labels
+from evaluation.data.judgment_sets.records import MOST_VALUES, JudgmentTable, Units
+from evaluation.errors import EvaluationError
+from evaluation.models import Prediction
+from judgments.access.study_log import note_event
+from judgments.importers.textio import read_lines
+from judgments.models import Study, Unit
+from judgments.operations import Outcome, operation, row_of
+from judgments.studies.designs import kind_of
+from quorum.numeric.arrays import Floats, Ints, places_in
+from quorum.statistics.disagreement import SoftLabels, soft_labels
+
+INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+COST_IS_INFINITE = gettext_noop(
+    "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
+)
+
+SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
+
+
+def check_soft_labels(study: Study) -> None:
+    """Raise EvaluationError unless the study's answers are one of a few labels."""
+    if not has_soft_labels(study):
+        raise EvaluationError(
+            _(
+                "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
+                "many values; expected at most %(most)s."
+            )
+            % {"slug": study.slug, "protocol": study.protocol, "most": MOST_VALUES}
+        )
+
+
+def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
+    """Return the predicted shares of L labels for U units: (U, L); nan for units that the file leaves out.
+
+    Raises:
+        ImportProblem: the file cannot be read.
+        EvaluationError: a line is invalid.
+    """
+    keys = units.key.to_pylist()
+    judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
+    predicted = np.full(soft.shares.shape, np.nan)
+    lines = (line for _, line in read_lines(path, newline=""))
+    for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
+        if unit not in judged:
+            continue  # no answer to this unit is used
+        if (shares[soft.shares[judged[unit]] > 0] == 0).any():
+            raise EvaluationError(f"{where} {INFINITE}")
+        predicted[judged[unit]] = shares
+    if np.isnan(predicted).all():
+        raise EvaluationError(f"{path} predicts no judged unit of the study.")
+    return predicted
+
+
+def read_distributions(
+    lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
+) -> Iterator[tuple[str, str, Floats]]:
+    labels = [f"{value:g}" for value in values]
+    seen: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{source}{number}"
+        try:
+            row = load_json(line)
+            unit = row["unit"]
+            by_label = {str(label): float(share) for label, share in row["distribution"].items()}
+            known = unit in units
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
+            raise EvaluationError(
+                f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
+            ) from None
+        if not known:
+            raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
+        if wrong := set(by_label) - set(labels):
+            raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")
+        shares = np.array([by_label.get(label, 0.0) for label in labels])
+        total = shares.sum()
+        # the comparison is also false for nan
+        if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
+            raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
+        if unit in seen:
+            raise EvaluationError(f"{where} tells unit {unit!r} again.")
+        seen.add(unit)
+        yield where, unit, shares / total
+
+
+def store_predictions(*, study: Study, name: str, lines: Iterable[str], by: User | None = None) -> str:
+    """Store the distributions in JSON lines, all or none; return a sentence about what was stored.
+
+    Storing the same lines again changes nothing. The lines include their line ends. Every answer must have a share
+    above 0, since somebody may give it later.
+
+    Raises:
+        EvaluationError: a line is invalid.
+        DataConflict: other distributions are stored under the name.
+    """
+    digest = hashlib.sha256()
+
+    def counted_in() -> Iterator[str]:
+        for line in lines:
+            digest.update(line.replace("\r\n", "\n").encode())  # forms send \r\n
+            yield line
+
+    units = dict(Unit.objects.filter(study=study, control=False).values_list("key", "pk"))
+    labels = list(kind_of(study).outcomes)
+    numbers, rows = [], []
+    for where, unit, shares in read_distributions(counted_in(), "Line ", set(units), labels):
+        if not shares.all():
+            raise EvaluationError(
+                f"{where} gives 0 to an answer; expected more, as its cost would be infinite."
+            )
+        numbers.append(units[unit])
+        rows.append(shares)
+    if not rows:
+        raise EvaluationError("The file predicts no unit; expected JSON lines with unit and distribution.")
+    sha256 = digest.hexdigest()
+    with transaction.atomic():
+        Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+        stored = Prediction.objects.filter(study=study, name=name).first()
+        if stored is not None and stored.sha256 == sha256:
+            return f"{name}: the same predictions were there already; nothing changed."
+        if stored is not None:
+            raise DataConflict(
+                f"This study has other predictions of {name!r}; expected another name, or remove them first."
+            )
+        Prediction.objects.create(
+            study=study,
+            name=name,
+            units=np.array(numbers, dtype="<i8").tobytes(),
+            shares=np.array(rows, dtype="<f8").tobytes(),
+            known=len(rows),
+            sha256=sha256,
+            imported_by=by,
+        )
+        sentence = f"Predictions of {name!r} were imported: {with_noun(len(rows), 'unit')}."
+        note_event(study=study, what="predictions-imported", sentence=sentence, by=by)
+    return sentence
+
+
+def imported_predictions(study: Study, units: Ints) -> dict[str, Floats]:
+    """Return each model's predicted shares of L labels for U units, by name: (U, L); nan without a prediction.
+
+    Args:
+        units: (U,) row ids.
+    """
+    predictions = {}
+    for prediction in Prediction.objects.filter(study=study).order_by("name"):
+        at = places_in(np.frombuffer(prediction.units, dtype="<i8"), units)
+        shares = np.frombuffer(prediction.shares, dtype="<f8").reshape(prediction.known, -1)
+        if (at >= 0).any():
+            predictions[prediction.name] = np.where((at >= 0)[:, np.newaxis], shares[at], np.nan)
+    return predictions
+
+
+class PredictionsName(Parameters):
+    name = serializers.CharField(
+        max_length=80,
+        label="Name of the model",
+        help_text="What it is called in tables, such as soft-net-1.",
+    )
+
+
+class ImportPredictionsRequest(PredictionsName):
+    """The distributions of people's answers that a model predicts."""
+
+    predictions = FileText(
+        label="Distributions",
+        help_text="JSON lines with unit and distribution, as the export soft-labels has them.",
+    )
+
+
+@operation("import-predictions", "Import predicted distributions", parameters=ImportPredictionsRequest)
+def import_predictions(*, study: Study, by: User | None, name: str, predictions: str) -> Outcome:
+    """Store the distributions that a model predicts, to compare them with people's answers.
+
+    Repeating changes nothing.
+    """
+    check_soft_labels(study)
+    lines = io.StringIO(predictions, newline="")
+    return Outcome(store_predictions(study=study, name=name, lines=lines, by=by))
+
+
+@operation("remove-predictions", "Remove predicted distributions", row="prediction")
+def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Outcome:
+    """Remove the distributions of a model."""
+    row = row_of(Prediction.objects.filter(study=study), prediction)
+    sentence = f"Predictions of {row.name!r} were removed."
+    note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
+    row.delete()
+    return Outcome(sentence)
+
+
+def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
+    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
+    check_soft_labels(study)
+    counted = table.counted
+    if not counted.any():
+        raise EvaluationError(
+            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
+            % {"slug": study.slug}
+        )
+    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)

@@ -1,0 +1,406 @@
+"""Compare judges with people: agreement, biases, the alternative annotator test and savings."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from django.db import transaction
+
+from common.amounts import as_json, json_float
+from contrib.judges.material import (
+    UNDECIDED_CODE,
+    JudgeAnswers,
+    JudgeMaterial,
+    Summary,
+    is_nominal,
+    load_answers,
+    load_material,
+)
+from contrib.judges.models import Judge
+from contrib.judges.prompts import check_kind, has_orders
+from evaluation.data.judgment_sets.data_hash import hash_with
+from evaluation.data.judgment_sets.loaders import load_judgments
+from evaluation.data.judgment_sets.study_signatures import signature_of_study
+from evaluation.errors import EvaluationError
+from evaluation.models import Analysis
+from evaluation.presentation.content import rows_as_json
+from evaluation.results.agreement import alpha_of_ratings, exchange_of
+from judgments.kinds import Kind
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+from judgments.studies.generation.progress import no_progress
+from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.signatures import signature
+from quorum.statistics.aggregation.pair_answers import FIRST, NEITHER, NO_DIFFERENCE
+from quorum.statistics.agreement import ratings_of_judgments
+from quorum.statistics.crossed import CONFIDENCE, ITEM, Clusters, renumber_codes, share_of_rows
+from quorum.statistics.judges import (
+    ACCURACY,
+    EPSILON,
+    MIN_CURVE_LENGTH,
+    MIN_UNITS,
+    RMSE,
+    alternative_annotator_test,
+    prediction_powered_mean,
+    savings_curve,
+)
+
+WORDS = 10.0  # the bias by length is stated in points per this many words
+
+DRAWS = 200
+JUDGED_SHARES = (0.1, 0.25, 0.5)
+ALL_ITEMS = "all items"
+
+
+def compare_judges_with_people(
+    *,
+    study: Study,
+    epsilon: float = EPSILON,
+    seed: int = 0,
+    progress: Callable[[float, str], object] = no_progress,
+) -> Analysis:
+    """Compare all judges of a study with its people, without storing the analysis."""
+    kind = kind_of(study)
+    check_kind(kind)
+    judges = list(Judge.objects.filter(study=study).order_by("name"))
+    if not judges:
+        raise EvaluationError(
+            "This study has no judge yet; expected one that was imported or asked (contrib/judges/README.md)."
+        )
+    table = load_judgments(study)
+    material = load_material(study, kind, table)
+    if not len(material.rows):
+        raise EvaluationError("There is no used judgment yet, so a judge cannot be compared with people.")
+    digests, entries = {}, []
+    for number, judge in enumerate(judges):
+        progress(number / len(judges), f"comparing {judge.name}")
+        answers, digest = load_answers(judge, material)
+        digests[judge.name] = digest
+        entries.append(_compare_judge(judge, answers, material, epsilon, seed))
+    settings = {"epsilon": epsilon, "seed": seed}
+    return Analysis(
+        study=study,
+        what=Analysis.Kind.JUDGES,
+        result={"judges": entries, "people": _describe_people(material)},
+        settings=settings,
+        signature=signature("judges", settings),
+        judgments=str(signature_of_study(study, table=table)),
+        data_hash=hash_with(material.data_hash, digests),
+    )
+
+
+@transaction.atomic
+def store_comparison(comparison: Analysis) -> Analysis:
+    names = ("study", "what", "signature", "data_hash", "settings", "judgments", "result")
+    return Analysis.objects.replace(**{name: getattr(comparison, name) for name in names})
+
+
+def _compare_judge(
+    judge: Judge, answers: JudgeAnswers, material: JudgeMaterial, epsilon: float, seed: int
+) -> dict[str, Any]:
+    kind = material.kind
+    labels = is_nominal(kind)
+    return {
+        "name": judge.name,
+        "source": judge.source,
+        "model": judge.model,
+        "own_systems": judge.own_systems,
+        "answers": len(answers.unit),
+        "units": int((answers.n > 0).sum()),
+        "all_units": len(material.pk),
+        "agreement": _agreement(answers, material) if labels or kind.marks is not None else None,
+        "alpha": _alpha(answers, material),
+        "difference": None if labels else _difference_from_people(answers, material),
+        "side": _position_bias(answers, material) if has_orders(kind) else None,
+        "length": _length_bias(answers, material),
+        "own": _own_family_bias(judge, answers, material),
+        "test": _annotator_test(answers, material, epsilon),
+        **_estimate_people(answers, material, seed),
+    }
+
+
+def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
+    people, rows = material.people, material.rows
+    counted = {"judgments": len(rows), "workers": len(np.unique(material.worker))}
+    if not (is_nominal(material.kind) or people.marks):
+        return counted
+    others = people.n[rows] - 1.0
+    # subtract the person's own answer, which equals itself
+    share = _equal_answers(people, people, material.kind) - 1
+    keep = others > 0
+    return counted | {
+        "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep)
+    }
+
+
+def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
+    """Return, for each of N people's answers, how many of ``others`` to the same unit equal it: (N,).
+
+    Answers that mark errors count by their similarity (F1) instead of 0 or 1.
+    """
+    if kind.marks is None:
+        equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
+        return equal
+    answers: defaultdict[int, list[Any]] = defaultdict(list)
+    for unit, answer in zip(others.unit.tolist(), others.marks, strict=True):
+        answers[unit].append(answer)
+    rows = zip(people.unit.tolist(), people.marks, strict=True)
+    alike = kind.marks.similarity
+    return np.array(
+        [sum(alike(answer, other) for other in answers[unit]) for unit, answer in rows], dtype=np.float64
+    )
+
+
+def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> dict[str, Any]:
+    columns: dict[str, Ints] = {ITEM: material.image[material.rows]}
+    if not material.anonymous:
+        columns["rater"] = material.worker
+    interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
+    value = float(share[keep].mean()) if keep.any() else math.nan
+    return {"value": json_float(value), **as_json(interval, "low", "high"), "n": int(keep.sum())}
+
+
+def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    """Return the share of people's judgments that equal the judge's. For marks, it is their F1 by characters.
+
+    A judgment counts half if the judge answers differently in the two orders.
+    """
+    n = answers.n[material.rows]
+    share = _equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
+    return _share_of_judgments(share, material, n > 0)
+
+
+def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    people, judge = material.people.label, answers.label
+    both = np.flatnonzero(
+        ~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED_CODE) & (judge != UNDECIDED_CODE)
+    )
+    if not len(both):
+        return _undefined_estimate(0)
+    rows = np.concatenate([both, both])
+    alpha = alpha_of_ratings(
+        ratings_of_judgments(rows, np.repeat([0, 1], len(both)), np.concatenate([people[both], judge[both]])),
+        {ITEM: material.image[rows]},
+        "nominal" if is_nominal(material.kind) else material.kind.aggregation.level,
+        seed=0,
+        exchange=exchange_of(material.kind),
+    )
+    return {name: alpha[name] for name in ("value", "low", "high")} | {"n": len(both)}
+
+
+def _undefined_estimate(n: int) -> dict[str, Any]:
+    return {"value": None, "low": None, "high": None, "n": n}
+
+
+def _mean_estimate(values: Floats, images: Ints) -> dict[str, Any]:
+    if not len(values):
+        return _undefined_estimate(0)
+    mean = float(values.mean())
+    return _estimate(mean, (values - mean) / len(values), images, len(values))
+
+
+def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[str, Any]:
+    """Return a value with its interval, clustered by image.
+
+    Args:
+        influences: (N,) influence of each of N rows on the value.
+        images: (N,) image of each row.
+    """
+    half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half(CONFIDENCE)
+    return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
+
+
+def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    both = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
+    return _mean_estimate(answers.mean[both] - material.people.mean[both], material.image[both])
+
+
+def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    """Return how often the judge chose the text shown first, and how often the same text in both orders.
+
+    Only units that were asked in both orders count.
+    """
+    size = len(material.pk)
+    straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
+    turned = np.bincount(answers.unit[answers.swapped], minlength=size)
+    both = (straight > 0) & (turned > 0)
+    rows = both[answers.unit]
+    texts = (~np.isnan(material.lengths)).sum(axis=1)
+    first = np.where(answers.swapped, texts[answers.unit], FIRST)
+    tied = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
+    shown_first = np.where(tied, 0.5, answers.value == first)[rows]
+    # The mean over both orders of each unit. With T texts, a judge without a preference for a side has 1 / T.
+    score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both] / answers.n[both]
+    consistent = (answers.counts.max(axis=1) == answers.n)[both].astype(np.float64)
+    return {
+        "first_shown": _mean_estimate(score, material.image[both]),
+        "by_chance": json_float((1 / texts[both]).mean()) if both.any() else None,
+        "consistent": _mean_estimate(consistent, material.image[both]),
+    }
+
+
+def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    """Return how much more than people the judge favours longer texts.
+
+    If units show several texts, it is the judge's share of votes for the longest text minus people's share. For
+    single texts, it is the increase per ten words of the difference between the judge's answer and people's.
+    """
+    if has_orders(material.kind):
+        longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
+        return _bias_towards(longest, longest.sum(axis=1) == 1, answers, material)
+    gap = answers.mean - material.people.mean
+    both = np.flatnonzero(~np.isnan(gap))
+    lengths = material.lengths[both, 0]
+    centred = lengths - lengths.mean() if len(both) else lengths
+    squares = float(centred @ centred)
+    if not squares > 0:
+        return _undefined_estimate(len(both))
+    slope = float(centred @ gap[both]) / squares
+    rest = gap[both] - gap[both].mean() - slope * centred
+    return _estimate(WORDS * slope, WORDS * centred * rest / squares, material.image[both], len(both))
+
+
+def _bias_towards(
+    texts: Flags, keep: Flags, answers: JudgeAnswers, material: JudgeMaterial
+) -> dict[str, Any]:
+    """Return by how much the judge's share of votes for some texts exceeds people's share.
+
+    Args:
+        texts: (U, S) whether votes for each of S texts of each of U units count.
+        keep: (U,) whether the unit counts.
+    """
+    gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
+    both = np.flatnonzero(~np.isnan(gap) & keep)
+    return _mean_estimate(gap[both], material.image[both])
+
+
+def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
+    """Return, for each of U units, whether some but not all of its texts are among ``outputs``: (U,).
+
+    Args:
+        outputs: (U, S) whether each text is a system's.
+    """
+    some: Flags = np.logical_or.reduce(outputs, axis=1)
+    return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
+
+
+def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:
+    """Return how much more than people the judge favours systems of its own family; None if there are none."""
+    family = np.zeros(material.lengths.shape, dtype=np.bool_)
+    for name in judge.own_systems:
+        family |= material.systems.get(name, False)
+    if not family.any():
+        return None
+    if has_orders(material.kind):
+        return _bias_towards(family, _has_some_outputs(family, material), answers, material)
+    gap = answers.mean - material.people.mean
+    answered = ~np.isnan(gap)
+    of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
+    if not len(of_family) or not len(of_others):
+        return _undefined_estimate(len(of_family))
+    rows = np.concatenate([of_family, of_others])
+    parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_family, of_others)]
+    value = float(gap[of_family].mean() - gap[of_others].mean())
+    return _estimate(value, np.concatenate([parts[0], -parts[1]]), material.image[rows], len(of_family))
+
+
+def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
+    """Return the result of the alternative annotator test. People are identified by their position."""
+    if material.anonymous:
+        return {"reason": "the people of this study are places in published totals, not persons"}
+    label = answers.label[material.rows]
+    keep = ~np.isnan(label)
+    test = alternative_annotator_test(
+        material.rows[keep],
+        material.worker[keep],
+        material.people.value[keep],
+        label[keep],
+        scoring=ACCURACY if is_nominal(material.kind) else RMSE,
+        epsilon=epsilon,
+        clusters={ITEM: material.image[material.rows[keep]]},
+    )
+    names = (
+        "winning_rate",
+        "advantage",
+        "low",
+        "high",
+        "left_out",
+        "all_units",
+        "epsilon",
+        "level",
+        "reason",
+    )
+    return {
+        **as_json(test, *names, "signature"),
+        "people": int((~np.isnan(test.p)).sum()),
+        "won": int(test.won.sum()),
+        "passed": test.passed,
+        "least_units": MIN_UNITS,
+        "each": rows_as_json(
+            units=test.units,
+            judge=test.judge_advantage,
+            person=test.rater_advantage,
+            p=test.adjusted_p,
+            won=test.won,
+        ),
+    }
+
+
+def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
+    """Estimate people's answers to all units from the judge's answers, and how many judgments this saves."""
+    rows, longest = [], (0, np.empty(0), np.empty(0))
+    for name, outputs, keep in _estimated_targets(material):
+        units = np.flatnonzero(keep & ~np.isnan(answers.mean))
+        if not len(units):
+            continue
+        people, judge = material.people.mean[units], answers.mean[units]
+        if outputs is not None:
+            people, judge = (
+                (summary.shares * outputs).sum(axis=1)[units] for summary in (material.people, answers)
+            )
+        estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[units]})
+        names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
+        counts = ("labelled", "unlabelled", "reason", "signature")
+        rows.append({"of": name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)})
+        if estimate.labelled > longest[0]:
+            known = ~np.isnan(people)
+            longest = (estimate.labelled, people[known], judge[known])
+    n, people, judge = longest
+    sizes = sizes_of_curve(n)
+    savings: list[dict[str, Any]] = []
+    if sizes and np.ptp(people) > 0:
+        curve = savings_curve(people, judge, sizes=sizes, draws=DRAWS, seed=seed)
+        savings = rows_as_json(
+            people=curve.sizes,
+            coverage=curve.coverage,
+            width=curve.width,
+            alone=curve.people_width,
+            worth=curve.effective,
+        )
+    return {"estimates": rows, "savings": savings, "draws": DRAWS}
+
+
+def sizes_of_curve(n: int) -> list[int]:
+    """Return the numbers of judged items on the savings curve, for n items."""
+    sizes = [round(n * share) for share in JUDGED_SHARES]
+    return [size for size in sizes if MIN_CURVE_LENGTH <= size <= n - MIN_CURVE_LENGTH]
+
+
+def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
+    """Return the name, the texts and the units of each result to estimate.
+
+    The texts are (U, S), whether each is the system's, if units show several texts; otherwise None. The units are
+    (U,), whether each counts.
+    """
+    every = np.ones(len(material.pk), dtype=np.bool_)
+    systems = material.systems.items()
+    if not has_orders(material.kind):
+        return [("", None, every), *((name, None, outputs[:, 0]) for name, outputs in systems)]
+    targets: list[tuple[str, Flags | None, Flags]] = [
+        (name, outputs, _has_some_outputs(outputs, material)) for name, outputs in systems
+    ]
+    return targets or [("", None, every)]

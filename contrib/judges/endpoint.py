@@ -1,0 +1,115 @@
+"""A client of a model behind a chat endpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+
+from common.http.addresses import THIS_MACHINE, keeps_secrets
+from common.http.client import CallFailed, Client
+from common.incoming.json_documents import load_json
+from contrib.judges.prompts import ChatPrompt
+from evaluation.errors import EvaluationError
+
+SECONDS = 60.0  # time limit of a whole call
+MAX_REPLY_BYTES = 1_000_000  # bytes
+MAX_DETAIL_LENGTH = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+
+
+def is_own_host() -> bool:
+    """Return whether the endpoint is on this machine, so that calls are free."""
+    return urlsplit(_address()).hostname in THIS_MACHINE
+
+
+def _address() -> str:
+    return str(getattr(settings, "JUDGE_API_URL", ""))
+
+
+class AskLater(Exception):
+    """Raised if the endpoint is busy or broken. If `served`, it may have replied and charged."""
+
+    def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
+        super().__init__(message)
+        self.served, self.after = served, after
+
+
+class Endpoint(Client):
+    """A client of the endpoint. The API key is stored only in this object, and sent in request headers."""
+
+    def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
+        url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
+        parts = urlsplit(url)
+        if not parts.hostname:
+            raise EvaluationError(
+                "No model can be asked: the setting JUDGE_API_URL is empty, expected an address such as "
+                "https://api.example.org/v1."
+            )
+        if not keeps_secrets(url):
+            raise EvaluationError(
+                f"JUDGE_API_URL names {parts.scheme}://{parts.hostname}; expected an https address, since the key is "
+                "sent with every call."
+            )
+        self.host = parts.netloc.rpartition("@")[2]
+        super().__init__(
+            url,
+            seconds=seconds,
+            credentials={"Authorization": f"Bearer {key}"} if key else {},
+            secret=key,
+            largest=MAX_REPLY_BYTES,
+            in_time=True,
+        )
+
+    def ask(self, question: ChatPrompt, *, options: Mapping[str, Any], once: str) -> Reply:
+        """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
+
+        Raises:
+            AskLater: the call should be tried again after the stated seconds.
+            EvaluationError: the endpoint refuses the call permanently.
+        """
+        body = {**options, "messages": list(question.messages)}
+        try:
+            # without retries, since the possible cost of each call is booked before it
+            answer = self.send("POST", "chat/completions", body=body, headers={"Idempotency-Key": once})
+        except CallFailed as error:
+            raise AskLater(f"it {error}", served=error.sent) from None
+        status = answer.status
+        if answer.is_temporary or status == HTTPStatus.CONFLICT:
+            # With these statuses of a gateway, the model may have replied and charged.
+            served = status == HTTPStatus.REQUEST_TIMEOUT or (
+                status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
+            )
+            raise AskLater(f"it answers {status}", served=served, after=answer.wait)
+        if status != HTTPStatus.OK:
+            detail = _clean(answer.content.decode(errors="replace"))
+            raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
+        return _read(answer.content)
+
+
+def _read(body: bytes) -> Reply:
+    try:
+        reply = load_json(body)
+        text = reply["choices"][0]["message"]["content"]
+        usage = reply.get("usage") or {}
+        counts = [usage.get("prompt_tokens", -1), usage.get("completion_tokens", -1)]
+        if not all(type(count) is int for count in counts):
+            raise TypeError
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise AskLater("its reply is no chat completion", served=True) from None
+    return Reply(_clean(str(text or "")), _clean(str(reply.get("model") or ""))[:200], counts[0], counts[1])
+
+
+def _clean(text: str) -> str:
+    return text.replace("\0", "").encode(errors="replace").decode()

@@ -1,0 +1,203 @@
+"""The answers of people and judges to the same units, as arrays."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from contrib.judges.models import Judge, JudgeAnswer
+from contrib.judges.prompts import has_orders
+from evaluation.data.judgment_sets.loaders import clusters_of_units, is_anonymous, study_units
+from judgments.drawing.keys import text_key
+from judgments.kinds import Kind
+from judgments.kinds.best_worst import BEST
+from judgments.models import Output, Study, Unit
+from judgments.models.units import credited_systems
+from quorum.numeric.arrays import Flags, Floats, Ints, places_in
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
+
+ROWS_PER_BATCH = 2_000
+UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between the two orders
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The N answers of people, or of a judge, to U units with up to S texts and L labels.
+
+    Attributes:
+        unit: (N,) index of the unit.
+        value: (N,) answers as numbers: side, position of the best, grade, points, or score of marked errors.
+        marks: N answers that mark errors; () for other kinds.
+        n: (U,) number of answers.
+        mean: (U,) mean answer or, with two texts, share of votes for the first, counting ties as half; nan without
+            answers.
+        shares: (U, S) share of votes for each text; nan without answers. (U, 0) if units show a single text.
+        counts: (U, L) number of answers by label; (U, 0) if answers are not labels.
+        label: (U,) most frequent label, UNDECIDED_CODE on a tie; the mean if answers are numbers; nan without
+            answers.
+    """
+
+    unit: Ints
+    value: Floats
+    marks: Sequence[Any]
+    n: Ints
+    mean: Floats
+    shares: Floats
+    counts: Floats
+    label: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeMaterial:
+    """A study's U judged units, in order, and people's N answers.
+
+    Attributes:
+        pk, image: (U,) row ids of the units and their images.
+        people: included judgments.
+        worker: (N,) row id of the worker of each answer.
+        lengths: (U, S) number of words of the texts; nan where a unit has fewer than S texts.
+        systems: (U, S) whether the system made the text, by name of the system.
+    """
+
+    kind: Kind
+    pk: Ints
+    image: Ints
+    people: Summary
+    worker: Ints
+    lengths: Floats
+    systems: Mapping[str, Flags]
+    anonymous: bool
+    data_hash: str
+
+    @property
+    def rows(self) -> Ints:
+        """The index of the unit of each of N judgments: (N,)."""
+        return self.people.unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeAnswers(Summary):
+    """A judge's N answers. `swapped` is (N,): whether the reverse order was shown."""
+
+    swapped: Flags
+
+
+def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
+    units = study_units(study).judged
+    counted = table.counted
+    unit = places_in(units.pk, table.unit[counted])
+    answers = table.answers_of(counted) if kind.is_open else table.value[counted]
+    lengths, systems = _caption_lengths_and_systems(study, kind, units.pk)
+    return JudgeMaterial(
+        kind=kind,
+        pk=units.pk,
+        image=clusters_of_units(study, units),
+        people=Summary(**_summarise(kind, unit, answers, lengths.shape)),
+        worker=table.worker[counted],
+        lengths=lengths,
+        systems=systems,
+        anonymous=is_anonymous(study),
+        data_hash=table.data_hash,
+    )
+
+
+def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]) -> dict[str, Any]:
+    """Return the fields of a ``Summary`` of N answers.
+
+    Args:
+        shape: the shape of the texts, (U, S).
+    """
+    size, texts = shape
+    numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
+    value = np.array(numbers, dtype=np.float64)
+    value = value % MUCH if kind.two_sided else value
+    n = np.bincount(unit, minlength=size)
+    total = np.where(n, n, np.nan)
+    label = mean = np.bincount(unit, weights=value, minlength=size) / total
+    shares = counts = np.empty((size, 0))
+    if is_nominal(kind):
+        counts = np.zeros((size, 1 + max(NEITHER, texts)))
+        np.add.at(counts, (unit, value.astype(np.int64)), 1.0)
+        alone = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        label = np.where(n == 0, np.nan, np.where(alone, counts.argmax(axis=1), UNDECIDED_CODE))
+    if has_orders(kind):
+        votes = counts[:, FIRST : FIRST + texts]
+        if kind.two_sided:
+            votes = votes + counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
+        shares = votes / total[:, np.newaxis]
+        mean = shares[:, 0]
+    marks = () if kind.marks is None else answers
+    return {
+        "unit": unit, "value": value, "marks": marks, "n": n, "mean": mean, "shares": shares, "counts": counts,
+        "label": label,
+    }  # fmt: skip
+
+
+def is_nominal(kind: Kind) -> bool:
+    """Return whether answers are labels. In a list, the label is the position of the best text."""
+    return kind.aggregation.level == "nominal" or kind.names_best
+
+
+def _number_of(kind: Kind, answer: Any) -> float:
+    return float(answer[BEST] if kind.names_best else kind.aggregation.codes(None, answer)[""])
+
+
+def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+    rows = Unit.objects.filter(study=study, control=False).order_by()
+    sides = 2
+    if kind.names_best:
+        contents = rows.values_list("content", flat=True)
+        sides = max((len(content["options"]) for content in contents), default=sides)
+    lengths = np.full((len(pks), sides), np.nan)
+    by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), sides), dtype=np.bool_))
+    names = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
+    of_pairs = ("pair__first_system__name", "pair__second_system__name")
+    by_caption: dict[tuple[int, str], list[tuple[int, int, Sequence[int]]]] = defaultdict(list)
+    index_of = {pk: index for index, pk in enumerate(pks.tolist())}
+    for pk, item, content, systems_of_file, key, left, right, *systems in rows.values_list(
+        *names, *of_pairs
+    ).iterator(ROWS_PER_BATCH):
+        index = index_of[pk]
+        options = content["options"] if kind.names_best else ()
+        for side, text in enumerate([option["text"] for option in options] or (left, right)):
+            if text is not None:
+                lengths[index, side] = len(text.split())
+        for side, name in enumerate(systems):
+            if name:
+                by_system[name][index, side] = True
+        if not kind.two_sided:
+            captions = [text_key(option["text"]) for option in options] or [key]
+            of_file = (systems_of_file or [()] * len(captions)) if options else [systems_of_file]
+            for side, (caption, by_file) in enumerate(zip(captions, of_file, strict=True)):
+                by_caption[item, caption].append((index, side, by_file))
+    if by_caption:
+        outputs = Output.objects.of_study(study).annotations().order_by()
+        if len(by_caption) < ROWS_PER_BATCH:
+            outputs = outputs.filter(item__in={item for item, _ in by_caption})
+        rows_of_systems = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
+        for item, caption, system, name in rows_of_systems.iterator(ROWS_PER_BATCH):
+            for index, side, by_file in by_caption.get((item, caption), ()):
+                if system in credited_systems(by_file, (system,)):
+                    by_system[name][index, side] = True
+    return lengths, dict(sorted(by_system.items()))
+
+
+def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, str]:
+    rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
+        "unit_id", "rater", "swapped"
+    )
+    cells = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
+    unit = places_in(material.pk, np.array([cell[0] for cell in cells], dtype=np.int64))
+    answers = [value if answer is None else answer for *_, value, answer in cells]
+    swapped = np.array([cell[1] for cell in cells], dtype=np.bool_)
+    content = [unit.tolist(), swapped.tolist(), answers]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    return JudgeAnswers(
+        **_summarise(material.kind, unit, answers, material.lengths.shape), swapped=swapped
+    ), digest

@@ -1,0 +1,199 @@
+"""The prompts in which a model is asked about units, and its replies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import b64encode
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Any
+
+from PIL import Image, ImageOps
+
+from common.texts import readable
+from evaluation.errors import EvaluationError
+from judgments.datasets.picture_metadata import strip_metadata
+from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
+from judgments.design.numbers import number_text, plain_number
+from judgments.design.study_design import StudyDesign
+from judgments.kinds import Kind
+from judgments.kinds.best_worst import ENDS
+from judgments.models import Item, Unit
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
+
+MAX_PIXELS = 1024  # pixels of a picture's longer side
+# pixels of a JPEG that is decoded completely, so that the bytes sent do not change
+MAX_JPEG_PIXELS = 24_000_000
+# tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
+PICTURE_TOKENS = 30_000
+MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
+SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
+CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
+MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # tokens
+OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPrompt:
+    """Chat messages. `most_tokens` bounds their cost, since no token is shorter than a byte."""
+
+    messages: tuple[Mapping[str, Any], ...]
+    most_tokens: int
+
+    def digest(self, settings: Mapping[str, Any]) -> str:
+        text = json.dumps([self.messages, dict(settings)], sort_keys=True, ensure_ascii=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_for_judges(kind: Kind) -> bool:
+    """Return whether judges can give answers of this kind: choices, grades, points, the best of a list, or marks."""
+    return kind.compares_pairs or kind.judges_one_caption or kind.names_best
+
+
+def check_kind(kind: Kind) -> None:
+    """Raise EvaluationError if a judge cannot answer units of this kind as people do."""
+    if not is_for_judges(kind):
+        raise EvaluationError(
+            "Judges answer studies whose answers are choices, grades, points, the best of several or marked errors; "
+            f"those of kind {kind.name!r} are not."
+        )
+
+
+def has_orders(kind: Kind) -> bool:
+    """Return whether a unit shows several texts to choose from. Judges are then asked in both orders."""
+    return kind.two_sided or kind.names_best
+
+
+def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
+    """Return the unit's own order, or the reverse order if ``swapped``, in the form of the kind's ``Sides``."""
+    if not kind.names_best:
+        return swapped if kind.two_sided else None
+    order = list(range(len(unit.content["options"])))
+    return order[::-1] if swapped else order
+
+
+def instructions_of(kind: Kind, design: StudyDesign) -> str:
+    """Return the design's question and the allowed replies."""
+    if kind.marks is not None:
+        allowed = kind.marks.instructions()
+    elif kind.names_best:
+        worst = ", a blank and the number of the worst" if design.answers.worst else ""
+        allowed = f"Reply with the number of the best text{worst}, and nothing else."
+    elif kind.choices:
+        labels = {choice.value: choice.label for choice in kind.choices}
+        named = [
+            token if kind.two_sided or token == labels[value] else f"{token} ({labels[value]})"
+            for token, value in reply_tokens(kind).items()
+        ]
+        allowed = (
+            f"Reply with one of these and nothing else: {('; ' if kind.confidences else ', ').join(named)}."
+        )
+    else:
+        scale = kind.scale
+        assert scale is not None  # the only kind with values but without choices is a slider
+        labels_of_ends = design.labels or (tuple(design.scale.labels.values()) if design.scale else ())
+        ends = [
+            f"{number_text(value)} means: {label}"
+            for value, label in zip(kind.labelled, labels_of_ends, strict=False)
+        ]
+        number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
+        number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
+        allowed = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
+    return f"{design.question}\n\n{allowed}"
+
+
+def reply_tokens(kind: Kind) -> dict[str, float]:
+    """Return the answer for which each allowed reply stands, by reply."""
+    if not kind.two_sided:
+        return {choice.code: choice.value for choice in kind.choices}
+    values = [int(value) for value in kind.values]
+    strength = any(value % SURE >= MUCH for value in values)
+    tokens: dict[str, float] = {}
+    for value in values:
+        token = SIDE_WORDS[value % MUCH]
+        if strength and value % MUCH in (FIRST, SECOND):
+            token += " by far" if value % SURE >= MUCH else " slightly"
+        tokens[token + CONFIDENCE_WORDS[value // SURE]] = value
+    return tokens
+
+
+def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
+    """Return the prompt about a unit.
+
+    Args:
+        shown: the unit as a worker sees it.
+        picture: an address, or a data URL.
+    """
+    lines = [f"Source text: {source}"] if source else []
+    if before := shown.get("document", {}).get("before"):
+        lines.append(f"Text before: {before}")
+    lines += [
+        f"{number}: {readable(option['text'])}" for number, option in enumerate(shown.get("options", ()), 1)
+    ]
+    lines += [
+        f"{name.upper() if len(name) == 1 else name.capitalize()}: {readable(part['text'])}"
+        for name, part in shown.items()
+        if isinstance(part, Mapping) and "text" in part
+    ]
+    text = "\n".join(lines)
+    content: Any = text
+    if picture:
+        content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
+    most = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
+    return ChatPrompt(({"role": "system", "content": prompt}, {"role": "user", "content": content}), most)
+
+
+def picture_of(item: Item) -> str:
+    """Return an image's picture as a data URL, upright and without metadata; else its external address, or ""."""
+    if not item.picture:
+        return item.url
+    try:
+        with item.picture.open("rb") as file:
+            served = BytesIO(strip_metadata(file.read()))  # the picture that people see
+        with Image.open(served, formats=list(FORMATS)) as image:
+            large = image.width * image.height > MAX_JPEG_PIXELS
+            prepare_decoding(image, (MAX_PIXELS, MAX_PIXELS) if large else image.size)
+            small = ImageOps.exif_transpose(image).convert("RGB")
+            small.thumbnail((MAX_PIXELS, MAX_PIXELS))
+    except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
+        raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
+    written = BytesIO()
+    small.save(written, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
+
+
+def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
+    """Return the answer in the unit's order; None unless the reply is exactly one of the allowed answers."""
+    text = reply.strip()
+    answer: Any
+    try:
+        if kind.marks is not None:
+            answer = kind.marks.read_reply(text, text=unit.first.text)
+        elif kind.names_best:
+            numbers = [_read_integer(number) for number in text.removesuffix(".").split()]
+            answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
+        elif kind.choices:
+            answer = {token.upper(): value for token, value in reply_tokens(kind).items()}[
+                text.removesuffix(".").upper()
+            ]
+        else:
+            answer = plain_number(_read_decimal(text.removesuffix(".")))
+        clean = kind.clean_answer(answer, unit=unit, design=None)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None
+    return kind.sides.to_canonical(clean, side=order_of(kind, unit, swapped=swapped))
+
+
+def _read_integer(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,6}", text):
+        raise ValueError
+    return int(text)
+
+
+def _read_decimal(text: str) -> float:
+    if not re.fullmatch(r"-?[0-9]{1,7}(\.[0-9]{1,6})?", text):
+        raise ValueError
+    return float(text)

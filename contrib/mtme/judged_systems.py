@@ -1,0 +1,119 @@
+"""The systems and segments that a study judges."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+import numpy as np
+from django.db.models import QuerySet
+
+from common.rows import batched
+from judgments.design.tables.sampling import SIDES
+from judgments.kinds import KINDS
+from judgments.models import CandidatePair, Item, Output, Study, Unit
+from judgments.models.units import credited_systems
+from quorum.numeric.arrays import Floats, Ints
+from quorum.numeric.packing import declare
+
+ROWS_PER_BATCH = 2_000
+
+
+def number_rows(rows: Iterable[int]) -> dict[int, int]:
+    return {pk: number for number, pk in enumerate(rows)}
+
+
+def keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
+    rows = list(numbers)
+    return number_rows(rows[position] for position in positions.tolist())
+
+
+@declare
+@dataclass(slots=True)
+class JudgedSystems:
+    """The captions of K systems for S images (segments), with people's scores.
+
+    Attributes:
+        systems, segments: the number (from 0) of each system and image, by row id.
+        caption: (K, S) int64 row id of the caption; 0 for none.
+        text: (K, S) int64 number of the text (``numbers``); 0 for none.
+        total, votes: (K, S) float64 sum and number of answers.
+    """
+
+    systems: dict[int, int]
+    segments: dict[int, int]
+    numbers: dict[str, int] = field(default_factory=dict)
+    caption: Ints = field(init=False)
+    text: Ints = field(init=False)
+    total: Floats = field(init=False)
+    votes: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        shape = (len(self.systems), len(self.segments))
+        self.caption, self.text = np.zeros((2, *shape), dtype=np.int64)
+        self.total, self.votes = np.zeros(shape), np.zeros(shape)
+
+    def judged(self) -> JudgedSystems:
+        """Return a copy without systems that have no judgments, and without images that have no captions."""
+        rows = np.flatnonzero(self.votes.any(axis=1))
+        columns = np.flatnonzero(self.caption[rows].any(axis=0))
+        systems, segments = keep_numbers(self.systems, rows), keep_numbers(self.segments, columns)
+        judged = JudgedSystems(systems, segments, self.numbers)
+        for name in ("caption", "text", "total", "votes"):
+            setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
+        return judged
+
+    def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
+        """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""
+        self.caption[system, segment] = caption
+        self.text[system, segment] = self.numbers.setdefault(key, len(self.numbers) + 1)
+
+    def has_text(self, system: int, segment: int, key: str) -> bool:
+        return bool(self.text[system, segment] == self.numbers.get(key, -1))
+
+    def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
+        """Return the systems of the text with this ``text_key``. ``of_file`` are the systems that a file credits."""
+        rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
+        pks = list(self.systems)
+        return [row for row in rows if pks[row] in credited_systems(of_file, (pks[row],))]
+
+    @property
+    def means(self) -> Floats:
+        """The mean scores of K systems on S images: (K, S) float64; nan without judgments."""
+        return np.divide(self.total, self.votes, out=np.full_like(self.total, np.nan), where=self.votes > 0)
+
+
+def system_of(line: bytes) -> int:
+    """Return the row id of the system in a JSON line. Only the first member is parsed, since lines are long."""
+    return int(line.split(b",", 1)[0].split(b": ")[1])
+
+
+def judged_items(study: Study) -> QuerySet[Item]:
+    units = Unit.objects.filter(study=study, control=False)
+    return Item.objects.filter(pk__in=units.values("item")).order_by("position", "pk")
+
+
+def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
+    board = JudgedSystems(number_rows(systems), number_rows(judged_items(study).values_list("pk", flat=True)))
+    # If a system has several captions of an image, take the one that it ranks first.
+    outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
+    fields = ("system", "item", "caption", "caption__text_key")
+    for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
+        if item in board.segments:
+            board.set_caption(board.systems[system], board.segments[item], *caption)
+    if KINDS[study.protocol].compares_pairs:
+        _add_systems_of_pairs(study, board)
+    return board
+
+
+def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
+    rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
+    of_sides = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
+    missing = board.caption == 0
+    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_PER_BATCH):
+        for system, caption, key in batched(sides, 3):
+            row, segment = board.systems.get(system), board.segments.get(item)
+            if row is not None and segment is not None and missing[row, segment]:
+                # the first pair comes last, so its caption stays
+                board.set_caption(row, segment, caption, key)
