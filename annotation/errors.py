@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.utils.translation import gettext as _
 
 from common.errors import ObjectNotFound, QuorumError
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 
 
 class JoinRefused(QuorumError):
@@ -68,7 +68,7 @@ class AnswersMissing(QuorumError):
         self.missing = list(missing)
 
 
-class AddressFull(TooMany):
+class AddressFull(TooManyAttempts):
     """Raised if too many people from the visitor's network address work on the study. One of them may leave soon."""
 
     title = "Too many people at your internet address"

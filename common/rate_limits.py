@@ -53,7 +53,7 @@ _visitor: ContextVar[tuple[tuple[str, ...], str]] = ContextVar("visitor", defaul
 _away_until: dict[str, float] = {}  # the time until which Redis is not asked, by its address
 
 
-class TooMany(QuorumError):
+class TooManyAttempts(QuorumError):
     """A limit is reached. ``wait`` is the number of seconds until another attempt is possible."""
 
     status = 429
@@ -94,7 +94,7 @@ def _networks(address: str) -> tuple[str, ...]:
 
 
 def check(name: str, *of: str) -> None:
-    """Raise TooMany if the visitor has reached the limit ``name``. Do not count a use.
+    """Raise TooManyAttempts if the visitor has reached the limit ``name``. Do not count a use.
 
     Args:
         of: the target, such as a study or an account. Each target has its own count.
@@ -103,7 +103,7 @@ def check(name: str, *of: str) -> None:
 
 
 def count(name: str, *of: str) -> None:
-    """Count a use of the limit ``name`` by the visitor. Raise TooMany if the limit was already reached."""
+    """Count a use of the limit ``name`` by the visitor. Raise TooManyAttempts if the limit was already reached."""
     _use(name, of, counted=True)
 
 
@@ -111,12 +111,12 @@ def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[s
     """Return the result of ``attempt``, and count it for each of ``limits`` if it fails, which is the result None.
 
     Raises:
-        TooMany: a limit is reached. ``attempt`` is not called then, unless simultaneous attempts reached the limit.
+        TooManyAttempts: a limit is reached. ``attempt`` is not called then, unless simultaneous attempts reached it.
     """
     for name, *of in limits:
         check(name, *of)
     result = attempt()
-    if result is None:  # counting raises TooMany, too, if simultaneous attempts have reached the limit
+    if result is None:  # counting raises the error, too, if simultaneous attempts have reached the limit
         for name, *of in limits:
             count(name, *of)
     return result
@@ -140,7 +140,7 @@ def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
             logger.warning(
                 "The limit %s (%s) is reached by %s, of %s.", name, allowed, network or "all", about
             )
-            raise TooMany(_sentence(wait), wait=wait)
+            raise TooManyAttempts(_sentence(wait), wait=wait)
 
 
 def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:

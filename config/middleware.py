@@ -21,7 +21,7 @@ from django.utils.cache import patch_vary_headers
 from common.audit import acting_as
 from common.downloads import problem_page
 from common.incoming import within_request
-from common.rate_limits import TooMany, count, visiting_from
+from common.rate_limits import TooManyAttempts, count, visiting_from
 from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
 from config.observing.requests import Middleware, visitor_address
@@ -91,7 +91,7 @@ class RateLimitMiddleware(Middleware):
                 count("api")
             if size.isdecimal() and int(size) >= LARGE_BODY:
                 count("upload")
-        except TooMany as error:
+        except TooManyAttempts as error:
             members = {"message": str(error)}
             response = (
                 problem_page(429, str(error)) if is_call else render(request, "429.html", members, status=429)

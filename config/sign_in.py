@@ -47,7 +47,7 @@ class LimitedBackend(ModelBackend):
         attempt = partial(super().authenticate, request, username, password, **more)
         try:
             return rate_limits.limit_failed_attempts(attempt, *limits)
-        except rate_limits.TooMany as error:
+        except rate_limits.TooManyAttempts as error:
             raise ValidationError(str(error), code="too_many") from None  # the form shows the message
 
 

@@ -281,10 +281,10 @@ def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: st
 import sys, django
 from config.features import all_features
 from config.commands import load_command
-from quorum.words import OF_PLATFORM
+from quorum.words import PLATFORM_WORDS
 {COMPUTING=}; {DESIGNING=}; {BESIDE=}; {RUNNING=}
 django.setup()
-for name in OF_PLATFORM.paths:
+for name in PLATFORM_WORDS.paths:
     if {light}:
         load_command(name).create_parser("manage.py", name)
 print(*({set(dear.split())!r} & {{*sys.modules}}))

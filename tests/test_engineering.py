@@ -276,8 +276,8 @@ import os, sys
 import django
 django.setup()
 from config.commands import all_words, load_command
-from quorum.words import OF_PLATFORM
-for name in all_words().paths.keys() - OF_PLATFORM.paths.keys():
+from quorum.words import PLATFORM_WORDS
+for name in all_words().paths.keys() - PLATFORM_WORDS.paths.keys():
     child = os.fork()
     if not child:
         load_command(name)

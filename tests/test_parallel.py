@@ -116,13 +116,13 @@ def test_the_parts_of_a_killed_process_are_computed_again(tmp_path: Path) -> Non
 
 SLEEPER = """
 import os, pathlib, sys, time
-from quorum.numeric.parallel import LocalPool, map_parts, using
+from quorum.numeric.parallel import LocalPool, map_parts, use_pool
 
 def part(folder, number):
     pathlib.Path(folder, str(os.getpid())).touch()
     time.sleep(3600)
 
-with using(LocalPool(2)):
+with use_pool(LocalPool(2)):
     list(map_parts(part, sys.argv[1], [1, 2]))
 """
 

@@ -108,7 +108,7 @@ def receive_worker(
     Args:
         raw, external_id: Mechanical Turk's WorkerId and AssignmentId.
     Raises:
-        JoinRefused, ArrivalRefused, TooMany: nothing is stored.
+        JoinRefused, ArrivalRefused, TooManyAttempts: nothing is stored.
     """
     known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():

@@ -36,13 +36,13 @@ from annotation.work.joining import worker_for_token
 from annotation.work.leases import lease_of
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.pictures import picture_url
-from annotation.work.sheet.texts import read_design, script_words, spell_left, translated_text
+from annotation.work.sheet.texts import read_design, script_words, spell_time_left, translated_text
 from annotation.work.sheet.units import PageUnit, page_units_of
 from annotation.work.submissions import SubmissionResult, save_answers, submit_assignment
 from annotation.work.worksheet import Step, shows_pictures, steps_of
 from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
@@ -165,13 +165,13 @@ def errors_as_pages(view: View) -> View:
                     "title": gettext(error.title),
                     "message": str(error),
                     "slug": kwargs.get("slug", "") if _may_continue(request, error) else "",
-                    "paused": isinstance(error, StudyPaused | TooMany),
+                    "paused": isinstance(error, StudyPaused | TooManyAttempts),
                     # The study's page would only redirect to this page.
                     "stopped": isinstance(error, WorkPaused | WorkerExcluded),
                 },
                 status=error.status,
             )
-            if isinstance(error, TooMany):
+            if isinstance(error, TooManyAttempts):
                 response.headers["Retry-After"] = str(error.wait)
             return response
 
@@ -331,7 +331,7 @@ def render_sheet(
         # the key is the same for a reclaimed assignment, so that the script finds what the browser stored
         "shelf": content_key("shelf", study.slug, assignment.hit_id, assignment.worker_id)[:16],
         "left": max(0, int(seconds_left)),
-        "left_words": spell_left(seconds_left),
+        "left_words": spell_time_left(seconds_left),
         # in a frame the crowd limits the time
         "more": 0 if revising or frame_of(request) is not None else lease_of(assignment).extensions_left,
         "last": last,

@@ -22,7 +22,7 @@ from annotation.models import Adjudication, Assignment, Participation
 from annotation.views.common import api_worker, sheet_context, worker_of
 from annotation.work.sheet.examples import WorkedExample, example_item, preview_examples, worked_examples
 from annotation.work.sheet.pictures import item_at, picture_response, preview_picture_url
-from annotation.work.sheet.texts import read_design, spell_left
+from annotation.work.sheet.texts import read_design, spell_time_left
 from annotation.work.sheet.units import PageUnit, arrange_units, units_of_hit
 from annotation.work.worksheet import steps_of
 from common.downloads import problem_page
@@ -140,7 +140,7 @@ def render_preview(
     )
     context = sheet_context(design, steps) | {
         "study": {"name": design.name, "slug": design.slug},
-        "left_words": spell_left(design.crowd.lease_minutes * 60),
+        "left_words": spell_time_left(design.crowd.lease_minutes * 60),
         "examples": examples,
         "preview": True,
         # the page is in a frame next to the form, whose heading says that it is a preview

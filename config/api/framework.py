@@ -141,7 +141,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
             if (value := getattr(error, name, None))
         }
         body = problem(error.status, str(error), title=error.title, **members)
-        if isinstance(error, rate_limits.TooMany):
+        if isinstance(error, rate_limits.TooManyAttempts):
             headers["Retry-After"] = str(error.wait)
     elif isinstance(error, Http404 | exceptions.NotFound):
         body = problem(404, "There is nothing at this address for you.")

@@ -22,7 +22,7 @@ from common.errors import WrongState
 from common.files import can_be_stored
 from common.incoming import MAX_REQUEST_BYTES, LimitExceeded
 from common.incoming.json_documents import JSONStream, TooDeep
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from contrib.challenges.challenges import image_names
 from contrib.challenges.errors import LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, Submission, SubmissionContent
@@ -209,7 +209,7 @@ def submit_upload(
     try:
         args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
         return enqueue(kind=SUBMIT, args=args, user=user), True
-    except TooMany:
+    except TooManyAttempts:
         uploads.discard_upload(upload)
         raise
 

@@ -18,7 +18,7 @@ from common.amounts import thousands
 from common.errors import DataConflict, QuorumError
 from common.incoming import RequestBytesExceeded
 from common.incoming.bounded_files import TextRefused, uploaded_text
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from contrib.hit_templates.importing import (
     CheckedTemplate,
     check_template,
@@ -115,7 +115,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
 def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
     try:
         job = enqueue(kind="import_template", args=args, user=signed_in(request))
-    except TooMany as error:
+    except TooManyAttempts as error:
         uploads.discard_upload(args["upload"])
         messages.error(request, str(error))
         return redirect(PAGE.address)

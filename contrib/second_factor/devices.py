@@ -81,7 +81,7 @@ def check_code(*, user: User, code: str) -> None:
 
     Raises:
         WrongCode: the code is not valid.
-        TooMany: there were too many attempts.
+        TooManyAttempts: there were too many attempts.
     """
     code = "".join(code.split()).lower()
     kind = TOTPDevice if code.isdigit() else StaticDevice

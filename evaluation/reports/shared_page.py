@@ -11,7 +11,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from common.errors import ObjectNotFound
-from common.rate_limits import TooMany, limit_failed_attempts
+from common.rate_limits import TooManyAttempts, limit_failed_attempts
 from evaluation.data.export.views import archived_file
 from evaluation.models import Analysis
 from evaluation.reports.sharing import link_to_report, study_of_link
@@ -40,7 +40,7 @@ def shared_report(request: HttpRequest, entry: int, mark: str, name: str = PAGE)
 def _shared_report(request: HttpRequest, entry: int, mark: str, name: str) -> HttpResponseBase:
     try:
         study = limit_failed_attempts(lambda: study_of_link(entry, mark), ("token",))
-    except TooMany as error:
+    except TooManyAttempts as error:
         members, headers = {"message": str(error)}, {"Retry-After": str(error.wait)}
         return HttpResponse(
             render_to_string("429.html", members, request), status=error.status, headers=headers

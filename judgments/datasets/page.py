@@ -34,7 +34,7 @@ from unfold.widgets import (
 
 from common.errors import QuorumError
 from common.incoming import RequestBytesExceeded
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from judgments.access.dataset_roles import DATASET_ROLES, has_role
 from judgments.access.rights import Person
 from judgments.access.views import offered_accounts
@@ -606,7 +606,7 @@ class DatasetAdmin(QuorumAdmin):
         }
         try:
             job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
-        except TooMany as error:
+        except TooManyAttempts as error:
             messages.error(request, str(error))
             return self._understood_page(request, form, upload)
         del request.session[SESSION_KEY]

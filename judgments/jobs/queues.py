@@ -22,7 +22,7 @@ from django.utils.module_loading import import_string
 from django.utils.translation import gettext, ngettext
 
 from common.errors import WrongState
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
 from judgments.models.jobs import DELETED_STUDY, Job
 
@@ -48,7 +48,7 @@ def enqueue(
         once: whether to refuse the job while the account has the same job queued or running.
 
     Raises:
-        TooMany: the account has the maximum number of queued jobs.
+        TooManyAttempts: the account has the maximum number of queued jobs.
         WrongState: the same job is queued or running.
     """
     if kind not in job_kinds:
@@ -83,7 +83,7 @@ def check_waiting(user: User, kind: str) -> None:
         "again in %(wait)d seconds, or cancel a job.",
         waiting,
     )
-    raise TooMany(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
+    raise TooManyAttempts(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
 
 
 def dispatch(queue: str) -> None:
@@ -165,7 +165,7 @@ def retry_job(job: Job) -> None:
 
     Raises:
         WrongState: the job is in another state.
-        TooMany: the account has the maximum number of queued jobs.
+        TooManyAttempts: the account has the maximum number of queued jobs.
     """
     with transaction.atomic():
         if job.created_by is not None:

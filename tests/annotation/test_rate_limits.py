@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
-from common.rate_limits import TooMany, count, visiting_from
+from common.rate_limits import TooManyAttempts, count, visiting_from
 from config.sign_in import LimitedBackend
 from judgments.access.tokens import KEY_START
 from judgments.models import Study
@@ -204,7 +204,7 @@ def test_without_its_redis_each_process_counts_alone(
                     count("api", "somebody else")
             for _ in range(3):
                 count(name, "somebody else")
-            with pytest.raises(TooMany):
+            with pytest.raises(TooManyAttempts):
                 count(name, "somebody else")
     said = [one for one in caplog.messages if "does not answer" in one]
     assert len(said) == 1  # it is not asked at each attempt

@@ -10,7 +10,7 @@ from annotation.templatetags.annotation_tags import (
     text_direction,
 )
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
-from annotation.work.sheet.texts import spell_duration, spell_left, spell_pay
+from annotation.work.sheet.texts import spell_duration, spell_pay, spell_time_left
 from annotation.work.sheet.units import PageUnit
 from common.markup import render_markdown
 from judgments.kinds import KINDS
@@ -43,7 +43,7 @@ def test_a_span_of_work_is_spelled_out(seconds: float, words: str) -> None:
     ],
 )
 def test_what_is_left_of_a_lease_is_never_rounded_up(seconds: float, words: str) -> None:
-    assert spell_left(seconds) == words
+    assert spell_time_left(seconds) == words
 
 
 def test_pay_and_counts_are_spelled_out() -> None:

@@ -26,7 +26,7 @@ from django.utils.module_loading import import_string
 from psycopg import sql
 
 from common.errors import WrongState
-from common.rate_limits import TooMany
+from common.rate_limits import TooManyAttempts
 from config.celery import app
 from judgments.jobs import claims, pool, queues, registry, sweep
 from judgments.models import Job
@@ -255,7 +255,7 @@ def test_an_account_has_so_many_jobs_waiting_and_is_told_how_many_and_when(setti
     settings.JOBS_WAITING = 3
     greedy, modest = (User.objects.create(username=name) for name in ("greedy", "modest"))
     waiting = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy) for n in range(3)]
-    with refuses(TooMany, "3", "greedy", "300"):
+    with refuses(TooManyAttempts, "3", "greedy", "300"):
         queues.enqueue(kind="make-group", args={"name": "more"}, user=greedy)
     assert Job.objects.count() == 3
     queues.enqueue(kind="make-group", args={"name": "another's"}, user=modest)

@@ -94,7 +94,7 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
     """Return the person's session, or create it. If no slot is free, the new session ends at once.
 
     Raises:
-        LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooMany: nothing is stored.
+        LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
     """
     design = design_of(study)
     known = known_session(study=study, ids=ids)

@@ -70,7 +70,7 @@ def spell_duration(seconds: float) -> str:
     return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
 
 
-def spell_left(seconds: float) -> str:
+def spell_time_left(seconds: float) -> str:
     """Return the remaining time of a lease in words, rounded down."""
     minutes = int(seconds // 60)
     if minutes < 1:
