@@ -1,3 +1,3 @@
-"""What the tests of the platform, in ``tests``, and those of features, in ``contrib``, share."""
+"""Fixtures of the tests of the platform (``tests``) and of features (``contrib``)."""
 
 pytest_plugins = ["tests.plugin"]

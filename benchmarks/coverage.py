@@ -108,9 +108,9 @@ class Cell:
 
 
 def cells() -> list[Cell]:
-    """Return all cells.
+    """Return the settings to simulate.
 
-    These are the possible corners, chains in which one factor grows, and a Latin hypercube between the corners.
+    They are the extreme settings, series in which one factor grows, and a Latin hypercube of settings in between.
     """
 
     def ends(values: Sequence[Any]) -> tuple[Any, Any]:

@@ -35,7 +35,7 @@ def print_line(text: str) -> None:
 
 
 def use_a_new_python() -> None:
-    """If this Python is too old, restart the program in a newer Python of this machine."""
+    """Restart the program in a newer Python of this machine if this Python is too old."""
     if sys.version_info >= OLDEST:
         return
     for minor in range(20, OLDEST[1] - 1, -1):

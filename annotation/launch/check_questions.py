@@ -13,14 +13,14 @@ from judgments.kinds import KINDS
 
 
 def items_among(design: StudyDesign, groups: int) -> int:
-    """Return the number of items in ``groups`` groups on a page. A group can be a picture with several captions."""
+    """Return how many items a number of groups has. A group is one item or, for some kinds, a picture with captions."""
     return groups * (design.captions_per_image if KINDS[design.protocol].grouped else 1)
 
 
 def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, float]:
-    """Return when the pass mark first applies, and the probability that it then excludes the participant.
+    """Return the number of check questions after which the pass mark applies, and the probability of exclusion then.
 
-    The time is a number of check questions: those on as many whole pages of work as are needed.
+    The number is that of the check questions on whole pages of work.
 
     Args:
         accuracy: the probability that the participant answers a check question right.

@@ -16,8 +16,8 @@ from django.test import Client
 from benchmarks.claims import agreement, counts, dashboard, definitions, report, verdicts
 from benchmarks.claims.patterns import check_sentences
 from benchmarks.claims.rows import METRICS, Rows
-from contrib.dashboard.counters import has_dashboard
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from contrib.dashboard.staleness import has_dashboard
 from evaluation.errors import EvaluationError
 from evaluation.presentation.content import Section
 from evaluation.reports.storage import build_report

@@ -251,7 +251,7 @@ def taus(rows: Rows, *metrics: str) -> Difference | None:
             own[unit] += to * one
 
     def lost_at(others: Mapping[int, float]) -> dict[tuple[int, str], float]:
-        """What is lost where a person leaves a row of people's means."""
+        """Return what each cell loses if its person is left out of people's means."""
         moved = {cell: others[cell[0]] + left - people[cell[0]] for cell, left in means.items()}
         lost = defaultdict[tuple[int, str], float](float)
         for to, metric in zip((1, -1), metrics, strict=False):

@@ -103,7 +103,7 @@ def inside(ends: str, value: float) -> bool:
 
 
 def says_ends(ends: str, value: tuple[float, float] | None) -> bool:
-    """Return whether a text with an interval has the ends `value`. The text is "undefined" if `value` is None."""
+    """Return whether a text states the interval `value`, or "undefined" if `value` is None."""
     if value is None or ends == "undefined":
         return value is None and ends == "undefined"
     return all(

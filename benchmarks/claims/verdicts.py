@@ -89,7 +89,7 @@ def _(
 
 
 def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
-    """Return the open differences: those of the metric with the highest value from the other leaders."""
+    """Return the differences between the metric with the highest value and the other leaders, which are undecided."""
     first = leaders[values.index(max(values))]
     contrast = accuracies if rows.protocol in PAIRED else taus
     decided = [pair for pair, winner in rows.pairs.items() if winner]

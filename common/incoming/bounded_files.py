@@ -59,7 +59,8 @@ def open_bounded(path: Path) -> io.BufferedReader:
 class _PiecewiseFile:
     """A file that is read in small pieces.
 
-    Growth is measured by the bytes that gzip has read, and gzip reads 128 KiB ahead since Python 3.12.
+    The growth of a packed file is compared with the bytes that gzip has read. Since Python 3.12, gzip reads 128 KiB
+    at a time, which is too coarse for this comparison.
     """
 
     def __init__(self, file: io.BufferedReader) -> None:

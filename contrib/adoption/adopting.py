@@ -1,4 +1,4 @@
-"""Adopt captions: add the captions that workers wrote to the dataset."""
+"""Adopt captions: add the captions that workers wrote in a study to the dataset."""
 
 from __future__ import annotations
 

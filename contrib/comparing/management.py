@@ -57,7 +57,7 @@ class CompareMetrics(QuorumCommand):
         self._summary(result)
 
     def _summary(self, result: dict[str, Any]) -> None:
-        from contrib.comparing.metrics import describe_comparison
+        from contrib.comparing.metric_comparison import describe_comparison
 
         first, second = result["metrics"]
         shown = "percent" if result["what"] == "pairs" else "coefficient"

@@ -8,11 +8,8 @@ from functools import partial, reduce
 from typing import Any
 
 import numpy as np
-from django.utils.translation import gettext as _
-from rest_framework import serializers
 
-from common.amounts import as_json, coefficient, p_in_text, percent, thousands
-from common.parameters import Parameters
+from common.amounts import as_json
 from common.texts import one_text
 from evaluation.data.imported_scores import (
     NO_ROW_ID,
@@ -24,8 +21,7 @@ from evaluation.data.imported_scores import (
 )
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
-from evaluation.models import DEFAULT_TOKENIZER, MAX_METRIC_LENGTH, ScoreKeys
-from evaluation.results.consensus.clusters import scope_sentence
+from evaluation.models import DEFAULT_TOKENIZER, ScoreKeys
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.metrics.evaluation import compared_kind
 from evaluation.results.metrics.figures import COEFFICIENTS, UNKNOWN_KIND
@@ -37,11 +33,9 @@ from evaluation.results.metrics.study_texts import (
     pair_texts,
 )
 from evaluation.results.metrics.texts import CaptionTexts, weights_of_captions
-from evaluation.results.operations import TokenizerField, metric_names
 from evaluation.results.verdict import scope_fields
 from judgments.models import Dataset, Item, Output, Study
 from judgments.models.units import credited_systems
-from judgments.operations import background_operation
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import parse
@@ -56,8 +50,6 @@ from quorum.statistics.meta import (
 )
 
 Per = ScoreKeys.Per
-
-JOB_KIND = "compare_metrics"
 DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
 MIN_SYSTEMS = 3
 NO_ITEMS = "the metric has scores of systems alone"
@@ -427,65 +419,3 @@ def _note_systems_alone(names: Sequence[str]) -> str:
         f"{', '.join(names)}: has scores of systems alone, so nothing can be said caption by caption; only the figures "
         "over systems compare it."
     )
-
-
-def describe_comparison(result: Mapping[str, Any]) -> str:
-    rows = result["rows"]
-    row = next((row for row in rows if row.get("kind", "all") == "all"), None)
-    first, second = result["metrics"]
-    if row is None or row["difference"] is None:
-        return _("%(first)s and %(second)s cannot be compared item by item.") % {
-            "first": first,
-            "second": second,
-        }
-    shown = percent if result["what"] == "pairs" else coefficient
-    p = row["p"]
-    ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
-    values = {
-        "ahead": ahead,
-        "behind": behind,
-        "better": shown(max(row["first"], row["second"])),
-        "worse": shown(min(row["first"], row["second"])),
-        "n": thousands(row["n"]),
-        "p": "–" if p is None else p_in_text(p),
-    }
-    if p is None or p > LEVEL:
-        sentence = _(
-            "No significant difference between %(ahead)s and %(behind)s: %(better)s and %(worse)s, n = %(n)s (%(p)s)."
-        )
-    else:
-        sentence = _(
-            "%(ahead)s agrees with people better than %(behind)s does: %(better)s against "
-            "%(worse)s, n = %(n)s (%(p)s)."
-        )
-    # Results of earlier versions do not have the population to which they generalise.
-    return f"{sentence % values} {scope_sentence(result) if 'scope' in result else ''}".strip()
-
-
-class CompareMetricsRequest(Parameters):
-    """Two metrics to compare, each computed or imported."""
-
-    first = serializers.CharField(
-        max_length=MAX_METRIC_LENGTH,
-        label="First metric",
-        help_text="Name of a computed or imported metric.",
-        style={"choices": metric_names, "kind": "select"},
-    )
-    second = serializers.CharField(
-        max_length=MAX_METRIC_LENGTH,
-        label="Second metric",
-        help_text="Name of another metric.",
-        style={"choices": metric_names, "kind": "select"},
-    )
-    tokenizer = TokenizerField()
-
-
-@background_operation(
-    "compare-metrics", "Compare two metrics", job=JOB_KIND, parameters=CompareMetricsRequest
-)
-def start_metric_comparison(
-    *, study: Study, first: str, second: str, tokenizer: str = DEFAULT_TOKENIZER
-) -> dict[str, Any]:
-    """Start a job that compares two metrics with the consensus. Its result has the difference with intervals."""
-    check_imported(study.dataset, [first, second])
-    return {"first": first, "second": second, "tokenizer": tokenizer}

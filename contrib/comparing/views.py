@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import ObjectNotFound, did_you_mean
-from contrib.comparing.metrics import JOB_KIND, describe_comparison, start_metric_comparison
+from contrib.comparing.metric_comparison import JOB_KIND, describe_comparison, start_metric_comparison
 from contrib.comparing.sources.comparison import MISSING
 from contrib.comparing.sources.wording import describe_compared_sources
 from contrib.comparing.studies import cached_comparison, comparable_studies

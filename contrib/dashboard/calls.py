@@ -2,6 +2,6 @@
 
 from django.urls import path
 
-from contrib.dashboard.views import BoardView
+from contrib.dashboard.api import BoardView
 
 urlpatterns = [path("studies/<str:slug>/board/", BoardView.as_view(), name="board")]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from contrib.dashboard.counters import JOB_KIND
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from contrib.dashboard.staleness import JOB_KIND
 from evaluation.data.judgment_sets.blocks import extend_blocks
 from judgments.jobs.runs import JobRun
 from judgments.models import Job

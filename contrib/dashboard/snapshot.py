@@ -17,7 +17,6 @@ from annotation.models import Participation
 from annotation.models.assignments import FINISHED_STATES
 from annotation.money.wages import pay_of_sessions, wages_of
 from annotation.quality.controls import ControlRecord
-from contrib.dashboard.counters import first_answers
 from contrib.dashboard.drawings import draw_plots
 from contrib.dashboard.models import BoardSnapshot
 from contrib.dashboard.replay import (
@@ -29,6 +28,7 @@ from contrib.dashboard.replay import (
     winners_so_far,
 )
 from contrib.dashboard.scores import candidate_scores, scores_to_store, stored_scores
+from contrib.dashboard.staleness import first_answers
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, Units
 from evaluation.data.judgment_sets.study_signatures import signature_of_study

@@ -1,37 +1,24 @@
-"""The page "Dashboard" with its live part, which the browser polls, and the dashboard over HTTP."""
+"""The page "Dashboard" of a study, with its live part, which the browser polls."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotModified
 from django.template.response import TemplateResponse
 from django.utils.translation import get_language, gettext_noop
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
-from drf_spectacular.utils import OpenApiResponse, extend_schema
-from rest_framework import serializers
-from rest_framework.request import Request
-from rest_framework.response import Response
-from rest_framework.views import APIView
 
-from common.errors import ObjectNotFound
-from contrib.dashboard.counters import (
-    ChangeMark,
-    change_mark,
-    has_dashboard,
-    is_stale,
-    live_counters,
-    request_snapshot,
-)
+from contrib.dashboard.counters import live_counters
 from contrib.dashboard.drawings import draw_plots
 from contrib.dashboard.models import BoardSnapshot
+from contrib.dashboard.staleness import ChangeMark, change_mark, has_dashboard, is_stale, request_snapshot
 from evaluation.models import Analysis
 from evaluation.results.agreement import side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.systems import verdict_context
 from evaluation.results.views import as_markup, cached_drawing, worker_note
-from judgments.access.permissions import study_for
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study
@@ -164,81 +151,3 @@ def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:
     notes = [worker_note(row, threshold), _(standing) if standing else ""]
     notes += [_("flagged by detector %(rule)s") % {"rule": rule} for rule in row["rules"]]
     return "; ".join(note for note in notes if note)
-
-
-class HeldSerializer(serializers.Serializer[Any]):
-    """A HIT that somebody holds."""
-
-    assignment = serializers.UUIDField(source="pk")
-    hit = serializers.CharField(source="hit.key", allow_null=True)
-    worker = serializers.CharField(source="worker.name")
-    expires_at = serializers.DateTimeField()
-
-
-class SpendingSerializer(serializers.Serializer[Any]):
-    """The money at the crowd, in cents with fees."""
-
-    currency = serializers.CharField()
-    budget_cents = serializers.IntegerField()
-    reserved_cents = serializers.IntegerField()
-    spent_cents = serializers.IntegerField()
-    bonus_cents = serializers.IntegerField()
-    left_cents = serializers.IntegerField()
-
-
-class BoardSerializer(serializers.Serializer[Any]):
-    """The current counters of a study, and the figures of its newest snapshot."""
-
-    study = serializers.CharField(source="study.slug")
-    state = serializers.CharField(source="study.state")
-    paused_at = serializers.DateTimeField(source="study.paused_at", allow_null=True)
-    judgments = serializers.IntegerField(source="now.judgments")
-    wanted = serializers.IntegerField(source="now.wanted", help_text="0 before the first snapshot.")
-    last_hour = serializers.IntegerField(source="now.last_hour", help_text="Judgments.")
-    hours_left = serializers.FloatField(source="now.hours_left", allow_null=True, help_text="At that pace.")
-    held = HeldSerializer(source="now.leases", many=True, help_text="At most 20, those that end first.")
-    held_more = serializers.BooleanField(source="now.has_more_leases")
-    spending = SpendingSerializer(source="now.spending", allow_null=True)
-    local_cents = serializers.IntegerField(
-        source="now.local_cents", help_text="Rewards of approved work of this site's own people."
-    )
-    made_at = serializers.DateTimeField(allow_null=True, help_text="Of the snapshot.")
-    snapshot = serializers.DictField(
-        allow_null=True,
-        help_text="growth, evaluation, workers, controls, stopping, wages; null before the first.",
-    )
-
-
-class BoardView(APIView):
-    """GET /api/studies/{slug}/board/"""
-
-    scope: ClassVar[str] = "reports"
-
-    @extend_schema(
-        responses={200: BoardSerializer, 404: OpenApiResponse(description="The study was never opened.")},
-        operation_id="studies_board",
-        summary="The dashboard of a study",
-    )
-    def get(self, request: Request, slug: str) -> Response:
-        """Return the counters and figures of the dashboard.
-
-        If the snapshot is old, a job makes a new one. Poll with the ETag.
-        """
-        study = study_for(request, slug)
-        if not has_dashboard(study):
-            raise ObjectNotFound(f"Study {slug!r} was never open to participants; it has no dashboard.")
-        mark = change_mark(study)
-        if is_stale(study, mark):
-            request_snapshot(study)
-        tag = mark.tag(study, "api")
-        headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
-        if request.headers.get("If-None-Match") == tag:  # everything below costs more than this
-            return Response(status=304, headers=headers)
-        result = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
-        shown = {
-            "study": study,
-            "now": live_counters(study, mark, result or {}),
-            "made_at": mark.snapshot.made_at if mark.snapshot else None,
-            "snapshot": result and {name: value for name, value in result.items() if name != "drawings"},
-        }
-        return Response(BoardSerializer(shown).data, headers=headers)

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from contrib.error_analysis.views import CloserView, DisagreementsView
+from contrib.error_analysis.api import CloserView, DisagreementsView
 
 STUDY = "studies/<str:slug>"
 

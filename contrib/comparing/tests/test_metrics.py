@@ -11,7 +11,8 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from contrib.comparing.metrics import compare_metrics, compare_with_scores, describe_comparison
+from contrib.comparing.metric_comparison import describe_comparison
+from contrib.comparing.metrics import compare_metrics, compare_with_scores
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
 from contrib.score_imports.tests.test_score_imports import (

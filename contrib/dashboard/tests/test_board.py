@@ -16,7 +16,7 @@ from annotation.models import Judgment
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.work.operations import pause_study
-from contrib.dashboard.counters import change_mark, is_stale, live_counters
+from contrib.dashboard.counters import live_counters
 from contrib.dashboard.models import BoardSnapshot
 from contrib.dashboard.replay import (
     VotesInOrder,
@@ -26,6 +26,7 @@ from contrib.dashboard.replay import (
     winners_so_far,
 )
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
+from contrib.dashboard.staleness import change_mark, is_stale
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.metrics.storage import evaluate_study
 from judgments.jobs.claims import run_job

@@ -7,7 +7,7 @@ import pytest
 from tests.installations import Installation, Installations
 
 USED = """
-from contrib.dashboard.counters import request_snapshot
+from contrib.dashboard.staleness import request_snapshot
 from contrib.dashboard.snapshot import compute_snapshot, store_snapshot
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.voting import always_first, joined, work

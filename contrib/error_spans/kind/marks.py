@@ -59,9 +59,9 @@ class SpanMarks(ErrorMarks):
 
 
 def _moved_span(span: Span, written: str, stored: str) -> dict[str, Any]:
-    """Return a span at its place in the stored spelling.
+    """Return a span with its offsets in the stored text, whose outer blanks are removed.
 
-    A span that consists only of outer blanks is moved to the next letter.
+    A span that has only such blanks is moved to the next letter.
     """
     if span[START] is None or span[END] is None:
         return dict(span)

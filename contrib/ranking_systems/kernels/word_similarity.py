@@ -58,7 +58,7 @@ def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, 
 
 
 def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
-    """Return the probabilities that a word (row) translates to another (column), by IBM's model 1: (V, V)."""
+    """Return (V, V) probabilities that the word of the row translates to the word of the column, by IBM's model 1."""
     size = len(vocabulary)
     links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for document in training:

@@ -1,4 +1,4 @@
-"""Releases in the HTTP interface, and the page "Releases"."""
+"""The page "Releases" of a study, and the HTTP calls about releases."""
 
 from __future__ import annotations
 

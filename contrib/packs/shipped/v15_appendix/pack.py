@@ -70,9 +70,9 @@ def analyse(run: Run) -> None:
 
 
 def _pairwise(run: Run, data: FiftySentenceData) -> None:
-    """Compare metrics (five references) with the better candidate, and CIDEr (48 references) with the consensus (App.
+    """Compare metrics with five references, and CIDEr with 48, with people's choices (appendix I).
 
-    I).
+    The metrics are compared with the better candidate, CIDEr with the consensus.
     """
     metrics = [*FIVE_REFERENCE_METRICS.values(), MEAN_LENGTH, "cider"]
     tables = scores_by_shared_subsets(data, metrics, [FIVE], draws=DRAWS, seed=run.seed)
@@ -109,10 +109,7 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
 
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
-    """Compare the better candidate of each pair with the more human-like candidate, and show differences (App.
-
-    I and III).
-    """
+    """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
     known = (data.winners != 0) & (data.better != 0)
     different = known & (data.winners != data.better)
     more = _words_more_in_liked(data)

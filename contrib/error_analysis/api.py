@@ -1,0 +1,239 @@
+"""Error analysis over HTTP."""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from typing import Any, ClassVar
+from urllib.parse import urlencode
+
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework import serializers
+from rest_framework.exceptions import ValidationError
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.amounts import as_json
+from common.errors import ObjectNotFound
+from common.incoming.json_documents import load_json
+from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
+from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
+from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
+from contrib.error_analysis.views import METRIC_PARAMETER, NOT_EVALUATED, scores_by_metric
+from evaluation.models import Analysis
+from judgments.access.permissions import study_for
+from judgments.admin.base import picture_address
+from judgments.models import Study
+
+DEFAULT_SIZE, MAX_SIZE = 100, 1000
+
+
+class DisagreementSerializer(serializers.Serializer[Any]):
+    """A candidate pair, or a caption of an image, on which a metric and people disagree."""
+
+    id = serializers.CharField(help_text="Of the pair, or the unit.")
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField(), help_text="One or two.")
+    value = serializers.FloatField(allow_null=True, help_text="People's consensus.")
+    n = serializers.IntegerField(help_text="Behind it.")
+    votes = serializers.DictField(child=serializers.IntegerField())
+    people = serializers.FloatField(help_text="How sure people are, or where they rank the caption; 0 to 1.")
+    metric = serializers.FloatField(
+        help_text="How sure the metric is, or where it ranks the caption; 0 to 1."
+    )
+    size = serializers.FloatField(help_text="How far they are apart, 0 to 1; the list falls by it.")
+    scores = serializers.DictField(
+        child=serializers.ListField(child=serializers.FloatField(allow_null=True)),
+        help_text="Metric -> its score of each caption.",
+    )
+
+
+class DisagreementsSerializer(serializers.Serializer[Any]):
+    """A page of the list of disagreements."""
+
+    next = serializers.CharField(allow_null=True)
+    previous = serializers.CharField(allow_null=True)
+    metric = serializers.CharField()
+    metrics = serializers.ListField(child=serializers.CharField(), help_text="Those that were evaluated.")
+    compared = serializers.IntegerField(help_text="Rows that both say something about.")
+    results = DisagreementSerializer(many=True)
+
+
+class VoteSerializer(serializers.Serializer[Any]):
+    """A worker's answer to a unit."""
+
+    unit = serializers.CharField()
+    reference = serializers.CharField(allow_null=True)
+    worker = serializers.CharField()
+    value = serializers.FloatField(allow_null=True)
+    used = serializers.BooleanField()
+
+
+class CloserSerializer(serializers.Serializer[Any]):
+    """A candidate pair, or a caption of an image, with people's answers and the metrics' scores."""
+
+    id = serializers.CharField()
+    kind = serializers.CharField(allow_blank=True)
+    image = serializers.CharField()
+    captions = serializers.ListField(child=serializers.CharField())
+    references = serializers.ListField(child=serializers.CharField())
+    value = serializers.FloatField(allow_null=True)
+    n = serializers.IntegerField()
+    votes = VoteSerializer(many=True)
+    scores = serializers.DictField(child=serializers.ListField(child=serializers.FloatField(allow_null=True)))
+
+
+def _evaluation(study: Study) -> Analysis:
+    analysis = newest_evaluation(study)
+    if analysis is None:
+        raise ObjectNotFound(
+            f"No metric has been compared with people in study {study.slug!r} yet; evaluate it first."
+        )
+    return analysis
+
+
+class DisagreementsView(APIView):
+    """GET /api/studies/{slug}/disagreements/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        parameters=[
+            METRIC_PARAMETER,
+            OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
+            OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
+            OpenApiParameter(
+                "page_size",
+                {"type": "integer", "minimum": 1, "maximum": MAX_SIZE},
+                description="Rows a page.",
+            ),
+        ],
+        responses={200: DisagreementsSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_disagreements",
+        summary="Where a metric and people disagree",
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the disagreements in order of size.
+
+        Those on which both the metric and people are certain come first.
+        """
+        study = study_for(request, slug)
+        query = request.query_params
+        for name in query:
+            if name not in ("metric", "kind", "cursor", "page_size"):
+                raise ValidationError({name: ["is no parameter of this list."]})
+        analysis = _evaluation(study)
+        metrics = list(analysis.result["metrics"])
+        metric = query.get("metric", metrics[-1])
+        ranked = find_disagreements(study, analysis, metric)
+        positions = ranked.of_kind(query.get("kind", ""))
+        size = _page_size(query.get("page_size", str(DEFAULT_SIZE)))
+        stamp = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
+        start = _page_start(query.get("cursor"), stamp)
+        rows = disagreements_at(study, analysis, ranked, positions[start : start + size])
+        return Response(
+            {
+                "next": _next_link(request, start + size, stamp) if start + size < len(positions) else None,
+                "previous": _next_link(request, max(0, start - size), stamp) if start else None,
+                "metric": metric,
+                "metrics": metrics,
+                "compared": ranked.ranking.compared,
+                "results": [_disagreement_json(disagreement) for disagreement in rows],
+            }
+        )
+
+
+def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
+    judged, consensus = disagreement.judged, disagreement.consensus
+    second = getattr(judged, "second", None)
+    row: dict[str, Any] = as_json(
+        {
+            "id": judged.key,
+            "kind": judged.kind,
+            "image": judged.item.name,
+            "picture": picture_address(judged.item),
+            "captions": [judged.first.text] + ([second.text] if second is not None else []),
+            "value": consensus.value if consensus else None,
+            "n": consensus.n if consensus else 0,
+            "votes": consensus.votes if consensus else {},
+            "people": disagreement.people,
+            "metric": disagreement.metric,
+            "size": disagreement.size,
+            "scores": scores_by_metric(disagreement.scores),
+        }
+    )
+    return row
+
+
+def _page_size(text: str) -> int:
+    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= MAX_SIZE:
+        raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
+    return int(text)
+
+
+def _page_start(cursor: str | None, stamp: str) -> int:
+    """Return the index of the first row of a page. A cursor is valid only for the results for which it was made."""
+    if cursor is None:
+        return 0
+    try:
+        start, of = load_json(urlsafe_b64decode(cursor.encode()))
+        if of == stamp and type(start) is int and start >= 0:
+            return start
+    except (ValueError, TypeError):
+        pass
+    raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
+
+
+def _next_link(request: Request, start: int, stamp: str) -> str:
+    cursor = urlsafe_b64encode(json.dumps([start, stamp]).encode()).decode()
+    return request.build_absolute_uri(
+        f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"
+    )
+
+
+class CloserView(APIView):
+    """GET /api/studies/{slug}/disagreements/{key}/"""
+
+    scope: ClassVar[str] = "reports"
+
+    @extend_schema(
+        responses={200: CloserSerializer, 404: NOT_EVALUATED},
+        operation_id="studies_closer",
+        summary="One pair from all sides",
+    )
+    def get(self, request: Request, slug: str, key: str) -> Response:
+        """Return any candidate pair or judged caption of the study, with people's votes and what each metric counted.
+
+        The metric and people need not disagree about it.
+        """
+        study = study_for(request, slug)
+        inspection = find_inspection(study, key)
+        analysis = newest_evaluation(study)
+        body = {
+            "id": inspection.key,
+            "kind": inspection.kind,
+            "image": inspection.item.name,
+            "captions": [caption.text for caption in inspection.captions],
+            "references": list(inspection.references),
+            "value": inspection.consensus.value if inspection.consensus else None,
+            "n": inspection.consensus.n if inspection.consensus else 0,
+            "votes": _votes(inspection),
+            "scores": scores_by_metric(other_scores(analysis, inspection)) if analysis else {},
+        }
+        return Response(as_json(body))
+
+
+def _votes(inspection: Inspection) -> list[dict[str, Any]]:
+    return [
+        {
+            "unit": unit.key,
+            "reference": unit.reference.text if unit.reference else None,
+            "worker": vote.worker,
+            "value": vote.value,
+            "used": vote.used,
+        }
+        for unit, votes in inspection.votes
+        for vote in votes
+    ]
