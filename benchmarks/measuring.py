@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 OURS, THEIRS = "ours", "theirs"
-ENOUGH = 2.0  # seconds after which a call is no longer repeated
+MAX_REPEATED_SECONDS = 2.0  # seconds after which a call is no longer repeated
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
             result = work(given)
             seconds = time.perf_counter() - start
             best, spent = min(best, seconds), spent + seconds
-            if spent > ENOUGH:
+            if spent > MAX_REPEATED_SECONDS:
                 break
     return {
         "seconds": best - start_up,

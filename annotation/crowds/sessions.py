@@ -49,9 +49,9 @@ from annotation.work.slots.release import release_slots
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import SubmissionResult, submit_assignment
 from annotation.work.suitability import (
-    control_items_met,
-    controls_met_before,
+    controls_seen_before,
     may_repeat_controls,
+    seen_control_items,
     units_left_out,
 )
 from annotation.work.system_pairs import recount
@@ -265,11 +265,11 @@ def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     participation = Participation.objects.get(study=study, worker=worker)
     refuse_stopped_worker(participation.standing)
     units = units_of_hit(hit.pk)
-    met = control_items_met(study, worker) if may_repeat_controls(study) else {}
+    met = seen_control_items(study, worker) if may_repeat_controls(study) else {}
     if hit.pk in met:
         left_out = units_left_out(hit, worker, units)
     else:
-        left_out = controls_met_before(study, units, {item for items in met.values() for item in items})
+        left_out = controls_seen_before(study, units, {item for items in met.values() for item in items})
     return CandidateHIT(
         study=study,
         worker=worker,

@@ -72,13 +72,13 @@ def may_repeat_controls(study: Study) -> bool:
     return bool(pool["comes_again"]) if pool else False
 
 
-def control_items_met(study: Study, worker: Worker) -> dict[int, set[Mark]]:
+def seen_control_items(study: Study, worker: Worker) -> dict[int, set[Mark]]:
     """Return the control items of each HIT that the worker ever claimed, by HIT row id."""
     taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
     return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
 
 
-def controls_met_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
+def controls_seen_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk

@@ -8,13 +8,14 @@ from benchmarks.claims.rows import Rows
 from judgments.models import Output
 
 # Above this, a consensus is nearer to the second point of the scale than to the lowest.
-LEAST = {"graded": 1.5, "slider": 0.5, "relevance": 0.5}
+MIN_RELEVANT_VALUES = {"graded": 1.5, "slider": 0.5, "relevance": 0.5}
 
 
 def relevance(rows: Rows) -> dict[tuple[int, int], bool]:
     """Return whether people find a text relevant to its item, by (item, text)."""
     return {
-        (rows.units[unit].item_id, rows.units[unit].first_id or 0): (value or 0) > LEAST[rows.protocol]
+        (rows.units[unit].item_id, rows.units[unit].first_id or 0): (value or 0)
+        > MIN_RELEVANT_VALUES[rows.protocol]
         for unit, value in rows.consensus.items()
     }
 

@@ -24,9 +24,9 @@ from annotation.work.slots.release import release_slots
 from annotation.work.slots.silent_leases import end_silent_lease
 from annotation.work.stopping import count_in_work_by_hit
 from annotation.work.suitability import (
-    control_items_met,
-    controls_met_before,
+    controls_seen_before,
     may_repeat_controls,
+    seen_control_items,
     units_left_out,
     used_up_alarms,
     without_own_captions,
@@ -112,7 +112,7 @@ def find_candidate(
     hits = _candidates(study, worker, participation, overdue, end_silent=ignored is None and not attempt)
     if not hits:
         return None
-    met = control_items_met(study, worker) if participation.began and may_repeat_controls(study) else {}
+    met = seen_control_items(study, worker) if participation.began and may_repeat_controls(study) else {}
     items = {item for of_hit in met.values() for item in of_hit}
     if items and not participation.used_up:
         hits = prefer_new_controls(study, worker, participation, hits, items)
@@ -127,7 +127,7 @@ def find_candidate(
         units=units,
         left_out=units_left_out(hit, worker, units)
         if hit.pk in met
-        else controls_met_before(study, units, items),
+        else controls_seen_before(study, units, items),
         session=session,
     )
 
