@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from annotation.crowds.panel.reconciling import ListProblem, read_submissions
+from annotation.crowds.panel.submission_list import ListProblem, read_submissions
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models.privacy import erasure_committed
 from annotation.privacy import retention

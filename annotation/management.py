@@ -123,7 +123,7 @@ class ReconcilePanel(QuorumCommand):
     example = "manage.py reconcile_panel triplets-50 prolific_export.csv --payments pay.csv"
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        from annotation.crowds.panel.reconciling import LIST_COLUMNS
+        from annotation.crowds.panel.submission_list import LIST_COLUMNS
 
         parser.add_argument("study")
         parser.add_argument("submissions", type=Path, help="the panel's CSV")
@@ -139,16 +139,16 @@ class ReconcilePanel(QuorumCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from annotation.crowds.panel import reconciling
+        from annotation.crowds.panel import payouts, reconciling, submission_list
         from judgments.importers.textio import read_whole
 
         for name in ("output", "payments"):
             if options[name]:
                 check_writable_path(options[name])
         study = find_study(options["study"])
-        columns = {kind: options[f"{kind}_column"] for kind in reconciling.LIST_COLUMNS}
+        columns = {kind: options[f"{kind}_column"] for kind in submission_list.LIST_COLUMNS}
         text = read_whole(options["submissions"])
-        submissions = reconciling.read_submissions(text, design_of(study).panel, columns=columns)
+        submissions = submission_list.read_submissions(text, design_of(study).panel, columns=columns)
         compared = reconciling.compare_panel_list(study=study, submissions=submissions)
         counts = Counter(submission.verdict for submission in compared)
         for verdict, verdict_text in VERDICT_TEXTS.items():
@@ -166,7 +166,7 @@ class ReconcilePanel(QuorumCommand):
             )
         if options["payments"]:
             with atomic_write(options["payments"]) as file:
-                file.write_text(reconciling.as_csv(reconciling.payment_list(study, compared)))
+                file.write_text(submission_list.as_csv(payouts.payment_list(study, compared)))
         if options["book"]:
             booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(

@@ -330,9 +330,8 @@ def _literal_of(column: list[Any]) -> str:
         return ""
     if value is None:
         return "NULL"
-    if (
-        isinstance(value, int) and -MAX_INTEGER <= value <= MAX_INTEGER
-    ):  # SQLite would turn a larger literal into a float
+    # SQLite would turn a larger literal into a float
+    if isinstance(value, int) and -MAX_INTEGER <= value <= MAX_INTEGER:
         return str(int(value))
     return f"'{value}'" if value in ("", "{}") else ""
 

@@ -268,7 +268,7 @@ def kind_of(path: Path) -> str:
 
 def read_by_jobs(path: Path) -> Iterator[str]:
     """Read a file as jobs of all other kinds do; yield what is said."""
-    from annotation.crowds.panel.reconciling import read_submissions
+    from annotation.crowds.panel.submission_list import read_submissions
     from common.errors import QuorumError
     from contrib.challenges.submissions import read_captions
     from contrib.disagreement.predictions import read_distributions

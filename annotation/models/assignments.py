@@ -508,9 +508,7 @@ class Adjudication(models.Model):
         ordering = ["sent_at", "id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["unit"],
-                condition=~Q(state="withdrawn"),
-                name="a_unit_is_adjudicated_once",
+                fields=["unit"], condition=~Q(state="withdrawn"), name="a_unit_is_adjudicated_once"
             ),
             models.CheckConstraint(
                 condition=~Q(state="decided")

@@ -328,9 +328,7 @@ class RawId(models.Model):
         ordering = ["id"]
         constraints = [
             models.UniqueConstraint(
-                fields=["worker", "name"],
-                condition=Q(session__isnull=True),
-                name="a_raw_id_once_per_worker",
+                fields=["worker", "name"], condition=Q(session__isnull=True), name="a_raw_id_once_per_worker"
             ),
             models.UniqueConstraint(
                 fields=["session", "name"],

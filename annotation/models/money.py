@@ -204,7 +204,7 @@ class SpendingRequest(models.Model):
                 | ~Q(decided_by=F("asked_by"))
                 | ~Q(state="done"),
                 name="who_asks_for_money_does_not_confirm",
-            ),
+            )
         ]
 
     def __str__(self) -> str:
@@ -226,9 +226,7 @@ class MoneyRequest(models.Model):
 
     class Meta:
         ordering = ["id"]
-        constraints = [
-            models.UniqueConstraint(fields=["by", "key"], name="a_key_once_per_account"),
-        ]
+        constraints = [models.UniqueConstraint(fields=["by", "key"], name="a_key_once_per_account")]
 
     def __str__(self) -> str:
         return f"{self.step} {self.key}"

@@ -28,7 +28,7 @@ from django.utils.translation import gettext_noop
 
 from annotation.crowds import backend_of
 from annotation.crowds.base import Ability
-from annotation.crowds.panel.reconciling import unlisted_bonuses
+from annotation.crowds.panel.payouts import unlisted_bonuses
 from annotation.crowds.people import erased_worker_hash, pseudonym
 from annotation.models import (
     AppealNote,

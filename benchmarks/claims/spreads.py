@@ -282,9 +282,8 @@ def power(difference: Difference, times: float, people_times: float, level: floa
             by_items, by_people, within / times, spread.items * times, people, people_times
         )
         shift, least = abs(difference.value) / variance**0.5, float(t.isf(level / 2, df))
-        if (
-            spread.items == math.inf
-        ):  # zeros and ones: the test uses the variance of a half, not of their share
+        # zeros and ones: the test uses the variance of a half, not of their share
+        if spread.items == math.inf:
             ratio = max(1 - 4 * difference.value**2, 0.25) ** 0.5
             shift, least = shift / ratio, least / ratio
         reached = float(nct.sf(least, df, shift))

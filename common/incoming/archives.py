@@ -142,9 +142,8 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
     size = listing_size(packed, name)
     check_head(size)
     packed.seek(max(0, _size(packed) - MAX_END_BYTES - size))
-    if (
-        packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files
-    ):  # refuse it early, since zipfile makes an object of each entry
+    # refuse it early, since zipfile makes an object of each entry
+    if packed.read(size + MAX_END_BYTES).count(b"PK\x01\x02") > limits().files:
         raise _too_many_files(name)
     try:
         return zipfile.ZipFile(packed)

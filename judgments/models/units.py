@@ -72,12 +72,7 @@ class Unit(models.Model):
         Caption, on_delete=models.CASCADE, related_name="+", null=True, blank=True, db_index=False
     )
     pair = models.ForeignKey(
-        CandidatePair,
-        on_delete=models.CASCADE,
-        related_name="units",
-        null=True,
-        blank=True,
-        db_index=False,
+        CandidatePair, on_delete=models.CASCADE, related_name="units", null=True, blank=True, db_index=False
     )
     kind = models.CharField(max_length=2, blank=True)
     control = models.BooleanField("check question", default=False)

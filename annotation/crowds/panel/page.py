@@ -14,7 +14,7 @@ from annotation.crowds.outbox.delivery import carry_out_calls
 from annotation.crowds.panel.backend import signed_links
 from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
-from annotation.crowds.panel.reconciling import bonus_list, pay_pages
+from annotation.crowds.panel.payouts import bonus_list, pay_pages
 from annotation.crowds.people import forget_raw_ids
 from annotation.money.orders import confirmable
 from common.errors import WrongState

@@ -18,7 +18,8 @@ from annotation.crowds.panel.backend import (
     link_key,
     panel_title,
 )
-from annotation.crowds.panel.reconciling import LIST_COLUMNS, listed_bonuses, unpaid_pages
+from annotation.crowds.panel.payouts import listed_bonuses, unpaid_pages
+from annotation.crowds.panel.submission_list import LIST_COLUMNS
 from annotation.models import CrowdSession, Publication, RawId
 from judgments.design.panel_links import session_parameter
 from judgments.design.panels import OUTCOMES, PANEL_PRESETS

@@ -72,9 +72,8 @@ def _parked_calls(study: Study) -> list[Discrepancy]:
 def _unconfirmed(study: Study) -> list[Discrepancy]:
     sessions = at_crowd(CrowdSession, study).select_related("worker")
     reason = "never had or took away before: they are kept apart and not paid."
-    discrepancies = [
-        _about_answers("apart", session, reason) for session in sessions.filter(status=Status.UNKNOWN)
-    ]
+    unknown = sessions.filter(status=Status.UNKNOWN)
+    discrepancies = [_about_answers("apart", session, reason) for session in unknown]
     if Ability.LIST in backend_of(study).can:
         unnamed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
         discrepancies += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
@@ -103,14 +102,11 @@ def _check_books(budget: Budget | None) -> list[Discrepancy]:
         discrepancies.append(Discrepancy("paid-there", message))
     reserved, spent = ledger_sums(budget)
     held_cents = reserved_cents(budget)
-    if (reserved, spent) == (budget.reserved_cents, budget.spent_cents) and held_cents == reserved:
-        return discrepancies
-    return [
-        *discrepancies,
-        Discrepancy(
-            "books",
+    if (reserved, spent) != (budget.reserved_cents, budget.spent_cents) or held_cents != reserved:
+        message = (
             f"The ledger holds {spelled(reserved)} reserved and {spelled(spent)} spent, the budget "
             f"{spelled(budget.reserved_cents)} and {spelled(budget.spent_cents)}, and places and calls keep "
-            f"{spelled(held_cents)}.",
-        ),
-    ]
+            f"{spelled(held_cents)}."
+        )
+        discrepancies.append(Discrepancy("books", message))
+    return discrepancies

@@ -8,12 +8,8 @@ from django.test import Client
 
 from annotation.crowds.opening import open_study
 from annotation.crowds.panel.backend import code_for
-from annotation.crowds.panel.reconciling import (
-    ComparedSubmission,
-    PanelListLine,
-    compare_panel_list,
-    read_submissions,
-)
+from annotation.crowds.panel.reconciling import ComparedSubmission, compare_panel_list
+from annotation.crowds.panel.submission_list import PanelListLine, read_submissions
 from annotation.crowds.qualifications import give_qualification, workers_by_crowd_ids
 from annotation.models import Assignment, CrowdSession, LedgerEntry, Publication
 from annotation.money.ledger import ledger_sums, reserved_cents

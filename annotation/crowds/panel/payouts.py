@@ -1,0 +1,175 @@
+"""List the payments and bonuses to upload at a panel, and pay for pages of unfinished sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import Count, Q, QuerySet
+from django.utils.translation import gettext as _
+
+from annotation.crowds import Ability, backend_of
+from annotation.crowds.panel.backend import panel_sessions
+from annotation.crowds.panel.reconciling import ComparedSubmission
+from annotation.crowds.panel.submission_list import PARTIAL
+from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
+from annotation.money.limits import one_order
+from annotation.money.payments import ask_for_bonus
+from annotation.quality.reviews import ABANDONED_STATUSES
+from common.amounts import spell_cents
+from common.errors import WrongState
+from judgments.access.study_log import note_event
+from judgments.design.panel_links import session_parameter, worker_parameter
+from judgments.design.panels import PANEL_PRESETS
+from judgments.models import Study
+from judgments.studies.designs import design_of
+
+
+def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
+    publications = {publication.pk: publication for publication in study.publications.all()}
+    heads = ["participant id", "submission id", "amount", "status there", "code there", "why"]
+    rows: list[list[object]] = [[*heads]]
+    for row in compared:
+        if row.verdict != "pay" or row.session is None or row.panel_line is None:
+            continue
+        amount = spell_cents(publications[row.session.publication_id].reward_cents)
+        line = row.panel_line
+        rows.append([line.worker, line.session, amount, line.panel_status, line.code, row.reason])
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class UnpaidPages:
+    """A session that ended early: the number of its submitted assignments, and their pay."""
+
+    session: CrowdSession
+    pages: int
+    cents: int
+
+
+def unpaid_pages(study: Study) -> list[UnpaidPages]:
+    """Return incomplete sessions that have ended, with the pay due for their assignments.
+
+    Rejected assignments, and sessions whose pages were paid before, are left out.
+    """
+    reward = design_of(study).crowd.reward_cents
+    requested = CrowdCall.objects.filter(study=study, kind=Ability.BONUS, payload__partial=True)
+    good = Q(assignments__state__in=["submitted", "approved"])
+    paid_there = LedgerEntry.objects.filter(budget__study=study, what="unmatched", session__isnull=False)
+    ended = panel_sessions(study).filter(status__in=ABANDONED_STATUSES)
+    ended = ended.exclude(pk__in=requested.values("session")).exclude(pk__in=paid_there.values("session"))
+    counted = ended.annotate(n=Count("assignments", filter=good)).filter(n__gt=0).order_by("pk")
+    sessions = counted.select_related("worker", "study") if reward else ()
+    return [UnpaidPages(session, session.n, session.n * reward) for session in sessions]
+
+
+def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
+    """Book a bonus for each session of ``unpaid_pages``; return their number."""
+    with one_order(study, by.pk if by else None):
+        partial = unpaid_pages(study)
+        if not partial:
+            raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
+        for part in partial:
+            call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL, by=by)
+            CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
+        total = spell_cents(sum(part.cents for part in partial), design_of(study).currency)
+        message = f"Bonuses of {total} for the pages of {len(partial)} sessions."
+        note_event(study=study, what="partial-pay", sentence=message, by=by)
+    return len(partial)
+
+
+def listed_bonuses(study: Study) -> tuple[int, int]:
+    """Return the number of the last list (0 if there is none) and the number of bonuses that are in no list.
+
+    Both are 0 at a crowd with an API, which has no lists.
+    """
+    if Ability.APPROVE in backend_of(study).can:
+        return 0, 0
+    answers = _paid_bonuses(study).values_list("answer", flat=True)
+    numbers = [int(answer["list"]) for answer in answers if "list" in answer]
+    return max(numbers, default=0), unlisted_bonuses(study).count()
+
+
+def _paid_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    return CrowdCall.objects.filter(study=study, kind=Ability.BONUS, state=CrowdCall.State.DONE)
+
+
+def unlisted_bonuses(study: Study) -> QuerySet[CrowdCall]:
+    """Return the bonuses for the next list. It is empty at a crowd with an API; erased people are left out."""
+    if Ability.APPROVE in backend_of(study).can:
+        return CrowdCall.objects.none()
+    return _paid_bonuses(study).filter(answer__list__isnull=True).exclude(worker__erased=True)
+
+
+@transaction.atomic
+def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tuple[int, list[tuple[str, str]]]:
+    """Return the number of a list and its lines. A line is the panel's id of the submission or person, and an amount.
+
+    Each bonus is in one list only, so uploading each list once pays each bonus once. Lines of people whose id was
+    deleted are left out; the other lines stay the same.
+
+    Args:
+        number: the list's number; 0 makes a new list.
+    """
+    if Ability.APPROVE in backend_of(study).can:
+        raise WrongState(_("No list was created: Quorum reports bonuses to this crowd automatically."))
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
+    last, _count = listed_bonuses(study)
+    calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
+    wanted = list(calls.order_by("pk"))
+    if not wanted:
+        if number:
+            raise WrongState(_("There is no bonus list %(number)s.") % {"number": number})
+        raise WrongState(_("No list was created: every bonus is already in a list."))
+    lines = _bonus_lines(study, wanted)
+    if not lines:
+        raise WrongState(
+            _(
+                "No list was created: the raw id of %(worker)s was deleted, so this participant cannot be paid."
+            )
+            % {"worker": wanted[0].worker}
+        )
+    if not number:
+        number = last + 1
+        for call in wanted:
+            if call.pk in lines:
+                CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
+        missing = len(wanted) - len(lines)
+        left_out = f", without {missing} of people whose id was deleted" if missing else ""
+        note_event(
+            study=study,
+            what="bonus-list",
+            sentence=f"Bonus list {number} was made, with {len(lines)} lines{left_out}.",
+            by=by,
+        )
+    return number, list(lines.values())
+
+
+def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, str]]:
+    """Return the panel's id and the amount of each bonus, by the call's row id.
+
+    Bonuses of people whose id was deleted are left out.
+    """
+    panel = design_of(study).panel
+    by_session = PANEL_PRESETS[panel.preset].pays_by_session
+    sessions = dict(
+        RawId.objects.filter(session__study=study, name=session_parameter(panel)).values_list(
+            "session", "value"
+        )
+    )
+    workers = dict(
+        RawId.objects.filter(
+            worker__crowd_sessions__study=study, session=None, name=worker_parameter(panel)
+        ).values_list("worker", "value")
+    )
+    lines = {}
+    for call in calls:
+        assert call.session_id is not None  # a bonus belongs to a session
+        assert call.worker_id is not None
+        raw = sessions.get(call.session_id) if by_session else None
+        raw = raw or workers.get(call.worker_id)
+        if raw is not None:
+            lines[call.pk] = (raw, spell_cents(int(call.payload["bonus_cents"])))
+    return lines

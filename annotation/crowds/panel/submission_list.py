@@ -1,0 +1,189 @@
+"""Read a panel's list of submissions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+
+from django.utils.translation import gettext as _
+
+from common.amounts import thousands
+from common.errors import QuorumError
+from common.files import csv_line, guard_formula
+from judgments.design.panels import PANEL_PRESETS
+from judgments.design.tables.panel import Panel
+
+MAX_ROWS = 20_000
+MAX_CHARACTERS = 5_000_000
+LIST_COLUMNS = ("worker", "session", "status", "code")
+# The panel's word for a status, in lower case without blanks and hyphens, and the value of CrowdSession.Status.
+STATUSES = {
+    "approved": "approved",
+    "accepted": "approved",
+    "paid": "approved",
+    "participated": "approved",  # SONA: participation was marked, or credit was granted ("G" in its interface)
+    "creditgranted": "approved",
+    "g": "approved",
+    "awaitingreview": "submitted",
+    "submitted": "submitted",
+    "completed": "submitted",
+    "complete": "submitted",
+    "pending": "submitted",
+    "pendingreview": "submitted",
+    "pendingapproval": "submitted",
+    "": "submitted",  # a list without a status names the people who came back
+    "rejected": "rejected",
+    "returned": "returned",
+    "timedout": "timed-out",
+    "expired": "timed-out",
+    "screenedout": "screened-out",
+    "active": "working",
+    "reserved": "working",
+    "inprogress": "working",
+    "started": "working",
+    "awaitingaction": "working",
+}
+# the number of a bonus for a session's pages of work; bonuses that people give have smaller numbers
+PARTIAL = 900
+MISSING_CODES = ("nocode", "nan", "none", "")
+
+
+class ListProblem(QuorumError):
+    """Raised if a list cannot be read. ``columns`` are its columns if the person has to choose one."""
+
+    title = "The list cannot be used"
+
+    def __init__(self, message: str, *, columns: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.columns = list(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class PanelListLine:
+    """A line of the list. ``panel_status`` is the panel's word; ``status`` is the value of ``CrowdSession.Status``."""
+
+    line: int
+    worker: str
+    session: str
+    status: str
+    panel_status: str
+    code: str
+
+    def as_json(self) -> list[object]:
+        return list(asdict(self).values())
+
+
+def read_submissions(
+    text: str, panel: Panel, *, columns: Mapping[str, str] | None = None
+) -> list[PanelListLine]:
+    """Parse a list that has a header, and cells separated by commas, semicolons or tabs.
+
+    Args:
+        columns: the column for each name of LIST_COLUMNS that cannot be found automatically.
+    """
+    if len(text) > MAX_CHARACTERS:
+        raise ListProblem(
+            _("The list has %(text)s characters; expected %(most)s at most.")
+            % {"text": thousands(len(text)), "most": thousands(MAX_CHARACTERS)}
+        )
+    if "\x00" in text:
+        raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
+    lines = _lines(text.removeprefix("\ufeff"))
+    _number, header = next(lines, (0, []))
+    if not header:
+        raise ListProblem(_("The list is empty; expected a header and a line for each submission."))
+    places = _places([cell.strip() for cell in header], panel, columns or {})
+    submissions: dict[tuple[str, str], PanelListLine] = {}
+    for count, (number, cells) in enumerate(lines):
+        if count == MAX_ROWS:
+            raise ListProblem(
+                _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MAX_ROWS)}
+            )
+        submission = _submission(number, cells, places)
+        before = submissions.setdefault((submission.worker, submission.session), submission)
+        if (before.status, before.code) != (submission.status, submission.code):
+            raise ListProblem(
+                _(
+                    "Lines %(line)s and %(line_2)s are about the same submission but differ. Expected one line "
+                    "for each submission."
+                )
+                % {"line": before.line, "line_2": submission.line}
+            )
+    return list(submissions.values())
+
+
+def _lines(text: str) -> Iterator[tuple[int, list[str]]]:
+    first = text.split("\n", 1)[0]
+    separator = max((",", ";", "\t"), key=first.count)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    try:
+        yield from ((reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells))
+    except csv.Error as error:
+        raise ListProblem(
+            _("Line %(line_num)s of the list is not CSV: %(error)s.")
+            % {"line_num": reader.line_num, "error": error}
+        ) from None
+
+
+def _places(header: Sequence[str], panel: Panel, chosen: Mapping[str, str]) -> dict[str, int]:
+    """Return the index of the column for each name of LIST_COLUMNS.
+
+    Raises:
+        ListProblem: no column has the participants' ids, or a chosen column is missing.
+    """
+    plain = [normalise_name(name) for name in header]
+    usual = PANEL_PRESETS[panel.preset].columns
+    columns: dict[str, int] = {}
+    for kind in LIST_COLUMNS:
+        if name := chosen.get(kind, ""):
+            if name not in header:
+                raise ListProblem(
+                    _("The list has no column %(name)r. Its columns are: %(header)s.")
+                    % {"name": name[:80], "header": ", ".join(header)[:500]},
+                    columns=header,
+                )
+            columns[kind] = header.index(name)
+            continue
+        names = [normalise_name(name) for name in (*getattr(usual, kind), getattr(panel, kind, ""))]
+        column = next((plain.index(name) for name in names if name and name in plain), None)
+        if column is not None:
+            columns[kind] = column
+    if "worker" not in columns:
+        raise ListProblem(
+            _(
+                "Choose the column that contains the participant's id. The columns of the list are: %(header)s."
+            )
+            % {"header": ", ".join(header)[:500]},
+            columns=header,
+        )
+    return columns
+
+
+def normalise_name(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -> PanelListLine:
+    def cell(kind: str) -> str:
+        column = columns.get(kind)
+        return cells[column].strip() if column is not None and column < len(cells) else ""
+
+    status, code = cell("status"), cell("code")
+    if not cell("worker"):
+        raise ListProblem(_("Line %(number)s of the list has no participant's id.") % {"number": number})
+    return PanelListLine(
+        line=number,
+        worker=cell("worker")[:200],
+        session=cell("session")[:200],
+        status=STATUSES.get(normalise_name(status), ""),
+        panel_status=status[:80],
+        code="" if code.lower() in MISSING_CODES else code[:80],
+    )
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV. Cells that a spreadsheet would take for formulas are escaped."""
+    return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)
