@@ -15,7 +15,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
-NOT_OFFERED, ON_REQUEST, UNITS_PER_BATCH = "no", "on-request", "at-once"
+NOT_OFFERED, ON_REQUEST, IMMEDIATE = "no", "on-request", "at-once"
 
 
 def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
@@ -32,7 +32,7 @@ def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
             )
         )
     require_participation(study=study, worker=worker)
-    if offered.offered == UNITS_PER_BATCH and not why_not_erasable(study, worker):
+    if offered.offered == IMMEDIATE and not why_not_erasable(study, worker):
         return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
     return _ask(study, worker)
 

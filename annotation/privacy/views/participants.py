@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
 from annotation.privacy.erasing import why_not_erasable
-from annotation.privacy.erasure_requests import NOT_OFFERED, UNITS_PER_BATCH, erasure_request_of, leave
+from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, leave
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.sheet.texts import read_design
 from common.markup import render_markdown
@@ -52,7 +52,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "study": study,
         "design": design,
         "offered": design.erasure.offered != NOT_OFFERED,
-        "at_once": design.erasure.offered == UNITS_PER_BATCH and not why_not_erasable(study, worker),
+        "at_once": design.erasure.offered == IMMEDIATE and not why_not_erasable(study, worker),
         "everything": design.erasure.way == "all",
         "asked": erasure_request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),

@@ -17,8 +17,8 @@ from judgments.kinds import Kind
 from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
-STOPPED_EARLY_NOTE == gettext_noop("early stopping ended the judgments of one source")
-JOINED_UNITS_NOTE == gettext_noop(
+STOPPED_EARLY_NOTE = gettext_noop("early stopping ended the judgments of one source")
+JOINED_UNITS_NOTE = gettext_noop(
     "several items of one source were merged, so the same rater may have answered a merged item twice"
 )
 

@@ -159,7 +159,7 @@ def _values(path: Path, line: int, header: Header, cells: list[str], columns: Co
     if len(cells) != len(names):
         why = TITLE_HINT if len(names) == 1 else f" (a text that holds {header.separator!r} needs quotes)"
         expected = f"{len(names)} as in the header{why}"
-        raise ImportProblem(path, line, None, counted(len(cells), "cell"), expected)
+        raise ImportProblem(path, line, None, with_noun(len(cells), "cell"), expected)
     return dict(zip(names, cells, strict=True))
 
 

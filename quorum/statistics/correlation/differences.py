@@ -19,7 +19,7 @@ from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
 from quorum.statistics.inference import Clustering, Inference, Options, signed
 from quorum.statistics.inputs import one_of
 
-SAME_ORDER == "both metrics rank the observations equally, so the difference between the metrics does not vary"
+SAME_ORDER = "both metrics rank the observations equally, so the difference between the metrics does not vary"
 
 
 @dataclass(frozen=True, slots=True)
