@@ -82,7 +82,7 @@ def _describe_costs(judge: Judge) -> str:
 def describe_verdict(test: Mapping[str, Any]) -> str:
     """Describe the alternative annotator test in one sentence."""
     if test["reason"]:
-        return _("The groups were not tested: %(reason)s.") % {"reason": test["reason"]}
+        return _("The judge was not tested: %(reason)s.") % {"reason": test["reason"]}
     sentence = (
         _(
             "The judge can replace a person in this study. It passed the test against %(won)s of "

@@ -330,5 +330,5 @@ def test_imported_judgments_know_no_exclusion() -> None:
     Study.objects.filter(pk=study.pk).update(source="imported")
     study.refresh_from_db()
     worker = Worker.objects.create(name="r-1", source="imported", study=study)
-    with pytest.raises(WrongState, match="were imported"):
+    with pytest.raises(WrongState, match="of the imported study"):
         exclude_worker(study=study, worker=worker, why="No.")

@@ -179,7 +179,7 @@ def test_what_says_nothing_says_why() -> None:
     assert "no rater marked" in empty.reason
     single = span_f1([0, 0], [1, 2], [9, 9], [[(0, 2)], [(0, 2)]])
     assert (single.value, math.isnan(single.low)) == (1, True)
-    assert "of one item" in single.reason
+    assert "only one item" in single.reason
     # a span of the whole text has one place, where it meets itself alone
     whole = span_alpha([0, 0], [1, 2], [1, 1], [[(0, 1)], [(0, 1)]])
     assert math.isnan(whole.value)

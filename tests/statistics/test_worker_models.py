@@ -436,7 +436,7 @@ def test_an_item_that_all_got_right_is_named() -> None:
 def test_ties_and_warnings_are_those_of_the_other_models() -> None:
     found = mace([1, 1, 2, 2], ["a", "b", "a", "b"], [0, 1, 1, 0], restarts=1)
     assert found.values() == [None, None]
-    assert "one worker" in glad([1, 2], ["a", "a"], [0, 1], restarts=1).note
+    assert "one participant" in glad([1, 2], ["a", "a"], [0, 1], restarts=1).note
     assert "two judgments" in mace([1, 2], ["a", "b"], [0, 1], restarts=1).note
 
 

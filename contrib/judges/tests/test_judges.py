@@ -442,7 +442,7 @@ def test_a_comparison_finds_what_was_put_in(tmp_path: Path) -> None:
 
     client = signed_in(User.objects.create_superuser("lead"))
     page = client.get(f"/admin/judgments/study/{study.pk}/judges/").content.decode()
-    assert "Not tested: no person judged 30 or more" in page
+    assert "The judge was not tested: no person judged 30 or more" in page
     assert "chooses the text that is shown first" in page
     assert "Results with fewer judgments by people" in page
     assert re.search(r"The results below were computed on \d+\s\w+\s\d{4}\s\d\d:\d\d\.", page)

@@ -378,7 +378,7 @@ def test_commands_calls_and_the_page_import(
     path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
     call_command("import_scores", path, dataset="toy", metric="comet")
     said = capsys.readouterr().out
-    assert "comet: 16 scores of captions (higher is better)." in said
+    assert "comet: 16 scores of captions (better scores are higher)." in said
 
     root = User.objects.create_superuser("root", password="a long phrase of words")
     client.force_login(root)
