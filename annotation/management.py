@@ -222,8 +222,8 @@ class ErasePerson(QuorumCommand):
                 f"{with_noun(done.repeated, 'person')} erased again, {done.added:,} entered without "
                 f"anybody to erase, {done.known:,} known."
             )
-            if done.unknown:
-                self.say(f"Studies that are not here: {', '.join(sorted(set(done.unknown)))}.")
+            if done.missing_studies:
+                self.say(f"Studies that are not here: {', '.join(sorted(set(done.missing_studies)))}.")
             if done.waiting:
                 listed = " ".join(sorted(set(done.waiting)))
                 raise WrongState(
@@ -264,7 +264,7 @@ class ErasePerson(QuorumCommand):
         self.say(f"Study {study.slug}:")
         for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
             self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
-        if seen.elsewhere and options["study"]:
+        if seen.in_other_studies and options["study"]:
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:
             raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")

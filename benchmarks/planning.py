@@ -156,9 +156,9 @@ Draw = Callable[[Any, np.random.Generator, int, float], Any]
 
 
 def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[Any], float]]]:
-    """Return, for each kind of comparison, functions for simulations with a gap.
+    """Return three functions for each kind of comparison.
 
-    They draw a study, and return its contrast and the mean difference.
+    They draw studies with a true difference `gap`, return the contrast of a study, and return its mean difference.
     """
     from benchmarks.coverage import judgments, outputs, right, system_means
 

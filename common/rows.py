@@ -139,7 +139,7 @@ class PreparedUpdate:
 
 T = TypeVar("T")
 ROWS_PER_BATCH = 5_000
-READ_SIZE = 20_000
+ROWS_PER_READ = 20_000
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
 MAX_INTEGER = 2**63 - 1
@@ -498,7 +498,7 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
     if isinstance(target, models.JSONField):
         return _to_json((target.encoder or json.JSONEncoder)().encode)
     if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
-        return lru_cache(READ_SIZE)(lambda value: field.get_db_prep_save(value, connection))
+        return lru_cache(ROWS_PER_READ)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
 
@@ -533,7 +533,7 @@ def plain_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     Use it for integers, texts and booleans, which are 0 and 1 with SQLite. ``iterator`` takes 1.05 times as long for
     integers, 1.5 times as long with a boolean, and 4 times as long with JSON.
     """
-    return chain.from_iterable(_chunks(rows, READ_SIZE))
+    return chain.from_iterable(_chunks(rows, ROWS_PER_READ))
 
 
 def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
@@ -547,7 +547,9 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     except EmptyResultSet:
         return
     ready = {
-        index: lru_cache(READ_SIZE, typed=True)(partial(_convert, functions, expression, compiler.connection))
+        index: lru_cache(ROWS_PER_READ, typed=True)(
+            partial(_convert, functions, expression, compiler.connection)
+        )
         for index, (functions, expression) in compiler.get_converters(
             [column for column, _sql, _alias in compiler.select]
         ).items()
@@ -580,6 +582,6 @@ def columns_of(rows: QuerySet[Any, Any], count: int) -> npt.NDArray[np.float64]:
 
 def column_parts(rows: QuerySet[Any, Any], count: int) -> Iterator[npt.NDArray[np.float64]]:
     """Yield the result of ``columns_of`` in parts of some thousand rows, to save memory."""
-    for chunk in _chunks(rows, READ_SIZE):
+    for chunk in _chunks(rows, ROWS_PER_READ):
         numbers = np.fromiter(chain.from_iterable(chunk), dtype=np.float64, count=count * len(chunk))
         yield numbers.reshape(-1, count).T

@@ -131,7 +131,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
     monkeypatch.setattr(tokens, "BLOCK", 64)
     monkeypatch.setattr(tokens, "PART", 2)
     monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
-    monkeypatch.setattr(simulation, "UNITS_PER_BATCH", 6_000)
+    monkeypatch.setattr(simulation, "VOTES_PER_BATCH", 6_000)
 
     def figures() -> list[Any]:
         rng = np.random.default_rng(5)

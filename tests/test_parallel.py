@@ -89,7 +89,7 @@ def test_every_block_of_resamples_has_random_numbers_of_its_own() -> None:
 
 
 def test_power_is_the_same_from_any_number_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "UNITS_PER_BATCH", 2_000)
+    monkeypatch.setattr(simulation, "VOTES_PER_BATCH", 2_000)
     results = []
     for workers in (1, 2, 3):
         with use_pool(LocalPool(workers)):

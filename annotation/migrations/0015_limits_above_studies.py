@@ -118,7 +118,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='ledgerentry',
             name='request',
-            field=models.CharField(blank=True, help_text='The address of the page, the kind and number of the job, or the name of the command.', max_length=200),
+            field=models.CharField(blank=True, help_text='The address of the request, the kind and number of the job, or the name of the command.', max_length=200),
         ),
         migrations.AddIndex(
             model_name='ledgerentry',

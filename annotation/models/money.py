@@ -103,7 +103,7 @@ class LedgerEntry(AppendOnlyRow):
     request = models.CharField(
         max_length=200,
         blank=True,
-        help_text="The address of the page, the kind and number of the job, or the name of the command.",
+        help_text="The address of the request, the kind and number of the job, or the name of the command.",
     )
     at = models.DateTimeField("time", default=timezone.now)
 

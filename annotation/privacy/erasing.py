@@ -128,14 +128,14 @@ class ErasurePreview:
 
     Attributes:
         removed, kept: the label of each group of rows, in words, and their number.
-        elsewhere: whether the person takes part in other studies of this installation. Those studies keep the name.
+        in_other_studies: whether the person takes part in other studies of this installation, which keep the name.
         waits: why the person cannot be erased now; "" if they can.
     """
 
     worker: Worker
     removed: list[tuple[str, int]]
     kept: list[tuple[str, int]]
-    elsewhere: bool
+    in_other_studies: bool
     waits: str
 
 
@@ -226,7 +226,7 @@ def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview
         worker=worker,
         removed=[(_(label), n) for label, n in removed if n],
         kept=[(_(label), n) for label, n in staying if n],
-        elsewhere=_is_in_another_study(study, worker),
+        in_other_studies=_is_in_another_study(study, worker),
         waits=why_not_erasable(study, worker),
     )
 

@@ -28,7 +28,7 @@ class ReplayResult:
     repeated: int
     added: int
     known: int
-    unknown: list[str]
+    missing_studies: list[str]
     waiting: list[str] = field(default_factory=list)
 
 
@@ -65,13 +65,13 @@ def replay_erasures(lines: Path) -> ReplayResult:
     """
     rows = _read(lines)
     again = entered = known = 0
-    unknown: list[str] = []
+    missing_studies: list[str] = []
     waiting: list[str] = []
     by_mark: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
         if study is None:
-            unknown.append(row["study"])
+            missing_studies.append(row["study"])
             continue
         at = datetime.fromisoformat(row["at"])
         stored = Erasure.objects.filter(study=study, mark=row["mark"], at=at).exists()
@@ -99,7 +99,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
             keep_erasure(study=study, row=row)
             entered += 1
         known += stored and not people
-    return ReplayResult(again, entered, known, unknown, waiting)
+    return ReplayResult(again, entered, known, missing_studies, waiting)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from annotation.errors import NotAdmitted
 from annotation.models import Worker
 from common.errors import WrongState
 from common.features import of_features
-from judgments.design.quiz import describe_absence
+from judgments.design.quiz import why_quiz_is_off
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 
@@ -60,7 +60,7 @@ class QuizBackend:
             WrongState: the feature is off.
             QuestionProblem: the quiz cannot be such a test.
         """
-        raise WrongState(describe_absence(design.quiz))
+        raise WrongState(why_quiz_is_off(design.quiz))
 
 
 def quiz_backend() -> QuizBackend:

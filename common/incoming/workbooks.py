@@ -18,14 +18,14 @@ from common.incoming.archives import ARCHIVE_ERRORS, UploadRefused, check_archiv
 from common.incoming.excel_dates import BUILT_IN_FORMATS, is_date_format, shown_date
 
 MAX_COLUMNS = 16_384
-MAX_CELL = 131_072  # characters of a cell, as in CSV
+MAX_CELL_LENGTH = 131_072  # characters of a cell, as in CSV
 MAX_SHARED_BYTES = 2**27  # bytes of shared strings
 MAX_TOKEN_BYTES = 2**20  # bytes of one token of XML, which expat buffers and scans again
 MAX_NAMES = 10_000  # names of elements, attributes, prefixes and namespaces, which expat keeps
 MAX_NAMES_LENGTH = 2**20  # characters of all these names
 MAX_LISTING_BYTES = 2**21  # bytes of the archive's table of contents, which takes ten times the memory
 MAX_STYLES = 65_536  # cell styles, as in Excel
-MAX_FORMAT = 255  # characters of a number format, as in Excel
+MAX_FORMAT_LENGTH = 255  # characters of a number format, as in Excel
 FIRST_SHEET = "xl/worksheets/sheet1.xml"
 WORKBOOK_ERRORS = (UploadRefused, ParseError, DefusedXmlException, LookupError, *ARCHIVE_ERRORS)
 
@@ -140,8 +140,10 @@ class _Cells:
         if self._taken:
             self._parts.append(text)
             self._cell += len(text)
-            if self._cell > MAX_CELL:
-                raise LimitExceeded(f"a cell of more than {MAX_CELL:,} characters", f"at most {MAX_CELL:,}")
+            if self._cell > MAX_CELL_LENGTH:
+                raise LimitExceeded(
+                    f"a cell of more than {MAX_CELL_LENGTH:,} characters", f"at most {MAX_CELL_LENGTH:,}"
+                )
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
@@ -196,7 +198,9 @@ class _Formats(_Cells):
         if tag == "workbookPr":
             self.since_1904 = attributes.get("date1904", "") in ("1", "true")
         elif tag == "numFmt":
-            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[:MAX_FORMAT]
+            self._codes[_number(attributes, "numFmtId")] = attributes.get("formatCode", "")[
+                :MAX_FORMAT_LENGTH
+            ]
         elif tag in ("cellXfs", "cellStyleXfs"):
             self._of_cells = tag == "cellXfs"
         elif tag == "xf" and self._of_cells:

@@ -35,12 +35,12 @@ MAX_CAPTION_LENGTH = 1000  # characters of a caption
 MAX_ENTRY_LENGTH = 1 << 16  # characters of one object of the file
 MAX_IMAGES_NAMED = 3  # images that an error message names
 BYTES_PER_IMAGE = 500
-MIN_BYTES = 1 << 20
+BASE_BYTES = 1 << 20
 TRIES = 20  # largest number of concurrent uploads of an account
 
 
 def largest_submission(images: int) -> int:
-    return MIN_BYTES + BYTES_PER_IMAGE * images
+    return BASE_BYTES + BYTES_PER_IMAGE * images
 
 
 def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list[str]:

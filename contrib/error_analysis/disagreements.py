@@ -14,6 +14,13 @@ from judgments.models import CandidatePair, Study, Unit
 
 @dataclass(frozen=True, slots=True)
 class MetricDisagreement:
+    """A pair or a unit on which a metric and people disagree.
+
+    Attributes:
+        metric, people: the values of the metric and of people that are compared.
+        size: the size of the disagreement, by which the list is sorted.
+    """
+
     judged: Any  # a pair, or a unit
     consensus: Consensus | None
     metric: float

@@ -201,7 +201,7 @@ def _task_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         else _("No. There are no check questions.")
     )
     checks = f"{checks} {describe_rule(design)}".rstrip()
-    yield ChecklistLine(_("What are participants not told?"), checks, "45 CFR 46.116(f)")
+    yield ChecklistLine(_("Is anything not told to participants?"), checks, "45 CFR 46.116(f)")
     watched = (
         _(
             "Detectors look for answers that are too fast or careless: %(rules)s. A person "
@@ -361,7 +361,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
             "a crowd about participants is shown only to accounts that can change the study. "
             "Every change is logged."
         )
-        % {"people": people or _("no version yet")},
+        % {"people": people or _("no accounts yet")},
         "GDPR 30(1)(d), P",
     )
     yield ChecklistLine(

@@ -73,7 +73,10 @@ class JudgedSystems:
         return bool(self.text[system, segment] == self.numbers.get(key, -1))
 
     def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
-        """Return the systems of the text with this ``text_key``. ``of_file`` are the systems that a file credits."""
+        """Return the rows of the systems with this ``text_key`` at the segment that the file credits.
+
+        ``of_file`` are the systems that the file credits (see ``credited_systems``).
+        """
         rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
         return [row for row in rows if pks[row] in credited_systems(of_file, (pks[row],))]

@@ -10,7 +10,7 @@ import numpy as np
 from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from common.rows import READ_SIZE, batched, columns_of, plain_rows
+from common.rows import ROWS_PER_READ, batched, columns_of, plain_rows
 from evaluation.data.judgment_sets.loaders import documents_of
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System, SystemContent, Unit
@@ -261,7 +261,7 @@ def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) 
     credits = np.array(
         [
             (pk, position_of.get(system, NO_SYSTEM))
-            for pk, systems in rows.order_by().values_list("pk", "systems").iterator(READ_SIZE)
+            for pk, systems in rows.order_by().values_list("pk", "systems").iterator(ROWS_PER_READ)
             for system in systems
         ],
         dtype=np.int64,
@@ -315,7 +315,7 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
         {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
     wanted, parts = np.union1d(proposed, shown), []
-    for some in batched(plain_rows(columns), READ_SIZE):
+    for some in batched(plain_rows(columns), ROWS_PER_READ):
         part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
         first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are sorted
         needed = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)

@@ -51,7 +51,7 @@ COEFFICIENTS = ("percent", "fleiss", "gwet")
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
 UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
-BOTH_ORDERS = "both-orders"
+BOTH_ORDERS = "both-orders"  # each pair of texts is coded in both orders
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
 ANONYMOUS = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "

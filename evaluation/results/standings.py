@@ -164,8 +164,9 @@ class Outputs:
     def figures(self, measure: str) -> dict[str, dict[str, Any]]:
         """Return each system's mean with its interval, limited to the scale.
 
-        If scores do not vary, the limits are means of a study in which a share of clusters is at an end of the
-        scale. The share is the upper limit of a share of which nothing was observed (Clopper and Pearson).
+        If scores do not vary, the interval allows for unseen clusters. At most a share u of them could lie at an end
+        of the scale, where u is the upper limit of a share with 0 observations (Clopper and Pearson). Each limit is
+        the mean moved by u towards that end.
         """
         figures = {}
         for code, name in enumerate(self.names):

@@ -206,7 +206,9 @@ class BoundedChoices(RelatedFieldListFilter):
         rows = list(offered.order_by("-pk")[: self.most + 1])
         self.has_more = len(rows) > self.most
         rows = rows[: self.most]
-        chosen = [pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) < MAX_KEY_DIGITS]
+        chosen = [
+            pk for pk in self.lookup_val or () if str(pk).isdecimal() and len(str(pk)) <= MAX_KEY_DIGITS
+        ]
         if self.has_more and chosen:
             rows += offered.filter(pk__in=chosen[:1]).exclude(pk__in=[row.pk for row in rows])
         return sorted(((row.pk, str(row)) for row in rows), key=lambda choice: choice[1].casefold())

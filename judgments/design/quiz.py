@@ -110,7 +110,7 @@ def is_quiz_on() -> bool:
     return bool(of_features("quiz_items"))
 
 
-def describe_absence(quiz: Quiz) -> str:
+def why_quiz_is_off(quiz: Quiz) -> str:
     """Return a sentence if the design has a quiz but the feature for quizzes is off; "" otherwise."""
     if is_quiz_on() or not asks_anything(quiz):
         return ""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 MAX_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 MAX_TYPED_CHARACTERS = 5 * MAX_CHARACTERS  # characters of an answer; nobody types a longer text by hand
-MIN_SHARED_WORDS = 0.5  # share of a simulated caption's words that a reference must contain
+MIN_SHARED_SHARE = 0.5  # share of a simulated caption's words that a reference must contain
 # Captions of careless simulated workers, and a caption for images without references.
 CARELESS_CAPTIONS = (
     "People are doing something in this place.",
@@ -114,7 +114,7 @@ class CaptionRehearsal(Rehearsal):
         if not truth:
             return True
         about = sum(
-            any(_shared_share(text, reference) >= MIN_SHARED_WORDS for reference in truth)
+            any(_shared_share(text, reference) >= MIN_SHARED_SHARE for reference in truth)
             for text in consensus.answer
         )
         return bool(2 * about > len(consensus.answer))

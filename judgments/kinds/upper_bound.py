@@ -93,7 +93,9 @@ def rank_correlations(scores: Mapping[str, Any], texts: Sequence[str], sizes: An
 def leave_one_out_scores(
     captions: Sequence[Sequence[str]], *, metrics: Iterable[str] = METRICS, seed: int = 0
 ) -> LeaveOneOutScores:
-    """Score each caption against the other captions of its image (WG16 §4). Score random captions of other images (§5).
+    """Score each caption against the other captions of its image (WG16 §4).
+
+    As a floor, score random captions of other images against the same captions (§5).
 
     BLEU is a mean over sentences. CIDEr-D computes document frequencies from all captions, including the scored
     caption.

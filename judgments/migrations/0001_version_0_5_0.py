@@ -248,7 +248,7 @@ class Migration(migrations.Migration):
                 ('expected', models.JSONField(blank=True, help_text='Only for check questions.', null=True, verbose_name='right answer')),
                 ('control_kind', models.CharField(blank=True, choices=[('degraded', 'a caption of the item and a damaged copy of it'), ('repeated', 'an item of the same page of work, shown again'), ('known-good', 'an item whose answer the designer knows'), ('reference', "a person's caption of the image"), ('quiz', 'an item of the quiz that is not on a page of work')], help_text='Empty if the item is not a check question.', max_length=10, verbose_name='kind of check question')),
                 ('content', models.JSONField(blank=True, default=dict, help_text='Other content of the item, stored when the item was generated.')),
-                ('filtered', models.BooleanField(default=False, help_text='The filter left the text out, or the text belongs to another image (H13 §4.3.2).', verbose_name='added to fill a group')),
+                ('filtered', models.BooleanField(default=False, help_text='The filter left the text out, or the text belongs to another item (H13 §4.3.2).', verbose_name='added to fill a group')),
                 ('audited', models.BooleanField(default=False, help_text='An item below the Bleu-pre threshold, sampled to measure the errors of the filter.')),
                 ('struck', models.BooleanField(default=False, help_text='A check question that was withdrawn because it misled careful participants.')),
             ],

@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name="unit",
             name="filtered",
-            field=models.BooleanField(default=False, help_text='The filter left the text out, or the text belongs to another image (H13 §4.3.2).', verbose_name='added to fill a group'),
+            field=models.BooleanField(default=False, help_text='The filter left the text out, or the text belongs to another item (H13 §4.3.2).', verbose_name='added to fill a group'),
         ),
         migrations.RunPython(_say_that_pairs_were_crossed, migrations.RunPython.noop, elidable=True),
     ]

@@ -40,7 +40,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='hit',
             name='drawn_from',
-            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena: the answers from which the items were sampled. Empty until a participant takes the page.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate', verbose_name='sampled from'),
+            field=models.ForeignKey(blank=True, db_index=False, help_text='In an arena: the answers from which the items were sampled. Empty until a participant takes the page.', null=True, on_delete=django.db.models.deletion.RESTRICT, related_name='hits', to='judgments.drawstate', verbose_name='sampled by'),
         ),
         migrations.CreateModel(
             name='SystemPair',

@@ -97,7 +97,7 @@ class Unit(models.Model):
     filtered = models.BooleanField(
         "added to fill a group",
         default=False,
-        help_text="The filter left the text out, or the text belongs to another image (H13 §4.3.2).",
+        help_text="The filter left the text out, or the text belongs to another item (H13 §4.3.2).",
     )
     audited = models.BooleanField(
         default=False,
@@ -220,7 +220,7 @@ class HIT(models.Model):
         help_text="Number of changes to the items: withdrawn check questions, or new samples of an arena.",
     )
     drawn_from = models.ForeignKey(
-        DrawState, verbose_name="sampled from", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
+        DrawState, verbose_name="sampled by", on_delete=models.RESTRICT, related_name="hits", null=True, blank=True,
         db_index=False,
         help_text="In an arena: the answers from which the items were sampled. Empty until a "
                   "participant takes the page.",

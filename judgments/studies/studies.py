@@ -16,7 +16,7 @@ from judgments.access.dataset_roles import refuse_other_readers
 from judgments.access.study_log import note_event
 from judgments.access.visible_rows import visible_rows
 from judgments.design.arena import refuse_absent_arena
-from judgments.design.quiz import describe_absence
+from judgments.design.quiz import why_quiz_is_off
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import changed_keys
 from judgments.design.study_design import StudyDesign
@@ -252,7 +252,7 @@ def refuse_opening(*, study: Study) -> None:
 
 def refuse_absent_quiz(*, study: Study) -> None:
     """Raise WrongState if the design has a quiz but quizzes are off, since everybody would be admitted."""
-    absence = describe_absence(design_of(study).quiz)
+    absence = why_quiz_is_off(design_of(study).quiz)
     if absence and not study.simulated:
         raise WrongState(absence)
 

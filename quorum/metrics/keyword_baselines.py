@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 
 from quorum.metrics.inputs import InvalidInput, check_collection, check_lists_of, whole_count
-from quorum.metrics.keywords import MAX_GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
+from quorum.metrics.keywords import DEFAULT_GUESSES, Tags, Vocabulary, check_gold, evaluation_fields
 from quorum.metrics.signatures import measure_signature
 from quorum.metrics.topics import fit_topics
 from quorum.numeric.arrays import Floats
@@ -49,7 +49,7 @@ class KeywordList:
 
 
 def term_frequency(
-    documents: Sequence[Terms], *, keywords: int | None = MAX_GUESSES, vocabulary: Vocabulary = None
+    documents: Sequence[Terms], *, keywords: int | None = DEFAULT_GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
     pick = _Selection.of(keywords, vocabulary)
@@ -65,7 +65,7 @@ def tf_idf(
     documents: Sequence[Terms],
     *,
     training: Iterable[Terms] | None = None,
-    keywords: int | None = MAX_GUESSES,
+    keywords: int | None = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the terms with the highest tf * log(N / n_i), where n_i of N documents contain term i (MC12 section 4.2).
@@ -103,7 +103,7 @@ def corpus_frequency(
     gold: Sequence[Tags],
     *,
     training: Iterable[Terms] | None = None,
-    keywords: int | None = MAX_GUESSES,
+    keywords: int | None = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
@@ -173,7 +173,7 @@ def topic_words(
     *,
     training: Iterable[Terms] | None = None,
     topics: int = TOPICS,
-    keywords: int | None = MAX_GUESSES,
+    keywords: int | None = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
     seed: int = 0,
 ) -> KeywordList:

@@ -55,7 +55,7 @@ STEMS: dict[str, Callable[[Sequence[str]], list[str]]] = {
 
 Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
-MAX_GUESSES = 10
+DEFAULT_GUESSES = 10
 CREDITED = "credited"
 ONCE = "once"
 DUPLICATES = (CREDITED, ONCE)
@@ -230,7 +230,7 @@ def keyword_oot(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     *,
-    guesses: int = MAX_GUESSES,
+    guesses: int = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
     duplicates: str = CREDITED,
 ) -> KeywordScore:
@@ -247,7 +247,7 @@ def keyword_oot_mode(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Tags],
     *,
-    guesses: int = MAX_GUESSES,
+    guesses: int = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
     modes: Sequence[str | None] | None = None,
 ) -> KeywordScore:
@@ -264,7 +264,7 @@ def keyword_f1(
     annotations: Sequence[Sequence[str]],
     gold: Sequence[Collection[str]],
     *,
-    guesses: int = MAX_GUESSES,
+    guesses: int = DEFAULT_GUESSES,
     vocabulary: Vocabulary = None,
 ) -> KeywordOverlap:
     """Compare the first `guesses` keywords of each image with its gold keywords (MC12 section 5.2)."""

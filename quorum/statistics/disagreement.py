@@ -470,8 +470,9 @@ class KnownGroupsResult(Result):
     """Agreement within groups compared with agreement between them.
 
     within: (G,) share of agreeing pairs of raters of a group, over common units; nan without such pairs. overall:
-    the same share over the pairs of all groups. between: share among pairs of different groups. difference: overall
-    - between. p: (c + 1) / (permutations + 1), where c permutations have at least the same difference. raters: (G,)
+    the same share over the within-group pairs of all groups. between: share among pairs of different groups.
+    difference: overall - between. p: (c + 1) / (permutations + 1), where c permutations have at least the same
+    difference. raters: (G,)
     number of raters.
     """
 

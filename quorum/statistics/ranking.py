@@ -38,7 +38,7 @@ UNJUDGED = ("count", "leave-out", "refuse")
 NOTHING_RELEVANT = "no query has a relevant item"
 MEDIAN_RANK = "median rank"
 ORDER_COEFFICIENTS = ("spearman", "kendall-tau-b")
-NO_ORDER = "one of the measures has the same value for all systems"
+NO_ORDER = "no two systems differ in both measures"
 
 # Codes of items in a list.
 _UNJUDGED, _IRRELEVANT, _RELEVANT = -1, 0, 1

@@ -3,7 +3,7 @@
 
 const CHECK_AFTER = 500; // milliseconds without a change before the form is checked
 const RETRY_AFTER = 5000; // milliseconds until the next check if the server did not answer
-const MOST_TRIES = 5;
+const MAX_TRIES = 5;
 const TALLEST = 1600; // pixels of the preview
 const desk = document.querySelector("[data-desk]");
 const find = (name) => desk.querySelector(`[data-${name}]`);
@@ -187,7 +187,7 @@ function scheduleCheck(wait = CHECK_AFTER) {
 
 function retryCheck() {
   tries += 1;
-  if (tries < MOST_TRIES) scheduleCheck(RETRY_AFTER);
+  if (tries < MAX_TRIES) scheduleCheck(RETRY_AFTER);
 }
 
 // the field of the form that an input belongs to: a row has several inputs

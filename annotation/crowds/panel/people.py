@@ -49,7 +49,7 @@ from annotation.quality.flags import refuse_paused_study
 from annotation.work.joining import check_requirements, checked_country, hash_secret, join_from_crowd
 from annotation.work.seats import may_take_seat, note_seat, people_at_same_address
 from annotation.work.slots.release import release_slots
-from annotation.work.slots.silent_leases import MAX_UNANSWERED_TIME, longest_pause
+from annotation.work.slots.silent_leases import MIN_UNANSWERED_TIME, longest_pause
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.design.panel_links import session_parameter, worker_parameter
@@ -178,7 +178,7 @@ def _silent_sessions(publication: Publication) -> QuerySet[CrowdSession]:
     stopped = Coalesce(Subquery(last.values("at")), "arrived_at") + longest_pause(publication.study)
     running = _unmatched_sessions(publication).filter(status=Status.WORKING)
     candidates = running.annotate(people=people_at_same_address("session")).filter(silent | Q(people__gt=1))
-    due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + MAX_UNANSWERED_TIME)
+    due = Case(When(people__gt=1, then=stopped), default=F("arrived_at") + MIN_UNANSWERED_TIME)
     return candidates.annotate(due=due).order_by("due")
 
 

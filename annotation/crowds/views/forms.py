@@ -39,7 +39,7 @@ FORMS = [
     ),
     CrowdForm(
         "extend-crowd",
-        gettext_noop("Additional time"),
+        gettext_noop("Time from now"),
         gettext_noop("From now on, new participants can start during this time."),
         Ability.EXTEND,
     ),

@@ -174,7 +174,7 @@ class ErasurePreviewView(APIView):
             name: [{"what": label, "count": n} for label, n in getattr(seen, name)]
             for name in ("removed", "kept")
         }
-        return Response({**rows, "elsewhere": seen.elsewhere, "waits": seen.waits})
+        return Response({**rows, "elsewhere": seen.in_other_studies, "waits": seen.waits})
 
 
 class ErasureSerializer(RowSerializer[Erasure]):

@@ -183,7 +183,7 @@ class ControlAccuracy(Rule):
 class RepeatConsistency(Rule):
     name = "repeat-consistency"
     title = gettext_noop("Inconsistent answers")
-    description = gettext_noop("Answers repeated items differently.")
+    description = gettext_noop("The participant gives different answers when an item is repeated.")
     controls_only = True
 
     least: Annotated[int, Field(ge=1, le=10_000)] = 5

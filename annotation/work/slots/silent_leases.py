@@ -20,7 +20,7 @@ from judgments.studies.designs import design_of, stops_early
 
 # A lease without an answer may end after the duration of a page. If the worker answered other pages, it lasts at
 # least this long.
-MAX_UNANSWERED_TIME = timedelta(minutes=5)
+MIN_UNANSWERED_TIME = timedelta(minutes=5)
 # Answers count as stopped after this time or, if that is longer, after the duration of this many items.
 MIN_PAUSE = timedelta(minutes=1)
 ITEMS_IN_PAUSE = 3
@@ -78,7 +78,7 @@ def _silence_limit(lease: Any, study: Study) -> timedelta:
         return longest_pause(study)
     items = len(lease.order) or len(cached_units_of(lease.hit))
     page = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
-    return max(page, MAX_UNANSWERED_TIME) if lease.spoke and (lease.people or 1) == 1 else page
+    return max(page, MIN_UNANSWERED_TIME) if lease.spoke and (lease.people or 1) == 1 else page
 
 
 def longest_pause(study: Study) -> timedelta:

@@ -26,8 +26,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
         sentence = _(
-            "The consensus of %(n)s items is “yes” in the first study for %(first)s items, in the second "
-            "study for %(second)s, and in both studies for %(both)s"
+            "Of %(n)s items, %(first)s reach the threshold in the first study, %(second)s in the second study, "
+            "and %(both)s in both studies"
         ) % {
             "n": thousands(cell["n"]),
             "first": thousands(cell["both"] + cell["first_only"]),

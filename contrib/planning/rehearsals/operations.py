@@ -90,7 +90,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 
 
 class LargeRehearsalRequest(RehearsalRequest):
-    """The simulated workers who answer the study itself."""
+    """Simulated workers who answer the study itself instead of a copy: up to 100,000."""
 
     workers = _number("Participants", DEFAULT_CROWD.workers, 1, 100_000)
 

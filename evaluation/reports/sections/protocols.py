@@ -31,7 +31,7 @@ from evaluation.results.consensus.tables import (
 )
 from evaluation.results.standings import F1, compared_table
 
-MAX_CAPTIONS = 25
+EXTREME_CAPTIONS_SHOWN = 25
 
 
 def protocol_sections(inputs: ReportInputs) -> list[Section]:
@@ -80,7 +80,7 @@ def _panels_with_floor(people: DotPanel, floor: DotPanel) -> tuple[DotPanel, ...
 
 
 def _captions_section(figures: Mapping[str, Any]) -> Section:
-    data = captions_table(figures["captions"], ends=MAX_CAPTIONS)
+    data = captions_table(figures["captions"], ends=EXTREME_CAPTIONS_SHOWN)
     half = figures.get("split_half", {})
     half = half if half.get("spearman") is not None else None
     return section(

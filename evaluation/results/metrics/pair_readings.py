@@ -62,7 +62,7 @@ def accuracy_over_all(
 def accuracy_with_ties(
     scores: Floats, people: PeoplesWinners, judged: Flags, systems: Sequence[tuple[str, str]], seed: int
 ) -> dict[str, Any]:
-    """Return accuracies on the judged pairs in which a metric's tie is right if people tie the pair.
+    """Return accuracies on the judged pairs. A metric's tie counts as right if people tie the pair, too.
 
     scores: (N, 2). systems: systems of both texts of the judged pairs. For ``plain``, equal scores are ties. For
     ``calibrated``, scores are ties if their gap is up to the value that is best on these pairs (Deutsch et al. 2023).

@@ -69,7 +69,7 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
         ) % {"kind": others[0]}
     if design.stopping.rule != "none":
         yield gettext(
-            "stopping.rule is %(rule)r, but an arena samples each page from all answers so far and has no "
+            "stopping.rule is %(rule)r, but an arena samples each page by all answers so far and has no "
             "decided items; expected 'none'"
         ) % {"rule": design.stopping.rule}
     if design.chosen is not None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 ORIGINAL_UNIT = "repeats"  # content key of a repeated unit: the key of the original
-MIN_GROUPS_TO_REPEAT = 2  # units between an original and its repetition
+MIN_GROUPS_TO_REPEAT = 2  # groups of a page of which one is repeated
 T = TypeVar("T")
 Dealer = Callable[[int, Sequence[Group]], list[Group]]
 

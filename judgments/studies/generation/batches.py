@@ -11,7 +11,7 @@ from common.amounts import thousands
 from common.errors import DesignError
 from common.features import of_features
 from common.rows import many_objects
-from judgments.design.quiz import describe_absence
+from judgments.design.quiz import why_quiz_is_off
 from judgments.design.requirements import own_record_needed
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.sampling import CROSSED
@@ -41,7 +41,7 @@ def divide_for_quiz(
     """
     if not design.quiz.items:
         return material, tuple
-    if absence := describe_absence(design.quiz):
+    if absence := why_quiz_is_off(design.quiz):
         raise DesignError(absence, field="quiz.items")
     [divide] = of_features("quiz_items")
     return divide(design, material)

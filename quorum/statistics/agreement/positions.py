@@ -24,7 +24,7 @@ def positions_at(level: str, labels: NDArray[Any]) -> Floats:
 
 
 def distance_at(level: str) -> int:
-    """Return the kind of `distances.distance` for a level. For "ordinal", positions must be mid-ranks."""
+    """Return the constant of `distances` for the distance at a level. At "ordinal", positions must be mid-ranks."""
     from quorum.statistics.kernels import distances
 
     return {"nominal": distances.DIFFERENT, "ratio": distances.RATIO}.get(level, distances.SQUARED)

@@ -19,7 +19,7 @@ from quorum.statistics.power.voters import People, beta_draws
 from quorum.statistics.resampling import streams
 from quorum.statistics.significance import wilson_interval
 
-UNITS_PER_BATCH = 2_000_000  # number of units in one chunk of simulations; an array of them has 16 MB
+VOTES_PER_BATCH = 2_000_000  # number of votes in one chunk of simulations; an array of them has 16 MB
 # Largest number of units (pairs times references) of a design, so that a simulation fits in memory.
 MAX_UNITS = 2_000_000
 MAX_DRAWS = 20_000_000_000  # votes in all simulations together
@@ -85,7 +85,7 @@ def power_of(
         )
     wanted = sorted(set(sizes))
     outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted}
-    chunk = max(1, UNITS_PER_BATCH // (units * most.votes))
+    chunk = max(1, VOTES_PER_BATCH // (units * most.votes))
     chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
     parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
     done = 0

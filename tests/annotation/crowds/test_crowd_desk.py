@@ -207,7 +207,9 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
     assert part.forecast.places == plan.hits * 10
     assert part.forecast.cents == plan.hits * 10 * 7
     text = words(response)
-    assert f"{part.forecast.cents - 60} USD are missing from the budget" in text.replace("0.", "").replace(".", "")
+    assert f"{part.forecast.cents - 60} USD are missing from the budget" in text.replace("0.", "").replace(
+        ".", ""
+    )
     seconds = 9 * (plan.units + plan.controls) / plan.hits
     assert part.forecast.wage_cents == round(5 * 3600 / seconds)
     assert part.fair_cents == -(-900 * seconds // 3600)

@@ -33,10 +33,10 @@ from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of, has_chances
 
-CREDITS_PER_BATCH = 20_000  # number of units in one look-up
+UNITS_PER_LOOKUP = 20_000  # number of units in one look-up
 
 # Number of cached assignments. Rows of an assignment are close together, so more are not needed.
-ASSIGNMENTS_PER_BATCH = 4_096
+MAX_CACHED_ASSIGNMENTS = 4_096
 
 STORED_COLUMNS = (
     "unit_id", "pk", "assignment_id", "assignment__external_id", "assignment__worker_id", "assignment__worker__name",
@@ -49,7 +49,7 @@ STORED_COLUMNS = (
 DRAW_CHANCE = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit")).values("chance")
 
 
-@lru_cache(ASSIGNMENTS_PER_BATCH)
+@lru_cache(MAX_CACHED_ASSIGNMENTS)
 def timestamp(moment: datetime | None) -> str | None:
     return None if moment is None else moment.isoformat().replace("+00:00", "Z")
 
@@ -84,7 +84,7 @@ class JudgmentRows:
         if self.only is None:
             yield from self._rows(None, {})
             return
-        for many in batched(self.only, CREDITS_PER_BATCH):
+        for many in batched(self.only, UNITS_PER_LOOKUP):
             credited = credits.of(many)
             for units in batched(many, UNITS_PER_BATCH):
                 yield from self._rows(units, credited)
@@ -96,7 +96,7 @@ class JudgmentRows:
         live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
         chances: Mapping[str, float] = chosen.chances if chosen else {}
         replaces = self._replaced(units)
-        work = lru_cache(ASSIGNMENTS_PER_BATCH)(self._work)
+        work = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,

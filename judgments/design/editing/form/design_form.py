@@ -133,7 +133,7 @@ class DesignForm(forms.Form):
                     section.crowd
                     or key in UNFOLDED_FIELDS
                     or value in (None, "", 0, False)
-                    or isinstance(value, list | dict)
+                    or isinstance(value, list | tuple | dict)
                 ):
                     continue
                 text = describe_value(key, value)

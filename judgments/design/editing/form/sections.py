@@ -178,7 +178,8 @@ SECTIONS = (
     FormSection(
         "Quality", "Early stopping",
         "An item gets no more judgments when its outcome is decided. With the rule “Stop when one "
-            "answer has the required lead”, the outcome can differ from the outcome of all judgments.",
+            "answer has the required lead”, the outcome can differ from the one that all planned "
+            "judgments would give.",
         "stopping.*",
     ),
     FormSection(
