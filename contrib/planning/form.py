@@ -74,7 +74,8 @@ SOURCE = {"pilot", *NAMES}
 GROUPS = (
     (gettext_noop("The question"), "", ("question",)),
     (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
-    (gettext_noop("The two metrics"), "metrics", ("first", "second", "agreement")),
+    (gettext_noop("The two metrics"), "metrics", ("first", "second")),
+    (gettext_noop("Agreement of the two metrics"), "metrics", ("agreement",)),
     (
         gettext_noop("Participants"),
         "",

@@ -1,6 +1,7 @@
 """The planner's page, job and command."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +218,15 @@ def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(des
     assert f"?plan={job.pk}" in designer.get(first_page()).content.decode()
     earlier = designer.get(f"{first_page()}?plan={job.pk}")
     assert earlier.context["plan"]["settings"]["win_rate"] == 0.9
+
+
+def test_a_plan_asks_for_three_values_and_folds_the_rest(designer: Client) -> None:
+    open_part = designer.get(first_page()).content.decode().partition("All assumptions")[0]
+    for question, other in (("systems", "metrics"), ("metrics", "systems")):
+        groups = re.split('<div class="q-section"', open_part)[1:]
+        asked = [group for group in groups if f'data-question="{other}"' not in group]
+        names = re.findall(r'<(?:input|select)[^>]* name="(\w+)"', " ".join(asked))
+        assert len(names) == 3, (question, names)
 
 
 def test_the_pay_of_a_plan_is_typed_as_an_amount(designer: Client) -> None:
