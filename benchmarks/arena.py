@@ -126,7 +126,7 @@ def time_of_a_draw(
 
         from annotation.models import Assignment, Judgment, Participation, Worker
         from annotation.work import claims, system_pairs
-        from common.rows import insert_rows
+        from common.rows.writing import insert_rows
         from contrib.arena.drawing import draw_missing_units
         from judgments.design.reading.checking import make_design
         from judgments.models import HIT, Caption, Dataset, DrawState, HITUnit, Item, Output, System

@@ -2,7 +2,7 @@
 
 ``fill_study(judgments=..., protocol=..., seed=...)`` makes one open study with all rows that it needs, in the database
 of Django's settings: HITs of 20 items, three workers for each HIT, and 300 workers, of whom one in ten answers at
-random. Rows are inserted as tuples (``common.rows``), without an object for each row, some thousand HITs at a time. So
+random. Rows are inserted as tuples (``common.rows.writing``), without an object for each row, some thousand HITs at a time. So
 ten million judgments take little memory, apart from 8 bytes for each caption's row id and the memory of the database.
 
 ``triplet``: images with ten references and three candidates, three pairs per image, and a unit for each pair and
@@ -98,7 +98,8 @@ def fill_study(
     from django.db import connection, transaction
 
     from annotation.models import Assignment, Judgment, Participation, Worker
-    from common.rows import insert_rows, refresh_statistics
+    from common.rows.loads import refresh_statistics
+    from common.rows.writing import insert_rows
     from judgments.models import HIT, Caption, HITUnit, Output, Study, Unit
 
     if connection.vendor == "sqlite":
@@ -129,7 +130,7 @@ def fill_study(
 def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
     from django.utils import timezone
 
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.design.reading.checking import make_design
     from judgments.models import Dataset, Item, Study
     from judgments.studies.studies import create_study
@@ -156,7 +157,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
 
 def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     """Add references and candidates with eight words each."""
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.models import Caption
 
     each = size.references + size.candidates
@@ -192,7 +193,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
 
 def _outputs(dataset: Any, size: Size) -> None:
     """Add a system for each candidate of an image. The first system stands for people."""
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.models import Output, System
 
     named = ("human", "one", "two") if size.protocol == "triplet" else ()
@@ -212,7 +213,7 @@ def _outputs(dataset: Any, size: Size) -> None:
 
 
 def _pairs(study: Study, size: Size) -> None:
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.models import CandidatePair
 
     insert_rows(
@@ -277,7 +278,7 @@ def _control(size: Size, place: int) -> tuple[Any, ...]:
 
 def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     """Add HITs and units. Return (HITs, SIZE) row ids of units, with control items last, and row ids of HITs."""
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.models import HIT, HITUnit, Unit
 
     places = range(numbers[0] * size.judged, (numbers[-1] + 1) * size.judged)
@@ -331,7 +332,7 @@ def _work(
 ) -> None:
     """Add three assignments of each finished HIT, and their judgments."""
     from annotation.models import Assignment, Judgment
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
 
     done = min(size.done - numbers[0], len(numbers))
     if done <= 0:

@@ -43,7 +43,7 @@ def fill(protocol: str, units: int) -> None:
     """Make the dataset and the draft. A tenth of the images become control items."""
     import numpy as np
 
-    from common.rows import insert_rows
+    from common.rows.writing import insert_rows
     from judgments.design.reading.checking import make_design
     from judgments.models import Caption, Dataset, Item, Output, System
     from judgments.studies.studies import create_study

@@ -10,7 +10,8 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
-from common.rows import AppendOnlyRow, FiguresField
+from common.rows.append_only import AppendOnlyRow
+from common.rows.figures import FiguresField
 from judgments.models import CandidatePair, Dataset, Study, Unit
 from judgments.models.datasets import account_key
 

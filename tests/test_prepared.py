@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Participation, Worker
 from annotation.work.claims import claim_assignment
-from common.rows import PreparedQuery, PreparedUpdate, query_parameter
+from common.rows.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from judgments.models import HIT
 from tests.studies import make_study, make_worker
 

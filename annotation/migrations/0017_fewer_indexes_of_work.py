@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from common.rows import drop_key_indexes
+from common.rows.loads import drop_key_indexes
 
 ONE_IS_ENOUGH = {"assignment": ["study_id", "worker_id", "session_id", "exclusion_id"]}
 

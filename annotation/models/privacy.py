@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from annotation.models.people import Worker
-from common.rows import AppendOnlyRow
+from common.rows.append_only import AppendOnlyRow
 from judgments.models import Study
 from judgments.models.datasets import account_key
 

@@ -14,7 +14,7 @@ from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
-from common.rows import batched
+from common.rows.batches import batched
 from judgments.design.tables.controls import Controls
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED

@@ -35,7 +35,7 @@ from common import rate_limits
 from common.amounts import spell_number
 from common.audit import log_about
 from common.errors import ObjectNotFound, WrongState
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.access.study_log import note_event
 from judgments.design.countries import COUNTRIES, country_name
 from judgments.design.quiz import asks_anything

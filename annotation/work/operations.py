@@ -47,7 +47,7 @@ from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import KeysField, Parameters, Reason
-from common.rows import batched
+from common.rows.batches import batched
 from judgments.access.study_log import note_event
 from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation

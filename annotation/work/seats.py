@@ -20,7 +20,8 @@ from annotation.crowds.people import keyed_hash
 from annotation.models import Assignment, CrowdSession, Seat
 from annotation.models.assignments import LEASED_STATES
 from common import rate_limits
-from common.rows import PreparedQuery, insert_rows, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
+from common.rows.writing import insert_rows
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 

@@ -24,7 +24,8 @@ from django.db.models import Count, F, Q, Sum
 from annotation.models import Assignment, Judgment
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES
 from annotation.quality.controls import ControlAnswer, ControlRecord, control_answers, control_records
-from common.rows import PreparedQuery, batched, query_parameter
+from common.rows.batches import batched
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.kinds import KINDS

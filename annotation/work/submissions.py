@@ -35,7 +35,8 @@ from annotation.work.slots.candidates import Claim, find_candidate
 from annotation.work.stopping import settle_submission
 from annotation.work.system_pairs import add_answers
 from common.errors import QuorumError
-from common.rows import PreparedUpdate, insert_rows, query_parameter
+from common.rows.prepared import PreparedUpdate, query_parameter
+from common.rows.writing import insert_rows
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 

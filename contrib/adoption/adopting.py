@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
-from common.rows import refresh_statistics
+from common.rows.loads import refresh_statistics
 from evaluation.data.export.formats.written_captions import CollectedCaption, check_writes, written_captions
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.dataset_roles import require_editor

@@ -15,7 +15,8 @@ import numpy as np
 from django.db.models import F
 
 from annotation.models import Worker
-from common.rows import PreparedQuery, PreparedUpdate, insert_rows, query_parameter
+from common.rows.prepared import PreparedQuery, PreparedUpdate, query_parameter
+from common.rows.writing import insert_rows
 from contrib.arena.pair_table import pair_table_of
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.draws import rng_for

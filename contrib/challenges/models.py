@@ -14,7 +14,8 @@ from django.db import models
 from django.db.models import F, Q
 from django.utils import timezone
 
-from common.rows import AppendOnlyRow, FiguresField
+from common.rows.append_only import AppendOnlyRow
+from common.rows.figures import FiguresField
 from judgments.models import Dataset
 from judgments.models.datasets import Person, account_key
 

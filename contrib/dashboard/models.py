@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from common.rows import FiguresField
+from common.rows.figures import FiguresField
 from judgments.models import Study
 
 

@@ -16,7 +16,7 @@ from django.db.models import F
 
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
-from common.rows import batched
+from common.rows.batches import batched
 from contrib.mtme.judged_systems import (
     ROWS_PER_BATCH,
     JudgedSystems,

@@ -9,7 +9,7 @@ from itertools import chain
 import numpy as np
 from django.db.models import QuerySet
 
-from common.rows import batched
+from common.rows.batches import batched
 from judgments.design.tables.sampling import SIDES
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Output, Study, Unit

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import models
 from django.utils import timezone
 
-from common.rows import AppendOnlyRow
+from common.rows.append_only import AppendOnlyRow
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
 from judgments.models.datasets import account_key

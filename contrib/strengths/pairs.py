@@ -9,7 +9,7 @@ from django.db.models import F
 from django.utils.translation import gettext, gettext_noop
 
 from common.amounts import as_json, json_float
-from common.rows import columns_of
+from common.rows.reading import columns_of
 from common.texts import word_bounds
 from contrib.strengths.rows import rank_bands_of, system_rows
 from evaluation.data.judgment_sets import loaders

@@ -10,7 +10,8 @@ import numpy as np
 from django.db.models import Case, Max, Q, QuerySet, Value, When
 from django.db.models.functions import Coalesce
 
-from common.rows import ROWS_PER_READ, batched, columns_of, plain_rows
+from common.rows.batches import batched
+from common.rows.reading import ROWS_PER_READ, columns_of, plain_rows
 from evaluation.data.judgment_sets.loaders import documents_of
 from judgments.kinds import KINDS
 from judgments.models import Caption, Item, Output, Study, System, SystemContent, Unit

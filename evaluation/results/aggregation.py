@@ -12,7 +12,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from common.amounts import as_json
-from common.rows import many_objects
+from common.rows.loads import many_objects
 from evaluation.data.judgment_sets import blocks, loaders
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED

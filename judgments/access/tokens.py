@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from common.errors import DesignError, ObjectNotFound
 from common.features import declared_by_features
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.models import ApiToken, Study
 
 SCOPES: dict[str, str] = {

@@ -21,7 +21,9 @@ from django.utils.translation import gettext_noop
 
 from common.errors import DataConflict, DesignError
 from common.incoming import compose_name
-from common.rows import Fingerprint, batched, fingerprint_of, insert_rows, refresh_statistics
+from common.rows.batches import Fingerprint, batched, fingerprint_of
+from common.rows.loads import refresh_statistics
+from common.rows.writing import insert_rows
 from common.texts import one_text
 from judgments.access.dataset_roles import has_role
 from judgments.datasets.pictures import PictureCopy, checked_pictures, is_address, picture_file_address

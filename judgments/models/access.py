@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone
 
-from common.rows import AppendOnlyRow
+from common.rows.append_only import AppendOnlyRow
 from judgments.models.datasets import account_key
 from judgments.models.studies import Study
 

@@ -10,7 +10,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from common.rows import FiguresField
+from common.rows.figures import FiguresField
 from judgments.models.datasets import account_key
 from judgments.models.studies import Study
 

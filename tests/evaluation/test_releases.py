@@ -15,7 +15,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotation.models import Assignment, Judgment
-from common.rows import LogIsAppendOnly
+from common.rows.append_only import LogIsAppendOnly
 from contrib.comparing.releases import _hash_row
 from evaluation.data.releases.bundle import MANIFEST, SUMS
 from evaluation.data.releases.rows import Settings

@@ -8,7 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from common.rows import LogIsAppendOnly
+from common.rows.append_only import LogIsAppendOnly
 from judgments.access.roles import give_role
 from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent, StudyRole

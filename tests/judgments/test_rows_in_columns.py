@@ -3,7 +3,8 @@
 import pytest
 from django.db import DataError
 
-from common.rows import MAX_PREPARED_ROWS, ROWS_IN_STATEMENT, ROWS_PER_BATCH, insert_columns, insert_rows
+from common.rows.batches import ROWS_PER_BATCH
+from common.rows.writing import MAX_PREPARED_ROWS, ROWS_IN_STATEMENT, insert_columns, insert_rows
 from judgments.models import System, Unit
 from tests.refusals import refuses
 from tests.studies import make_study

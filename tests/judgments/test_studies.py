@@ -11,8 +11,8 @@ from django.db import IntegrityError, connection
 
 from annotation.crowds.opening import close_study, open_study
 from annotation.work.claims import claim_assignment
-from common import rows
 from common.errors import DataConflict, DesignError, WrongState
+from common.rows import loads
 from judgments.design.reading.checking import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
 from judgments.studies.designs import design_of
@@ -74,7 +74,7 @@ class TestStates:
     def test_a_table_whose_indexes_are_built_after_its_rows_has_all_of_them(
         self, fails: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(rows, "REINDEXED_ROWS", 1)
+        monkeypatch.setattr(loads, "REINDEXED_ROWS", 1)
         study = make_study(opened=False)
         batch = draw_hits(study=study)
         if fails:

@@ -19,7 +19,7 @@ from annotation.work.answers.checks import answer_key, checked_answers
 from annotation.work.sheet.units import PageUnit, page_units_of
 from common.audit import log_about
 from common.errors import ObjectNotFound
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.kinds import KINDS, Kind
 from judgments.studies.designs import design_of
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from annotation.models import Assignment
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.material import UnitSpec, screen_of
 from judgments.kinds import Kind

@@ -7,7 +7,7 @@ from functools import partial
 from django.db.models import BooleanField, Exists, F, Q, QuerySet
 
 from annotation.models import Participation
-from common.rows import PreparedQuery, PreparedUpdate, query_parameter
+from common.rows.prepared import PreparedQuery, PreparedUpdate, query_parameter
 from judgments.models import HIT, Study
 
 STUDY_OF_CLAIM, WORKER_OF_CLAIM = query_parameter("study"), query_parameter("worker")

@@ -31,7 +31,7 @@ from annotation.work.suitability import (
     used_up_alarms,
     without_own_captions,
 )
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.drawing.draws import rng_for
 from judgments.models import HIT, Study, Unit
 from judgments.studies.designs import design_of, stops_early

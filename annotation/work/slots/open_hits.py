@@ -12,7 +12,7 @@ from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
 from annotation.work.suitability import hits_with_new_controls, without_own_captions
-from common.rows import PreparedQuery, query_parameter
+from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.drawing.controls.pool import Mark
 from judgments.models import HIT, Study
 from judgments.studies.designs import stops_early

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from django.utils.translation import gettext as _
 
-from common.rows import converted_rows
+from common.rows.reading import converted_rows
 from common.texts import one_text
 from contrib.comparing.sources.judgments import Content, Sides, SourceJudgments
 from evaluation.data.judgment_sets import loaders

@@ -11,7 +11,8 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.models.assignments import EXCLUDED_BY_PERSON
 from common.errors import DataConflict
-from common.rows import batched, insert_rows
+from common.rows.batches import batched
+from common.rows.writing import insert_rows
 from judgments.importers.records.rows import JudgmentRow
 from judgments.models import HIT, HITUnit, Study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from common.errors import DataConflict
-from common.rows import batched
+from common.rows.batches import batched
 from judgments.datasets.importing import store_candidates
 from judgments.drawing.keys import text_key
 from judgments.importers.records.rows import CreditedRow, JudgmentRow

@@ -11,7 +11,7 @@ from typing import Any
 
 from annotation.models import Judgment
 from annotation.models.assignments import IMPORTED_REVISION
-from common.rows import insert_rows
+from common.rows.writing import insert_rows
 from contrib.judgment_imports.writing.assignments import AssignmentWriter, HitWriter
 from contrib.judgment_imports.writing.captions import CaptionWriter, credited_options
 from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from common.audit import acting_person
 from common.errors import DataConflict
 from common.incoming import compose_name
-from common.rows import batched
+from common.rows.batches import batched
 from common.texts import one_text, quote_difference
 from judgments.datasets.importing import check_owner, known_lists, renumber_ranks
 from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from common.rows import insert_rows
+from common.rows.writing import insert_rows
 from contrib.judgment_imports.writing.captions import CaptionWriter
 from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
 from judgments.importers.records.rows import CreditedRow, JudgmentRow

@@ -10,7 +10,7 @@ from annotation.crowds.base import CrowdProblem, CrowdRefusal, UnknownOutcome
 from annotation.crowds.people import ids_not_passed_on, installation_id
 from annotation.models import CrowdCall
 from common.features import feature_settings
-from common.rows import batched
+from common.rows.batches import batched
 from contrib.prolific.client import ProlificClient
 from contrib.prolific.outbox.subjects import panel_study_id, person_of_call, store_facts
 from judgments.design.study_design import StudyDesign

@@ -31,7 +31,8 @@ from annotation.models.assignments import EXCLUDED_BY_PERSON, EXCLUDED_STATES, U
 from annotation.snapshots import Snapshot, snapshot_from_json
 from common.errors import ServiceBusy
 from common.files import FileProblem, HashedFile, atomic_write
-from common.rows import batched, last_row
+from common.rows.batches import batched
+from common.rows.loads import last_row
 from evaluation.data.judgment_sets.data_hash import hash_of_files
 from evaluation.data.judgment_sets.loaders import (
     decisions_of,

@@ -16,7 +16,9 @@ from django.db.models import Value as SQLValue
 from django.db.models.functions import Coalesce
 
 from annotation.models import Assignment, Judgment
-from common.rows import batched, column_parts, last_row, plain_rows
+from common.rows.batches import batched
+from common.rows.loads import last_row
+from common.rows.reading import column_parts, plain_rows
 from evaluation.models import ColumnBlock
 from judgments.models import Study, Unit
 

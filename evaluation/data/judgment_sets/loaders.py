@@ -28,7 +28,7 @@ from annotation.quality.controls import (
     tallies_of_snapshot,
 )
 from annotation.snapshots import Snapshot
-from common.rows import columns_of, plain_rows
+from common.rows.reading import columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import OPEN, SET_ASIDE, judgment_columns, unit_columns
 from evaluation.data.judgment_sets.data_hash import DataHash
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, UnitRow, Units, WorkerRow

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from django.db.models import Q, QuerySet
 
-from common.rows import batched, columns_of, plain_rows
+from common.rows.batches import batched
+from common.rows.reading import columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import unit_columns
 from evaluation.data.judgment_sets.data_hash import ASCII_ESCAPED, joined_lines, line_beginnings, text_column
 from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE

@@ -32,7 +32,7 @@ from annotation.snapshots import Snapshot
 from common.amounts import as_json
 from common.files import atomic_write, check_writable_path
 from common.parameters import Parameters
-from common.rows import batched
+from common.rows.batches import batched
 from common.texts import one_text
 from evaluation.data.export.formats.judgment_columns import CAPTIONS
 from evaluation.data.export.formats.judgment_rows import JudgmentRows

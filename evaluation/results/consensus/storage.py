@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from common.files import FiguresEncoder
-from common.rows import batched, indexes_built_after, insert_rows, large_cache, plain_rows
+from common.rows.batches import batched
+from common.rows.loads import indexes_built_after, large_cache
+from common.rows.reading import plain_rows
+from common.rows.writing import insert_rows
 from evaluation.data.judgment_sets import blocks
 from evaluation.models import Consensus
 from evaluation.results.consensus.study import StudyConsensus, columns_and_others

@@ -10,7 +10,7 @@ from django.utils.translation import gettext, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from common.features import of_features
-from common.rows import many_objects
+from common.rows.loads import many_objects
 from judgments.design.quiz import why_quiz_is_off
 from judgments.design.requirements import own_record_needed
 from judgments.design.study_design import StudyDesign

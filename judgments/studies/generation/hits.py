@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.errors import WrongState
-from common.rows import large_cache, many_objects, trusted_keys
+from common.rows.loads import large_cache, many_objects, trusted_keys
 from judgments.access.study_log import note_event
 from judgments.drawing.controls.pool import pool_of
 from judgments.drawing.material import Batch

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from common.rows import columns_of, indexes_built_after, insert_columns, insert_rows, refresh_statistics
+from common.rows.loads import indexes_built_after, refresh_statistics
+from common.rows.reading import columns_of
+from common.rows.writing import insert_columns, insert_rows
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.material import Batch
 from judgments.drawing.pairs.drawing import system_names

@@ -14,7 +14,7 @@ from annotation.models import Budget, CrowdSession, LedgerEntry, Publication, Wo
 from annotation.money import bookings, ledger
 from common.amounts import spell_cents
 from common.errors import WrongState
-from common.rows import LogIsAppendOnly
+from common.rows.append_only import LogIsAppendOnly
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study, StudyEvent
 from tests.annotation.casting import make_dataset, make_study

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from common.files import HashedFile
-from common.rows import batched
+from common.rows.batches import batched
 from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, take_snapshot, write_line
 from evaluation.data.judgment_sets import loaders
 from judgments.kinds import Consensus

@@ -15,7 +15,8 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from annotation.snapshots import Snapshot
-from common.rows import batched, columns_of, converted_rows, plain_rows
+from common.rows.batches import batched
+from common.rows.reading import columns_of, converted_rows, plain_rows
 from common.texts import one_text
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.design.tables.sampling import SIDES

@@ -13,7 +13,8 @@ from django.db.models import OuterRef, Subquery
 
 from annotation.models.assignments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
-from common.rows import batched, converted_rows
+from common.rows.batches import batched
+from common.rows.reading import converted_rows
 from evaluation.data.export.formats.credits import Credits
 from evaluation.data.export.formats.judgment_columns import (
     ANSWERS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from common.files import HashedFile, guard_formula
-from common.rows import batched
+from common.rows.batches import batched
 from evaluation.data.export.formats.judgment_columns import file_columns, study_scale
 from evaluation.data.export.formats.judgment_rows import JudgmentRows, zero_counts
 from evaluation.data.export.parts import Encoding, ExportWork

@@ -11,7 +11,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from common.files import HashedFile, csv_line, guard_formula
-from common.rows import batched
+from common.rows.batches import batched
 from evaluation.data.export.formats.written_captions import ROWS_PER_BATCH, names_in_order
 from evaluation.data.export.parts import Encoding, ExportWork, read_part_lines
 from judgments.kinds import KINDS

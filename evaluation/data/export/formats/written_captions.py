@@ -9,7 +9,7 @@ from pathlib import Path
 from annotation.models import Worker
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
-from common.rows import batched
+from common.rows.batches import batched
 from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, read_part_lines, write_line
 from evaluation.data.judgment_sets.loaders import by_unit_and_name
 from evaluation.errors import EvaluationError

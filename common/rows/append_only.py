@@ -1,0 +1,38 @@
+"""Models whose rows are never edited or deleted."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.db import models
+
+
+class LogIsAppendOnly(Exception):
+    pass
+
+
+class AppendOnlyQuerySet(models.QuerySet[Any]):
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise LogIsAppendOnly(f"{self.model.__name__} rows are never edited")
+
+    def delete(self) -> NoReturn:
+        raise LogIsAppendOnly(f"{self.model.__name__} rows are never deleted")
+
+    def redact(self, **values: Any) -> int:
+        """Overwrite personal data. Use it only to erase a person."""
+        return super().update(**values)
+
+
+class AppendOnlyRow(models.Model):
+    objects = AppendOnlyQuerySet.as_manager()
+
+    class Meta:
+        abstract = True
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None and not self._state.adding:
+            raise LogIsAppendOnly(f"{type(self).__name__} rows are never edited")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise LogIsAppendOnly(f"{type(self).__name__} rows are never deleted")

@@ -1,0 +1,186 @@
+"""Insert many rows fast."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from itertools import chain, islice
+from typing import Any
+
+from django.db import connection, models
+
+from common.rows.batches import ROWS_PER_BATCH, batched
+from common.rows.prepared import _server_side_plans
+
+MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
+ROWS_IN_STATEMENT = 100
+MAX_INTEGER = 2**63 - 1
+MAX_CACHED_VALUES = 20_000
+UNCONVERTED_FIELDS = (
+    models.IntegerField,
+    models.CharField,
+    models.TextField,
+    models.BooleanField,
+    models.FloatField,
+)
+
+
+def insert_rows(
+    model: type[models.Model],
+    names: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    ready: Collection[str] = (),
+) -> int:
+    """Insert ``rows`` of values for the fields ``names`` (``unit_id`` for a raw foreign key). Return their number.
+
+    Values of the fields ``ready`` already have the database's form, such as JSON as text.
+    """
+    count = 0
+    write = _writer(model, names, ready)
+    for batch in batched(rows, ROWS_PER_BATCH):
+        write(zip(*batch, strict=True))
+        count += len(batch)
+    return count
+
+
+def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any]]) -> None:
+    """Insert rows that are given as columns of equal length, by field name. Raise ValueError if lengths differ."""
+    write, values = _writer(model, list(columns), ()), [iter(column) for column in columns.values()]
+    while any(batch := [list(islice(column, ROWS_PER_BATCH)) for column in values]):
+        if len(set(map(len, batch))) > 1:
+            raise ValueError(f"columns of {model.__name__} have different lengths")
+        write(batch)
+
+
+def _writer(
+    model: type[models.Model], names: Sequence[str], ready: Collection[str]
+) -> Callable[[Iterable[Iterable[Any]]], None]:
+    """Return a function that inserts rows that are given as columns."""
+    into, prepare, unnamed = _columns_of(model, tuple(names), frozenset(ready), connection.vendor)
+    defaults = [make(field.get_default()) for field, make in unnamed]
+    insert = _insert if connection.vendor == "postgresql" else _execute
+
+    def write(values: Iterable[Iterable[Any]]) -> None:
+        columns = [
+            list(column) if make is _identity else list(map(make, column))
+            for make, column in zip(prepare, values, strict=True)
+        ]
+        count = len(columns[0])
+        insert(into, [*columns, *([value] * count for value in defaults)], count)
+
+    return write
+
+
+@cache  # there are only as many entries as calls in the code
+def _columns_of(
+    model: type[models.Model], names: tuple[str, ...], ready: frozenset[str], vendor: str
+) -> tuple[str, list[Callable[[Any], Any]], list[tuple[Any, Callable[[Any], Any]]]]:
+    """Return the table with its columns as SQL, the converters of values, and pairs of field and converter of defaults.
+
+    The pairs are for the fields that are not in ``names``, which get their default values.
+    """
+    quote = connection.ops.quote_name
+    named: list[Any] = [model._meta.get_field(name) for name in names]
+    unnamed = [
+        field
+        for field in model._meta.concrete_fields
+        if field not in named and not field.null and not isinstance(field, models.AutoField)
+    ]
+    columns = ", ".join(quote(field.column) for field in (*named, *unnamed))
+    prepare = [
+        _identity if name in ready else _preparation(field) for name, field in zip(names, named, strict=True)
+    ]
+    into = f"{quote(model._meta.db_table)} ({columns})"
+    return into, prepare, [(field, _preparation(field)) for field in unnamed]
+
+
+def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
+    """Insert rows into SQLite. Insert many rows by statements of a hundred rows, with common values as literals.
+
+    For many rows, binding single values and running a statement for each row would take longer than storing them.
+    """
+    if count <= MAX_PREPARED_ROWS:
+        _execute_many(into, ["%s"] * len(columns), 1, zip(*columns, strict=True))
+        return
+    # bind the first column in any case, since a statement needs a parameter
+    marks = ["%s", *(_literal_of(column) or "%s" for column in columns[1:])]
+    varying = [column for column, mark in zip(columns, marks, strict=True) if mark == "%s"]
+    whole = count - count % ROWS_IN_STATEMENT
+    _execute_many(into, marks, ROWS_IN_STATEMENT, _join_rows(varying, 0, whole, ROWS_IN_STATEMENT))
+    if whole < count:
+        _execute_many(into, marks, count - whole, _join_rows(varying, whole, count, count - whole))
+
+
+def _execute_many(into: str, marks: Sequence[str], rows: int, values: Iterable[Sequence[Any]]) -> None:
+    row = f"({', '.join(marks)})"
+    with connection.cursor() as cursor:
+        cursor.executemany(f"INSERT INTO {into} VALUES {', '.join([row] * rows)}", values)  # type: ignore[arg-type]  # noqa: S608 - our own names
+
+
+def _join_rows(columns: Sequence[list[Any]], start: int, end: int, rows: int) -> Iterator[list[Any]]:
+    """Yield the values of the columns, row after row, in lists with ``rows`` rows each."""
+    for at in range(start, end, rows):
+        yield list(chain.from_iterable(zip(*(column[at : at + rows] for column in columns), strict=True)))
+
+
+def _literal_of(column: list[Any]) -> str:
+    """Return an SQL literal if all rows have the same value; "" if values differ or must be bound."""
+    value = column[0]
+    if column[-1] != value or column.count(value) < len(column):
+        return ""
+    if value is None:
+        return "NULL"
+    # SQLite would turn a larger literal into a float
+    if isinstance(value, int) and -MAX_INTEGER <= value <= MAX_INTEGER:
+        return str(int(value))
+    return f"'{value}'" if value in ("", "{}") else ""
+
+
+def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
+    """Insert rows into PostgreSQL: few rows by a prepared statement, more by COPY, which needs two more messages."""
+    rows = zip(*columns, strict=True)
+    if count > MAX_PREPARED_ROWS:
+        _copy(into, rows)
+    elif count:
+        marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
+        sql = f"INSERT INTO {into} VALUES {marks}"  # noqa: S608 - our own names
+        with _server_side_plans(), connection.cursor() as cursor:
+            cursor.execute(sql, [*chain.from_iterable(rows)])
+
+
+def _copy(into: str, rows: Iterable[Sequence[Any]]) -> None:
+    connection.validate_no_broken_transaction()
+    # Django converts the errors of `execute`, but not those of `copy`.
+    with (
+        connection.cursor() as cursor,
+        connection.wrap_database_errors,
+        cursor.copy(f"COPY {into} FROM STDIN") as stream,
+    ):
+        for row in rows:
+            stream.write_row(row)
+
+
+def _preparation(field: Any) -> Callable[[Any], Any]:
+    target = field.target_field if field.is_relation else field
+    if isinstance(target, UNCONVERTED_FIELDS):
+        return _identity
+    if isinstance(target, models.JSONField):
+        return _to_json((target.encoder or json.JSONEncoder)().encode)
+    if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
+        return lru_cache(MAX_CACHED_VALUES)(lambda value: field.get_db_prep_save(value, connection))
+    return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
+    def ready(value: Any) -> str | None:
+        if value is None:
+            return None
+        return "{}" if value == {} else encode(value)  # this is the value in most rows
+
+    return ready
+
+
+def _identity(value: Any) -> Any:
+    return value
