@@ -78,8 +78,8 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
     assert "Thresholds 0.66 (this study) and 3.33 (other study)" in shown
     assert (
-        "“yes” in both studies for 1 items, only in this study for 1, only in the other study for 0, "
-        "and in neither study for 1" in shown
+        "Of 3 items, 1 count as “yes” in both studies, 1 only in this study, 0 only in the other study, "
+        "and 1 in neither." in shown
     )
     taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
     assert "counted as “no” in the table of thresholds" in taken
