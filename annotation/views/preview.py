@@ -95,7 +95,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
             dataset, hits = Dataset(name=design.dataset), hits_of_row(design, row)
             units = hits[0].units if hits else ()
         if not units:
-            raise WrongState("This design draws no HIT, so there is no page of work to show.")
+            raise WrongState("The design yields no page of work, so there is nothing to show.")
     except QuorumError as error:
         context = {
             "title": "There is nothing to preview",
@@ -111,7 +111,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
 def _units_at(study: Study, number: int) -> list[Unit]:
     hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
     if hit is None:
-        raise WrongState(f"Study {study.slug!r} has no HITs; its judgments came from elsewhere.")
+        raise WrongState(f"Study {study.slug!r} has no pages of work; its judgments were imported.")
     units = units_of_hit(hit.pk)
     if draws_at_claim(study):  # show units that a claim could draw
         pool = study.units.filter(control=False).select_related("item", "reference", "first", "second")

@@ -71,10 +71,10 @@ if TYPE_CHECKING:
 
 
 NOTE_SENTENCES = {
-    "pairs_of_equal_texts_left_out": "Published pairs of two equal texts, left out: {}.",
-    "repeated_pairs_left_out": "Published pairs that compare the texts of another one again, left out: {}.",
-    "pairs_short_of_references": "Pairs passed over, as they have fewer references than asked for: {}.",
-    "hits_with_an_image_twice": "HITs that ask about an image more than once, as too few other images are left: {}.",
+    "pairs_of_equal_texts_left_out": "Published pairs that were left out because both texts are equal: {}.",
+    "repeated_pairs_left_out": "Published pairs that were left out because an earlier pair has the same texts: {}.",
+    "pairs_short_of_references": "Pairs that were left out because their items have too few references: {}.",
+    "hits_with_an_image_twice": "Pages of work with an item more than once, because too few other items are left: {}.",
 }
 # The keys of the table ``answers`` of a design that add to the two sides, in order.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
