@@ -3,7 +3,8 @@
 ``fill_study(judgments=..., protocol=..., seed=...)`` makes one open study with all rows that it needs, in the database
 of Django's settings: HITs of 20 items, three workers for each HIT, and 300 workers, of whom one in ten answers at
 random. Rows are inserted as tuples (``common.rows.writing``), without an object for each row, some thousand HITs at a
-time. So ten million judgments take little memory, apart from 8 bytes for each caption's row id and the memory of the database.
+time. So ten million judgments take little memory, apart from 8 bytes for each caption's row id and the memory of the
+database.
 
 ``triplet``: images with ten references and three candidates, three pairs per image, and a unit for each pair and
 reference. ``relevance``: 20,000 images with two references, and as many systems as the judgments need, each with
