@@ -18,7 +18,7 @@ from annotation.work.joining import find_worker
 from common.errors import WrongState
 from common.parameters import KeysField, Parameters
 from judgments.access.rights import Right
-from judgments.design.requirements import LONGEST_QUALIFICATION
+from judgments.design.requirements import MAX_QUALIFICATION_LENGTH
 from judgments.models import Study
 from judgments.operations import Outcome, operation
 
@@ -82,7 +82,7 @@ class QualifyRequest(Parameters):
         label="Ids at the crowd (instead of a participant)",
         help_text="One id per line. The people need not be participants of a study.",
     )
-    qualification = serializers.CharField(max_length=LONGEST_QUALIFICATION)
+    qualification = serializers.CharField(max_length=MAX_QUALIFICATION_LENGTH)
     value = serializers.IntegerField(
         min_value=0, max_value=999_999_999, initial=1, default=1, help_text="0 removes the qualification."
     )

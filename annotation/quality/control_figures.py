@@ -18,7 +18,7 @@ from judgments.kinds import Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import design_of, kind_of
 
-LONGEST_CELL = 300  # characters of a cell on the page
+MAX_CELL_LENGTH = 300  # characters of a cell on the page
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
 def _texts_of(kind: Kind, unit: Unit) -> list[tuple[Any, bool]]:
     rows = [text for text in (unit.first, unit.second) if text is not None]
     cells = kind.exchange.fields(unit.content).items()
-    cell_texts = [{"text": f"{name}: {cell[:LONGEST_CELL]}"} for name, cell in cells if cell.strip()]
+    cell_texts = [{"text": f"{name}: {cell[:MAX_CELL_LENGTH]}"} for name, cell in cells if cell.strip()]
     return [(text, False) for text in [*rows, *unit.content.get("options", ()), *cell_texts]]
 
 

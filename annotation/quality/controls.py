@@ -23,27 +23,27 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 from quorum.statistics.significance import holm
 
-LEAST_ELSEWHERE = 2  # answers to other items that a worker needs to count as careful about one item
-LEAST_VOUCHING = 3  # careful workers that are needed to suspect an item
+MIN_OTHER_ANSWERS = 2  # answers to other items that a worker needs to count as careful about one item
+MIN_CAREFUL_WORKERS = 3  # careful workers that are needed to suspect an item
 # largest share of careful workers with a right answer; an item that more of them get right is only hard
-MOST_RIGHT = 0.5
+MAX_RIGHT_SHARE = 0.5
 ALPHA = 0.05
-ROWS_AT_ONCE = 2_000
-KEYS_AT_ONCE = 500  # fewer than SQLite's limit for one statement
+ROWS_PER_BATCH = 2_000
+KEYS_PER_QUERY = 500  # fewer than SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)
 class ControlItemTest:
     """The test whether one control item is wrong.
 
-    A worker counts as careful about the item if their accuracy on ``LEAST_ELSEWHERE`` or more other control items
+    A worker counts as careful about the item if their accuracy on ``MIN_OTHER_ANSWERS`` or more other control items
     reaches the threshold.
 
     Attributes:
         vouching, vouching_right: number of answers, and of right answers, by careful workers.
         elsewhere: pooled accuracy of these workers on the other items; nan if there are none.
         p: exact binomial probability of ``vouching_right`` or fewer right answers, if this item were like the
-            others, with accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``LEAST_VOUCHING``
+            others, with accuracy (right + 1) / (answers + 2); Holm-adjusted over items with ``MIN_CAREFUL_WORKERS``
             workers; 1 for other items.
         suspect: whether p is at most ``ALPHA``, and at most half of these workers are right.
     """
@@ -77,7 +77,7 @@ def check_control_items(
         item: _count_vouching(answers_to_item, seen, right, threshold)
         for item, answers_to_item in by_item.items()
     }
-    tested = [item for item, draft in drafts.items() if draft.vouching >= LEAST_VOUCHING]
+    tested = [item for item, draft in drafts.items() if draft.vouching >= MIN_CAREFUL_WORKERS]
     adjusted = dict(zip(tested, holm([drafts[item].p for item in tested]).tolist(), strict=True))
     return {item: _with_adjusted_p(draft, adjusted.get(item, 1.0)) for item, draft in drafts.items()}
 
@@ -95,7 +95,7 @@ def _count_vouching(
     vouching = vouching_right = others = others_right = 0
     for worker, (n, k) in counts.items():
         n_else, k_else = seen[worker] - n, right[worker] - k
-        if n_else >= LEAST_ELSEWHERE and k_else / n_else >= threshold:
+        if n_else >= MIN_OTHER_ANSWERS and k_else / n_else >= threshold:
             vouching, vouching_right = vouching + n, vouching_right + k
             others, others_right = others + n_else, others_right + k_else
     return ControlItemTest(
@@ -111,7 +111,7 @@ def _count_vouching(
 
 
 def _with_adjusted_p(draft: ControlItemTest, p: float) -> ControlItemTest:
-    missed = draft.vouching_right <= MOST_RIGHT * draft.vouching
+    missed = draft.vouching_right <= MAX_RIGHT_SHARE * draft.vouching
     return replace(draft, p=p, suspect=missed and p <= ALPHA)
 
 
@@ -230,7 +230,7 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
     counts: dict[tuple[Any, ...], int] = {}
     answers: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
-    for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_AT_ONCE):
+    for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_PER_BATCH):
         if unit in snapshot.withdrawn or assignment in snapshot.invalidated:
             continue
         if control_kind == REPEATED:
@@ -313,7 +313,7 @@ def control_answers(
             "assignment_id", "unit__content",
         )
     )  # fmt: skip
-    stored = list(rows.iterator(ROWS_AT_ONCE))
+    stored = list(rows.iterator(ROWS_PER_BATCH))
     if snapshot is not None:  # *, unit, assignment, content
         stored = [
             row for row in stored if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
@@ -341,8 +341,8 @@ def _valid_judgments(*, as_first_given: bool) -> JudgmentQuerySet:
 
 
 def _first_answers(answers: JudgmentQuerySet, keys: list[str]) -> Iterator[tuple[tuple[UUID, str], Any]]:
-    for some in batched(keys, KEYS_AT_ONCE):
+    for some in batched(keys, KEYS_PER_QUERY):
         rows = answers.filter(unit__control=False, unit__key__in=some)
         names = ("assignment_id", "unit__key", "value", "answer")
-        for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_AT_ONCE):
+        for assignment, key, value, answer in rows.values_list(*names).iterator(ROWS_PER_BATCH):
             yield (assignment, key), value if answer is None else answer

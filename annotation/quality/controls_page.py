@@ -28,7 +28,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ITEMS_ON_A_PAGE = 60
+ITEMS_PER_PAGE = 60
 KIND_WORDS = {
     "degraded": gettext_noop("degraded"),
     "repeated": gettext_noop("repeated"),
@@ -85,7 +85,7 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .select_related("item__dataset", "reference", "first", "second")
         .order_by("position")
     )
-    page = Paginator(units, ITEMS_ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(units, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
     counted = cached_figures(study, FIGURES)
     figures = required_figures(counted)
     context |= {

@@ -33,7 +33,7 @@ from judgments.models import HIT, Study
 
 Standing = Participation.Standing
 
-LONGEST_WHY = 500
+MAX_WHY_LENGTH = 500
 STOPPING_ACTIONS = (QualityRule.Action.PAUSE, QualityRule.Action.EXCLUDE)
 
 
@@ -96,7 +96,7 @@ def exclude_worker(
                 study=study,
                 worker=worker,
                 rule=rule,
-                why=why[:LONGEST_WHY],
+                why=why[:MAX_WHY_LENGTH],
                 evidence=dict(evidence or {}),
                 made_by=by,
             )
@@ -145,7 +145,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     locked = Exclusion.objects.select_for_update().get(pk=exclusion.pk)
     if locked.lifted_at is not None:
         return locked
-    locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:LONGEST_WHY]
+    locked.lifted_by, locked.lifted_at, locked.lifted_why = by, timezone.now(), why[:MAX_WHY_LENGTH]
     locked.save(update_fields=["lifted_by", "lifted_at", "lifted_why"])
     invalid = Assignment.objects.filter(exclusion=locked, state=Assignment.State.INVALIDATED)
     work = list(invalid.select_for_update().order_by("pk"))

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Judgment, Worker
 from annotation.models.assignments import FINISHED_STATES
 from annotation.quality.controls import ControlAnswer, control_answers
 from annotation.quality.detectors.history import (
-    MOST_OTHERS_TEXTS,
+    MAX_TEXTS_OF_OTHERS,
     NAN,
     WINDOW,
     AnswerFormat,
@@ -32,7 +32,7 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 # the integer key of the HIT is faster to read than the assignment's UUID
 VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")
@@ -155,7 +155,7 @@ def history_of(
     latest: list[OthersText] = []
     if texts:
         theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
-        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MOST_OTHERS_TEXTS]
+        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MAX_TEXTS_OF_OTHERS]
         latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
     return make_history(
         judgments,
@@ -198,7 +198,7 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
         "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
     )
     rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
-    for assignment, group in groupby(rows.iterator(ROWS_AT_ONCE), key=itemgetter(-2)):
+    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(-2)):
         page = list(group)
         yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, known)))
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.detectors.history import (
-    MOST_OTHERS_TEXTS,
+    MAX_TEXTS_OF_OTHERS,
     WINDOW,
     AnswerFormat,
     History,
@@ -60,7 +60,7 @@ class JudgmentLog:
                 for judgment in judgments[-WINDOW:]
             }
         theirs = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
-        latest = list(islice(theirs, MOST_OTHERS_TEXTS)) if texts else []
+        latest = list(islice(theirs, MAX_TEXTS_OF_OTHERS)) if texts else []
         return make_history(
             judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
         )

@@ -32,8 +32,8 @@ from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control
 
-LARGEST_SETTING = 10**12  # settings are shares, counts or seconds
-MOST_ASSIGNMENTS = 1000  # assignments that one call can decide on
+MAX_SETTING = 10**12  # settings are shares, counts or seconds
+MAX_ASSIGNMENTS = 1000  # assignments that one call can decide on
 EXCLUDED_MESSAGE = gettext_noop(
     "{worker} is excluded. Their answers are kept but not used, and their places are open again."
 )
@@ -43,7 +43,7 @@ NO_WORK_CHOSEN = gettext_lazy("Choose the pages of work first.")
 class SettingsField(serializers.DictField):
     """Numbers by name. A form has a field ``settings.<name>`` for each; empty fields are left out."""
 
-    child = serializers.FloatField(min_value=-LARGEST_SETTING, max_value=LARGEST_SETTING)
+    child = serializers.FloatField(min_value=-MAX_SETTING, max_value=MAX_SETTING)
 
     def get_value(self, dictionary: Any) -> Any:
         texts = super().get_value(dictionary)
@@ -177,7 +177,7 @@ class DecisionRequest(Parameters):
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,
-        max_length=MOST_ASSIGNMENTS,
+        max_length=MAX_ASSIGNMENTS,
         error_messages={"required": NO_WORK_CHOSEN, "min_length": NO_WORK_CHOSEN},
     )
 
@@ -274,7 +274,7 @@ def _decision_message(study: Study, count: int, what: str) -> str:
 class NoteRequest(Parameters):
     """The answer to an appeal of a worker."""
 
-    note = serializers.CharField(max_length=reviews.LONGEST_NOTE)
+    note = serializers.CharField(max_length=reviews.MAX_NOTE_LENGTH)
     assignments = serializers.ListField(
         child=serializers.UUIDField(),
         min_length=1,

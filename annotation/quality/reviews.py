@@ -31,16 +31,16 @@ from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 
-LONGEST_REASON = 500
-MOST_ASSIGNMENTS_LOGGED = 1_000  # assignments named in a log entry
+MAX_REASON_LENGTH = 500
+MAX_ASSIGNMENTS_LOGGED = 1_000  # assignments named in a log entry
 # statuses of sessions that ended before their last page
 ABANDONED_STATUSES = (
     CrowdSession.Status.RETURNED,
     CrowdSession.Status.TIMED_OUT,
     CrowdSession.Status.SCREENED_OUT,
 )
-LONGEST_NOTE = 2000
-MOST_NOTES_OF_A_WORKER = 5  # notes per assignment, so that nobody can fill the table
+MAX_NOTE_LENGTH = 2000
+MAX_NOTES_PER_ASSIGNMENT = 5  # notes per assignment, so that nobody can fill the table
 
 
 def reasons_against(
@@ -151,7 +151,7 @@ def reject_assignments(
     waiting = Assignment.objects.filter(pk__in=assignments, state=Assignment.State.SUBMITTED)
     calls = _decide_sessions(waiting, approve=False, why=reason, by=by)
     count = calls + waiting.filter(session=None).update(
-        state=Assignment.State.REJECTED, reason=reason.strip()[:LONGEST_REASON]
+        state=Assignment.State.REJECTED, reason=reason.strip()[:MAX_REASON_LENGTH]
     )
     _log_decision(study, "rejected", count, assignments, by, why=reason.strip())
     return count
@@ -162,7 +162,7 @@ def _log_decision(
 ) -> None:
     if count:
         pages = "One page of work was" if count == 1 else f"{count} pages of work were"
-        chosen = [str(pk) for pk in assignments][:MOST_ASSIGNMENTS_LOGGED]
+        chosen = [str(pk) for pk in assignments][:MAX_ASSIGNMENTS_LOGGED]
         note_event(study=study, what=what, sentence=f"{pages} {what}.", why=why, by=by, assignments=chosen)
 
 
@@ -196,7 +196,7 @@ def _decide_sessions(work: AssignmentQuerySet, *, approve: bool, why: str, by: U
     """Decide on each paid session as a whole. Assignments of an abandoned session are decided one by one."""
     unfinished = work.filter(session__status__in=ABANDONED_STATUSES)
     state = Assignment.State.APPROVED if approve else Assignment.State.REJECTED
-    alone = unfinished.update(state=state, reason="" if approve else why.strip()[:LONGEST_REASON])
+    alone = unfinished.update(state=state, reason="" if approve else why.strip()[:MAX_REASON_LENGTH])
     whole = work.filter(session__isnull=False).exclude(session__status__in=ABANDONED_STATUSES)
     if approve:
         whole = whole.exclude(session__status=CrowdSession.Status.WORKING)
@@ -230,7 +230,7 @@ def store_appeal(*, assignment: Assignment, worker: Worker, text: str) -> Appeal
     same = notes.filter(text=checked).first()
     if same is not None:
         return same
-    if notes.count() >= MOST_NOTES_OF_A_WORKER:
+    if notes.count() >= MAX_NOTES_PER_ASSIGNMENT:
         raise WrongState(
             _(
                 "Nothing was sent: you cannot send more messages about this page of work. Your earlier messages "
@@ -257,4 +257,4 @@ def _checked_note(text: str) -> str:
     checked = text.strip()
     if not checked or "\x00" in checked:
         raise WrongState(_("Nothing was sent: please write a sentence."))
-    return checked[:LONGEST_NOTE]
+    return checked[:MAX_NOTE_LENGTH]

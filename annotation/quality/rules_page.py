@@ -27,7 +27,7 @@ from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
-MOST_TO_REPLAY = 50_000  # number of judgments; only the command replays more
+MAX_REPLAYED_JUDGMENTS = 50_000  # number of judgments; only the command replays more
 SETTING_LABELS = {
     "least": gettext_noop("Minimum number of answers"),
     "alpha": gettext_noop("Maximum false positive rate (alpha)"),
@@ -143,12 +143,12 @@ def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpRes
     name = request.GET.get("rule", "")
     # count up to the limit, including revised judgments; to leave those out, the database would read all rows
     answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
-    count = answers.order_by()[: MOST_TO_REPLAY + 1].count()
-    if count <= MOST_TO_REPLAY:
+    count = answers.order_by()[: MAX_REPLAYED_JUDGMENTS + 1].count()
+    if count <= MAX_REPLAYED_JUDGMENTS:
         count = finished_judgments(study).count()
-    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MOST_TO_REPLAY}
+    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MAX_REPLAYED_JUDGMENTS}
     try:
-        if count <= MOST_TO_REPLAY:
+        if count <= MAX_REPLAYED_JUDGMENTS:
             settings = settings_from_query(study, name, request.GET.dict())
             result = replay_rule(study=study, rule=name, settings=settings)
             context["replay"] = result

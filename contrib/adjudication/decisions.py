@@ -27,7 +27,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
 from judgments.studies.designs import design_of
 
-LONGEST_REASON = 500
+MAX_REASON_LENGTH = 500
 PERMISSION = "annotation.change_adjudication"
 State = Adjudication.State
 
@@ -145,7 +145,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
     except ValueError as error:
         raise AnswerProblem(_("Nothing was decided: %(problem)s.") % {"problem": error}) from None
     value = kind.outcome_of(kind.sides.to_canonical(checked, side=adjudication.side))
-    stored_reason = reason.strip()[:LONGEST_REASON]
+    stored_reason = reason.strip()[:MAX_REASON_LENGTH]
     moved = Adjudication.objects.filter(pk=adjudication.pk, state=State.WAITING).update(
         state=State.DECIDED, value=value, reason=stored_reason, decided_at=timezone.now()
     )

@@ -17,7 +17,7 @@ from judgments.access.rights import Right
 from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
 
-MOST_SENT = 1000  # units that one call can send to an adjudicator
+MAX_UNITS_SENT = 1000  # units that one call can send to an adjudicator
 
 
 class SendRequest(Parameters):
@@ -26,7 +26,7 @@ class SendRequest(Parameters):
     units = serializers.ListField(
         child=serializers.CharField(),
         min_length=1,
-        max_length=MOST_SENT,
+        max_length=MAX_UNITS_SENT,
         error_messages=dict.fromkeys(
             ("required", "min_length"),
             "Choose one or more units of this study; control items have an answer.",
@@ -83,4 +83,4 @@ class DecideRequest(Parameters):
     """An adjudicator's answer, in the order that they see, and the reason."""
 
     value = PlainNumberField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=decisions.LONGEST_REASON)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=decisions.MAX_REASON_LENGTH)

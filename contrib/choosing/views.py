@@ -38,7 +38,7 @@ FIGURE_LABELS = {
     "mean": gettext_noop("mean"),
     "tau-b": gettext_noop("tau-b with people"),
 }
-LOWEST_SAVING = -1.0  # the lowest saving on the plot, which means twice as many items
+MIN_SAVING_SHOWN = -1.0  # the lowest saving on the plot, which means twice as many items
 
 
 @study_page(
@@ -128,7 +128,9 @@ def _savings_plot(result: dict[str, Any]) -> Any:
                 Curve(
                     _(METHOD_LABELS[method]),
                     tuple(float(row["budget"]) for row in rows),
-                    tuple(None if row["saved"] is None else max(row["saved"], LOWEST_SAVING) for row in rows),
+                    tuple(
+                        None if row["saved"] is None else max(row["saved"], MIN_SAVING_SHOWN) for row in rows
+                    ),
                 )
             )
         level = Level(_(METHOD_LABELS[EVEN]), 0.0)

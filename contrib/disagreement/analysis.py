@@ -194,7 +194,7 @@ def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Flo
     scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
         of_metric = (
-            rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_AT_ONCE)
+            rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_PER_BATCH)
         )
         table = np.array([(pk, first - (second or 0.0)) for pk, first, second in of_metric])
         at = places_in(table[:, 0].astype(np.int64), wanted)

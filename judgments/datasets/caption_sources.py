@@ -18,9 +18,9 @@ from judgments.importers.tables.parts import numbering_items
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes
 
-MOST_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
+MAX_RECORDS = 50_000  # rows of a file that are read while a person waits; the import reads all
 ROWS_A_REPORT = 1_000
-MOST_SYSTEMS = 50  # systems in one file
+MAX_SYSTEMS = 50  # systems in one file
 ROWS_SHOWN = 3  # number of first rows that a page shows
 STANDARD_NAMES = {*DATASET_COLUMNS.optional, "image", "caption", "system", "rank", "score"}
 # names of columns with people's captions, in the languages of the pages
@@ -76,9 +76,9 @@ def parts_of_table(
     if _is_wide(columns):
         return _parts_of_columns(table, columns, tallies), images
     systems = [system for system, _ in tallies]
-    if len(systems) > MOST_SYSTEMS:
+    if len(systems) > MAX_SYSTEMS:
         raise ImportProblem(
-            file, None, "system", f"{len(systems)} systems", f"at most {MOST_SYSTEMS} in a file"
+            file, None, "system", f"{len(systems)} systems", f"at most {MAX_SYSTEMS} in a file"
         )
     return _parts_of_rows(table, columns, tallies), images
 
@@ -96,7 +96,7 @@ def _tallies(
     columns: list[str] = []
     wanted = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
     for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
-        if number >= MOST_RECORDS:
+        if number >= MAX_RECORDS:
             break
         if number % ROWS_A_REPORT == 0:
             go_on()
@@ -125,7 +125,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
 
 
 def _parts_of_rows(table: UploadPart, columns: Sequence[str], tallies: _Tallies) -> list[UploadPart]:
-    unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MOST_SYSTEMS]
+    unused = tuple(column for column in columns if column not in STANDARD_NAMES)[:MAX_SYSTEMS]
     if list(tallies) == [("", "")]:
         return [tallies["", ""].part(table, role="", unused=unused)]
     return [

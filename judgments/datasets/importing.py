@@ -70,9 +70,9 @@ from judgments.models import (
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 IN_ONE_QUERY = 500
-TITLES_AT_ONCE = 500
+TITLES_PER_BATCH = 500
 Lists = defaultdict[tuple[int, int], dict[int, Any]]
 RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
 
@@ -92,7 +92,7 @@ def known_lists(
     for some in batched(sorted(queries), IN_ONE_QUERY):
         rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": some})
         columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
-        for system, query_id, value, rank in columns.iterator(ROWS_AT_ONCE):
+        for system, query_id, value, rank in columns.iterator(ROWS_PER_BATCH):
             ranked = lists[system, query_id]
             value = one_text(value) if by_image else value
             if value not in ranked.values():
@@ -331,7 +331,7 @@ def _store_rows(
     items: dict[str, int] = {}
     files: dict[str, str] = {}
     stored = 0
-    for batch in batched(rows, ROWS_AT_ONCE):
+    for batch in batched(rows, ROWS_PER_BATCH):
         fresh: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
             if row.image not in items:
@@ -359,7 +359,7 @@ def _store_rows(
             Caption, ("dataset_id", "item_id", "key", "text", "text_key", "role", "position"), references
         )
         stored += len(batch)
-        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+        progress(0.9 * stored / (stored + ROWS_PER_BATCH), f"{stored:,} captions")
     return files
 
 
@@ -486,7 +486,7 @@ def names_by_text(dataset: Dataset) -> dict[str, list[str]]:
     """Return the names of the items with each source text, by the text in normal form."""
     names: defaultdict[str, list[str]] = defaultdict(list)
     items = Item.objects.filter(dataset=dataset).exclude(text="").order_by("position")
-    for name, text in items.values_list("name", "text").iterator(ROWS_AT_ONCE):
+    for name, text in items.values_list("name", "text").iterator(ROWS_PER_BATCH):
         names[one_text(text)].append(name)
     return names
 
@@ -549,7 +549,7 @@ def import_candidates(
 def boxes_by_image(dataset: Dataset, path: Path) -> dict[str, list[str]]:
     """Return the ids of each image's boxes, by the image's name. Raise DataConflict if no image has boxes."""
     rows = Item.objects.filter(dataset=dataset).exclude(boxes=[]).values_list("name", "boxes")
-    boxes = {name: [box["id"] for box in listed] for name, listed in rows.iterator(ROWS_AT_ONCE)}
+    boxes = {name: [box["id"] for box in listed] for name, listed in rows.iterator(ROWS_PER_BATCH)}
     if not boxes:
         raise DataConflict(
             f"{path} names boxes, but no image of dataset {dataset.name!r} has any; expected a dataset that was "
@@ -593,14 +593,14 @@ def _store_outputs(
 ) -> int:
     """Store a system's captions, as triples of the item's row id, the rank, and the row. Return their number."""
     stored = 0
-    for batch in batched(outputs, ROWS_AT_ONCE):
+    for batch in batched(outputs, ROWS_PER_BATCH):
         captions = store_candidates(system.dataset, {row.text for _, _, row in batch})
         Output.objects.bulk_create(
             Output(system=system, item_id=item, caption_id=captions[row.text], rank=rank, score=row.score)
             for item, rank, row in batch
         )
         stored += len(batch)
-        progress(0.9 * stored / (stored + ROWS_AT_ONCE), f"{stored:,} captions")
+        progress(0.9 * stored / (stored + ROWS_PER_BATCH), f"{stored:,} captions")
     return stored
 
 
@@ -790,7 +790,7 @@ def with_titles(
         .values_list("text", flat=True)
     )
     titles_in_texts = known_titles(
-        titles, texts.iterator(TITLES_AT_ONCE), longest=design.keywords.longest, progress=progress
+        titles, texts.iterator(TITLES_PER_BATCH), longest=design.keywords.longest, progress=progress
     )
     if not titles_in_texts:
         raise DesignError(

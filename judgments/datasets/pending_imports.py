@@ -44,7 +44,7 @@ CONTROL_LABELS = {
     ),
 }
 ROW_OPTIONS = ("header_row", "where", "missing")
-MOST_LISTED = 500  # problems on a page, each with a field; a form has at most 1,000 fields
+MAX_LISTED_PROBLEMS = 500  # problems on a page, each with a field; a form has at most 1,000 fields
 
 
 def find_pending_import(upload: str) -> dict[str, Any] | None:
@@ -92,7 +92,7 @@ def problems_left(job: Job, path: Path) -> Iterator[None]:
         if (mapping := args.get("mapping")) and mapping["columns"]:
             table.chosen = mapping["columns"]
         problems = problem.problems if isinstance(problem, ImportProblems) else (problem,)
-        table.problems = [_as_row(each, path) for each in problems[:MOST_LISTED]]
+        table.problems = [_as_row(each, path) for each in problems[:MAX_LISTED_PROBLEMS]]
         leave_pending(job.kind, args, table)
         raise
 

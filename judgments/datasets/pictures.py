@@ -17,7 +17,7 @@ from common.amounts import thousands
 from common.errors import QuorumError
 from common.incoming import ADDRESS_LIMIT, compose_name, limits
 
-MOST_ALIKE = 5  # similar names that a sentence lists
+MAX_SIMILAR_NAMES = 5  # similar names that a sentence lists
 FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
 # A JPEG followed by a second picture, as some phones write: browsers show the first.
 SUFFIXES = FORMATS | {"MPO": ".jpg"}
@@ -161,7 +161,7 @@ def describe_unclear(name: str, alike: Sequence[str]) -> str:
         "The names of the pictures %(name)r and %(alike)s are too similar. Names must differ in "
         "more than case, folder, blanks and file extension."
     )
-    return sentence % {"name": name, "alike": ", ".join(alike[:MOST_ALIKE])}
+    return sentence % {"name": name, "alike": ", ".join(alike[:MAX_SIMILAR_NAMES])}
 
 
 def _files_in(root: Path) -> list[str]:

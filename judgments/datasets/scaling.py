@@ -23,7 +23,7 @@ from judgments.models import Item
 SIZES = (((720, 576), 60_000), ((1280, 1280), 180_000))
 QUALITIES = (80, 70, 55, 40)  # the first quality whose file is small enough is used
 METHOD = 4  # from 0 (fast) to 6 (small)
-LONGEST_PROFILE = 4_096  # bytes of a colour profile that is sent with the picture
+MAX_PROFILE_BYTES = 4_096  # bytes of a colour profile that is sent with the picture
 COLOUR_MODES = {"RGB", "RGBA", "P"}
 MODES = {*COLOUR_MODES, "1", "L", "LA", "PA", "CMYK"}  # modes with more bits lose too much
 TURNED_ORIENTATIONS = range(5, 9)  # orientations of EXIF with the sides exchanged
@@ -119,7 +119,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
             upright = (
                 ImageOps.exif_transpose(opened) if photograph else opened
             )  # other formats are served without EXIF
-            sent = opened.mode in COLOUR_MODES and len(profile) <= LONGEST_PROFILE
+            sent = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if sent else {}
             pixels = _in_colour(upright, b"" if sent else profile)
             for box, most in SIZES:

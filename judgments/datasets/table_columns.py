@@ -19,9 +19,9 @@ from judgments.importers.records.title_rows import header_line
 from judgments.importers.tables.files import first_lines
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, DATASET_COLUMNS
 
-MOST_COLUMNS = 60  # columns of a file that are shown
+MAX_COLUMNS_SHOWN = 60  # columns of a file that are shown
 
-LONGEST_SHOWN = 120  # characters of a cell
+MAX_CELL_LENGTH = 120  # characters of a cell
 
 # Labels of Quorum's columns on a page; other columns are shown by their names.
 COLUMN_WORDS = {
@@ -157,7 +157,7 @@ def _lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, li
         return []
     lines = first_lines(path, encoding or None, workbook=format == "xlsx")
     return [
-        (number, [cell[:LONGEST_SHOWN] for cell in cells[:MOST_COLUMNS]])
+        (number, [cell[:MAX_CELL_LENGTH] for cell in cells[:MAX_COLUMNS_SHOWN]])
         for number, cells in lines
         if any(cells)
     ]
@@ -198,8 +198,8 @@ def read_upload_table(
         rows = first_rows(how, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
-    table.names = list(dict.fromkeys(name for row in rows for name in row))[:MOST_COLUMNS]
-    table.rows = [[as_cell(row.get(name))[:LONGEST_SHOWN] for name in table.names] for row in rows]
+    table.names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS_SHOWN]
+    table.rows = [[as_cell(row.get(name))[:MAX_CELL_LENGTH] for name in table.names] for row in rows]
     wanted = [name for name in TABLE_USES[use].optional if name not in how.columns]
     used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
     known = guess_columns(table.names, wanted)

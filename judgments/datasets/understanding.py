@@ -24,12 +24,12 @@ from judgments.importers.names import PicturesOfNames, find_pictures
 from judgments.importers.textio import likely_encoding, read_head
 from judgments.studies.generation.progress import Progress, no_progress
 
-MOST_TABLES = 10  # tables with Quorum's column names whose columns are also shown
-MOST_PARTS = 200
-MOST_SOURCES = 2_000  # sources, of which MOST_PARTS are offered
-MOST_PROBLEMS = 20  # problems that are listed
-MOST_FOLDERS = 20  # folders with the most pictures that are searched for the images' names
-MOST_NAMED = 5  # images without a picture that are listed
+MAX_TABLES = 10  # tables with Quorum's column names whose columns are also shown
+MAX_PARTS = 200
+MAX_SOURCES = 2_000  # sources, of which MAX_PARTS are offered
+MAX_PROBLEMS = 20  # problems that are listed
+MAX_FOLDERS = 20  # folders with the most pictures that are searched for the images' names
+MAX_NAMED_IMAGES = 5  # images without a picture that are listed
 HEAD_BYTES = 65_536  # first bytes of a JSON document, by which its format is detected
 BINARY_TABLES = {".xlsx": "xlsx", ".parquet": "parquet"}
 BEGINNINGS = {"[": "json", "{": "jsonl"}
@@ -91,14 +91,14 @@ def inspect_upload(
             )
         if suffix not in TABLES:
             continue
-        if len(parts) > MOST_SOURCES:
+        if len(parts) > MAX_SOURCES:
             problems.insert(
                 0,
                 gettext(
                     "The upload has captions from more than %(n)s sources. Captions from further "
                     "sources were not read."
                 )
-                % {"n": thousands(MOST_SOURCES)},
+                % {"n": thousands(MAX_SOURCES)},
             )
             break
         try:
@@ -109,15 +109,15 @@ def inspect_upload(
                 parts.append(part)
                 continue
             table = _table_of(file, part, maps)
-            if not table.has_our_names() or len(tables) < MOST_TABLES:
+            if not table.has_our_names() or len(tables) < MAX_TABLES:
                 tables[name] = asdict(table)
             part = replace(part, columns_named=table.renamed_columns(), row_options=table.row_options())
             parts += parts_of_table(file, part, partial(progress, number / len(files), name))[0]
         except ImportProblem as problem:
             problems.append(str(problem).replace(f"{root}/", ""))
-    parts = _with_roles(parts)[:MOST_PARTS]
-    if more := problems[MOST_PROBLEMS:]:
-        problems[MOST_PROBLEMS:] = [
+    parts = _with_roles(parts)[:MAX_PARTS]
+    if more := problems[MAX_PROBLEMS:]:
+        problems[MAX_PROBLEMS:] = [
             gettext("This also applies to %(n)s more files.") % {"n": thousands(len(more))}
         ]
     if not parts and not problems:
@@ -246,16 +246,18 @@ def _match_pictures(understood: InspectedUpload, pictures: Sequence[str], images
         inside = [str(path.relative_to(folder)) for path in within if path.is_relative_to(folder)]
         return find_pictures(named, inside)
 
-    matches = {folder: found_in(folder) for folder, _ in folders.most_common(MOST_FOLDERS)}
+    matches = {folder: found_in(folder) for folder, _ in folders.most_common(MAX_FOLDERS)}
     understood.folder = max(
         matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled))
     )
     matched = matches[understood.folder]
     missing = [image for image in named if image not in matched.files]
     understood.found, understood.lacking = len(matched.files), len(missing)
-    understood.missing = missing[:MOST_NAMED]
+    understood.missing = missing[:MAX_NAMED_IMAGES]
     understood.respelled = len(matched.respelled)
-    understood.spellings = [f"{name} → {matched.files[name]}" for name in matched.respelled[:MOST_NAMED]]
+    understood.spellings = [
+        f"{name} → {matched.files[name]}" for name in matched.respelled[:MAX_NAMED_IMAGES]
+    ]
     understood.unclear = [
-        describe_unclear(name, alike) for name, alike in list(matched.unclear.items())[:MOST_NAMED]
+        describe_unclear(name, alike) for name, alike in list(matched.unclear.items())[:MAX_NAMED_IMAGES]
     ]

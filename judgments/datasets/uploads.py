@@ -29,7 +29,7 @@ from judgments.datasets.upload_parts import InspectedUpload
 from judgments.models import Job
 from judgments.studies.generation.progress import Progress, no_progress
 
-MOST_UNCONFIRMED = 20  # uploads of an account for which no job is queued
+MAX_UNCONFIRMED_UPLOADS = 20  # uploads of an account for which no job is queued
 
 PICTURE_SUFFIXES = {".jpg", ".jpeg", ".png", ".gif", ".webp"}
 
@@ -130,7 +130,7 @@ def _keep_to_quota(upload: str) -> None:
         )
     for count, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
         staying += size
-        if staying > most or count > MOST_UNCONFIRMED:
+        if staying > most or count > MAX_UNCONFIRMED_UPLOADS:
             discard_upload(name)
 
 

@@ -27,7 +27,7 @@ from judgments.design.crowds import (
 )
 from judgments.design.tables.base import Count, Listed, Part
 
-MOST_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
+MAX_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
 
 DEVICES_ASKED = {
     "desktop": gettext_noop("desktop computer"),
@@ -36,9 +36,9 @@ DEVICES_ASKED = {
 }
 
 DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
-LONGEST_QUALIFICATION = 80
+MAX_QUALIFICATION_LENGTH = 80
 QUALIFICATION = "[-a-zA-Z0-9_.]"  # the characters of a qualification's name
-QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=LONGEST_QUALIFICATION)]
+QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=MAX_QUALIFICATION_LENGTH)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Quota(Part):
 
 
 def is_qualification(name: str) -> bool:
-    return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= LONGEST_QUALIFICATION
+    return re.fullmatch(f"{QUALIFICATION}+", name) is not None and len(name) <= MAX_QUALIFICATION_LENGTH
 
 
 class Workers(Part):
@@ -154,7 +154,7 @@ class Workers(Part):
     grants: str = Field(
         "",
         pattern=f"^{QUALIFICATION}*$",
-        max_length=LONGEST_QUALIFICATION,
+        max_length=MAX_QUALIFICATION_LENGTH,
         title="Qualification that the study grants",
         description="Every participant who submits a page of work gets this qualification.",
     )
@@ -236,10 +236,10 @@ class Workers(Part):
                 )
             )
         groups = math.prod(Counter(quota.by for quota in self.quotas).values())
-        if groups > MOST_GROUPS:
+        if groups > MAX_GROUPS:
             raise ValueError(
                 gettext("“quotas” makes %(groups)s groups; expected at most %(most_groups)s")
-                % {"groups": groups, "most_groups": MOST_GROUPS}
+                % {"groups": groups, "most_groups": MAX_GROUPS}
             )
         return self
 

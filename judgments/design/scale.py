@@ -25,7 +25,7 @@ from pydantic import (
 from judgments.design.numbers import NUMBER, display_number, exact, number_text, plain_number
 from judgments.design.tables.base import Part
 
-MOST_POINTS = 100_001
+MAX_POINTS = 100_001
 LARGEST = 1_000_000
 
 _Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
@@ -97,10 +97,10 @@ class Scale(Part):
                     "low": number_text(self.low),
                 }
             )
-        if steps >= MOST_POINTS:
+        if steps >= MAX_POINTS:
             raise ValueError(
                 pgettext("staff", "it has %(n)s points; expected %(most)s at most")
-                % {"n": int(steps) + 1, "most": MOST_POINTS}
+                % {"n": int(steps) + 1, "most": MAX_POINTS}
             )
         for name in self.labels:
             if float(name) not in self:
@@ -307,13 +307,13 @@ def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
             pgettext("staff", "expected numbers from %(low)s to %(high)s")
             % {"low": f"{-LARGEST:,}", "high": f"{LARGEST:,}"}
         )
-    if (high - low) / step >= MOST_POINTS:
+    if (high - low) / step >= MAX_POINTS:
         raise ValueError(
             pgettext(
                 "staff",
                 "expected a scale of at most %(most)s points, but these answers need %(n)s points; "
                 "round the answers first, for instance answers from 0 to 1 to five decimal places",
             )
-            % {"most": MOST_POINTS, "n": int((high - low) / step) + 1}
+            % {"most": MAX_POINTS, "n": int((high - low) / step) + 1}
         )
     return Scale(low=float(low), high=float(high), step=float(step))

@@ -35,7 +35,7 @@ from judgments.kinds.base import JUDGMENT_COLUMNS
 Captions = Mapping[str, str]  # texts by id
 _REQUIRED = ("unit", "worker")
 _COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
-MOST_RANK = 100_000  # no stored run has more ranks
+MAX_RANK = 100_000  # no stored run has more ranks
 _PASSED_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT = Shape(JudgmentRow, passed=_PASSED_COLUMNS)
 CREDITED_SHAPE = Shape(CreditedRow, passed=(*_PASSED_COLUMNS, "credits"))
@@ -530,8 +530,8 @@ def _credit(value: object) -> Credit:
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
     if not isinstance(system, str):
         raise BadCell(quoted(system), "a system's name")
-    if rank is not None and (type(rank) is not int or not 1 <= rank <= MOST_RANK):
-        raise BadCell(f"the rank {quoted(rank)}", f"a whole number from 1 to {MOST_RANK:,}")
+    if rank is not None and (type(rank) is not int or not 1 <= rank <= MAX_RANK):
+        raise BadCell(f"the rank {quoted(rank)}", f"a whole number from 1 to {MAX_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
         raise BadCell(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)

@@ -33,7 +33,7 @@ from judgments.importers.mapping import (
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.json_records import parse_json
-from judgments.importers.records.record import MISSING_WORDS, MOST_SHOWN, Record
+from judgments.importers.records.record import MAX_SHOWN_LENGTH, MISSING_WORDS, Record
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import SHORT_NAME_LIMIT
 from judgments.importers.textio import ImportNotes, ImportProblem
@@ -350,7 +350,7 @@ def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProb
     """Return the error about a cell. The message has the column's name in the file."""
     origin = record.origins.get(name, name)
     problem = replace(record, origins={}).problem(origin, quoted(value), expected)
-    problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MOST_SHOWN])
+    problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH])
     return problem
 
 

@@ -49,8 +49,8 @@ NUMBER, FOLDER, FILE = "{n}", "folder", "file"
 OMITTED_COLUMN = "-"
 BETWEEN_CRITERIA = "|"
 ANONYMOUS = "anonymous"
-MOST_CRITERIA = 50
-MOST_HEADERS = 1_000  # cached headers of a file's records
+MAX_CRITERIA = 50
+MAX_CACHED_HEADERS = 1_000  # cached headers of a file's records
 CONTENT_COLUMNS = (
     "image", "reference", "first", "second", "reference_text", "first_text", "second_text", "kind", "pair",
     "content"
@@ -492,7 +492,7 @@ class _Reading:
         """Return the values of ``{n}`` in a source: numbers in column names, or the keys of a container."""
         names = (source, *values)
         if names not in self.keys_of:
-            if len(self.keys_of) >= MOST_HEADERS:
+            if len(self.keys_of) >= MAX_CACHED_HEADERS:
                 self.keys_of.clear()
             pattern = re.compile(r"(\d+)".join(map(re.escape, source.split(NUMBER))))
             matches = (pattern.fullmatch(name) for name in values)
@@ -621,8 +621,8 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
         if not name:
             raise record.problem(how.criterion, "nothing", "a criterion in every row")
         names[name] = None
-        if len(names) > MOST_CRITERIA:
-            actual = f"more than {MOST_CRITERIA} different texts in {quoted(how.criterion)}"
+        if len(names) > MAX_CRITERIA:
+            actual = f"more than {MAX_CRITERIA} different texts in {quoted(how.criterion)}"
             raise ImportProblem(path, record.line, "--criterion", actual, "a column of criteria")
     return list(names)
 

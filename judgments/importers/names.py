@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from common.incoming import compose_name, quoted
 from judgments.importers.records.record import Record
 
-MOST_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
+MAX_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
 _ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
 _BLANKS = re.compile(r"[\s_]+")
 
@@ -26,7 +26,7 @@ class Lookalikes:
 
     def earlier(self, label: str | float) -> str | float | None:
         """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
-        if (key := (type(label), label)) in self._labels or len(self._labels) == MOST_LABELS:
+        if (key := (type(label), label)) in self._labels or len(self._labels) == MAX_LABELS:
             return None
         self._labels.add(key)
         first = self._by_core.setdefault(_BLANKS.sub("", str(label)).casefold(), label)

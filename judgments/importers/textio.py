@@ -32,11 +32,11 @@ _MARKS = (  # checked first: UTF-32's little-endian mark begins with UTF-16's
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 ENCODING_SAMPLE_BYTES = 2**22  # first bytes of a file from which its encoding is guessed
-MOST_PROBLEMS = 1_000  # problems of a file that are collected
+MAX_PROBLEMS = 1_000  # problems of a file that are collected
 PROBLEMS_SHOWN = 20
 R = TypeVar("R")
 T = TypeVar("T")
-MOST_WHOLE = 5_000_000  # characters of a text that is read at once
+MAX_WHOLE_LENGTH = 5_000_000  # characters of a text that is read at once
 # "{n}" is the count. "{detail}" distinguishes several notes of the same kind.
 QUIRK_NOTES = {
     "repeated-line": "Lines that are identical to an earlier line, left out: {n}.",
@@ -143,7 +143,7 @@ class RowProblems:
                         self.bad_rows(record, problem)
                         continue
                     self.problems.append(problem)
-                    if len(self.problems) >= MOST_PROBLEMS:
+                    if len(self.problems) >= MAX_PROBLEMS:
                         break
                 else:
                     if not self.problems:
@@ -217,8 +217,10 @@ def read_whole(path: Path, *, encoding: str | None = None) -> str:
     text, size = io.StringIO(), 0
     for _, line in read_lines(path, encoding=encoding):
         size += text.write(line)
-        if size > MOST_WHOLE:
-            raise ImportProblem(path, None, None, f"more than {MOST_WHOLE:,} characters", "a shorter file")
+        if size > MAX_WHOLE_LENGTH:
+            raise ImportProblem(
+                path, None, None, f"more than {MAX_WHOLE_LENGTH:,} characters", "a shorter file"
+            )
     return text.getvalue()
 
 

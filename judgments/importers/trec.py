@@ -19,12 +19,12 @@ from judgments.importers.records.values import BadCell, read_number
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 COLUMNS = ("qid", "Q0", "docid", "rank", "score", "system")
-MOST_DIGITS = 9
+MAX_DIGITS = 9
 STEP = 50_000  # lines between two reports of progress
 
 
 def _rank(value: Any) -> int:
-    if not (value.isascii() and value.isdigit() and len(value) <= MOST_DIGITS):
+    if not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
         raise BadCell(quoted(value), "a whole number from 0")
     return int(value)
 

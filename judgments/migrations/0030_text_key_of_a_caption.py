@@ -8,7 +8,7 @@ from django.db import migrations, models
 
 import judgments.models.datasets
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 def text_key(text):
@@ -24,7 +24,7 @@ def fill(apps, schema_editor):
     captions = apps.get_model("judgments", "Caption").objects.using(connection.alias)
     last = 0
     with connection.cursor() as cursor:
-        while rows := list(captions.filter(pk__gt=last).order_by("pk").values_list("pk", "text")[:ROWS_AT_ONCE]):
+        while rows := list(captions.filter(pk__gt=last).order_by("pk").values_list("pk", "text")[:ROWS_PER_BATCH]):
             last, keys = rows[-1][0], [text_key(text) for _, text in rows]
             if connection.vendor == "postgresql":
                 cursor.execute(

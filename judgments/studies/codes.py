@@ -7,7 +7,7 @@ from typing import Any
 
 from judgments.design.reading.access_codes import refuse_guessable_code
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables.participants import SHORTEST_CODE, Access
+from judgments.design.tables.participants import MIN_CODE_LENGTH, Access
 
 # characters of codes that people type, without characters that look alike
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
@@ -27,7 +27,7 @@ def with_code(design: StudyDesign, *, before: Access | None = None) -> StudyDesi
     if access.join != "code" or access.code.strip():
         return design
     code = before.code if before is not None else ""
-    if len(code.strip()) < SHORTEST_CODE:
+    if len(code.strip()) < MIN_CODE_LENGTH:
         code = random_code(LETTERS, CODE_LENGTH)
     return design.model_copy(update={"access": access.model_copy(update={"code": code})})
 

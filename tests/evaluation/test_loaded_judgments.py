@@ -79,7 +79,7 @@ def test_whatever_happens_the_figures_are_those_of_counting_row_by_row(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "ID_SPAN", 1)
-    monkeypatch.setattr(blocks, "MOST_ROWS", 7)
+    monkeypatch.setattr(blocks, "MAX_ROWS", 7)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -110,7 +110,7 @@ def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
 ) -> None:
     """Batches whose digest is that of before are not read again."""
     monkeypatch.setattr(storage, "DIGESTED_FROM", 1)
-    monkeypatch.setattr(storage, "ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(storage, "ROWS_PER_BATCH", 2)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),
@@ -196,7 +196,7 @@ def test_a_judgment_with_the_id_of_a_deleted_one_is_read(monkeypatch: pytest.Mon
 def test_blocks_that_are_not_those_of_the_rows_are_named_and_made_anew(
     damage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(blocks, "MOST_ROWS", 3)
+    monkeypatch.setattr(blocks, "MAX_ROWS", 3)
     study = in_blocks(monkeypatch)
     own = ColumnBlock.objects.filter(study=study, what="judgments")
     if damage == "other columns":
@@ -284,7 +284,7 @@ def test_the_digest_of_the_material_is_the_same_of_columns_and_of_rows(
     protocol: str, ids: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(blocks, "ID_SPAN", 1)
-    monkeypatch.setattr(material_digest, "UNITS_AT_ONCE", 3)
+    monkeypatch.setattr(material_digest, "UNITS_PER_BATCH", 3)
     dataset = casting.make_dataset(pictures=False)
     study = casting.make_study(dataset, protocol)
     for number, odd in enumerate(['"quoted" \\ and\n', "déjà 😀", "\x7f\u2028", ""]):

@@ -262,9 +262,9 @@ class TestQuota:
         assert self.there(data_folder) == {confirmed, other}
 
     def test_many_small_ones_give_way_too(self, account: User, data_folder: Path) -> None:
-        for _ in range(uploads.MOST_UNCONFIRMED + 5):
+        for _ in range(uploads.MAX_UNCONFIRMED_UPLOADS + 5):
             last = keep("rows.csv", b"x")
-        assert len(self.there(data_folder)) == uploads.MOST_UNCONFIRMED
+        assert len(self.there(data_folder)) == uploads.MAX_UNCONFIRMED_UPLOADS
         assert last in self.there(data_folder)
 
     def test_pages_that_look_before_they_import_keep_to_it(

@@ -17,7 +17,7 @@ from annotation.quality.detectors import RULES
 from annotation.quality.histories import finished_judgments
 from annotation.quality.operations import settings_from_query
 from annotation.quality.rule_replays import replay_rule
-from annotation.quality.rules_page import MOST_TO_REPLAY
+from annotation.quality.rules_page import MAX_REPLAYED_JUDGMENTS
 from common.errors import WrongState
 from judgments.access.permissions import study_for
 from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
@@ -103,8 +103,8 @@ class ReplayView(APIView):
         if name not in RULES:
             raise ValidationError({"rule": [f"must be one of {', '.join(RULES)}."]})
         settings = settings_from_query(study, name, request.query_params.dict())
-        if finished_judgments(study).count() > MOST_TO_REPLAY:
+        if finished_judgments(study).count() > MAX_REPLAYED_JUDGMENTS:
             raise WrongState(
-                f"Study {slug!r} has more than {MOST_TO_REPLAY:,} judgments; use `manage.py replay_rules`."
+                f"Study {slug!r} has more than {MAX_REPLAYED_JUDGMENTS:,} judgments; use `manage.py replay_rules`."
             )
         return Response(replay_rule(study=study, rule=name, settings=settings).as_json())

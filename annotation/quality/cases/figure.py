@@ -25,7 +25,7 @@ TIMES_SAMPLED = 1_000  # number of the study's latest times from which their med
 # Lengths in the figure: the step from answer to answer, the places of the highest and of the lowest answer, of the
 # foot of the bars of seconds, and of the first answer.
 STEP, TOP, BASE, FLOOR, LEFT = 6, 8, 34, 76, 62
-LONGEST_BAR = 34  # length of the longest bar
+MAX_BAR_LENGTH = 34  # length of the longest bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def draw_case_figure(
                 )
             )
         if dot.seconds is not None:
-            tall = min(LONGEST_BAR, max(1.0, dot.seconds * scale))
+            tall = min(MAX_BAR_LENGTH, max(1.0, dot.seconds * scale))
             parts.append(
                 format_html(
                     '<rect class="q-case-time" x="{}" y="{}" width="4" height="{}"/>',
@@ -110,7 +110,7 @@ def draw_case_figure(
                 )
             )  # fmt: skip
     if usual is not None:
-        y = FLOOR - min(LONGEST_BAR, usual * scale)
+        y = FLOOR - min(MAX_BAR_LENGTH, usual * scale)
         line = '<line class="q-case-usual" x1="{}" x2="{}" y1="{}" y2="{}"/>'
         parts.append(format_html(line, LEFT, width, f"{y:.1f}", f"{y:.1f}"))
         caption = pgettext("staff", "usual time: %(seconds)s s") % {"seconds": f"{usual:.1f}"}
@@ -132,4 +132,4 @@ def _pixels_per_second(dots: Sequence[DrawnAnswer], usual: float | None) -> floa
     """Return the scale of the bars, in which the usual time has half of the largest height."""
     times = [dot.seconds for dot in dots if dot.seconds is not None]
     middle = usual or (float(np.median(times)) if times else 0.0)
-    return LONGEST_BAR / (2 * middle) if middle else 1.0
+    return MAX_BAR_LENGTH / (2 * middle) if middle else 1.0

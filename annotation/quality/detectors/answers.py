@@ -19,7 +19,7 @@ from annotation.quality.detectors.schedule import alpha_share
 from common.amounts import percent
 from quorum.numeric.arrays import Flags, Floats
 
-LEAST_PAIRS = 30  # pairs of others' answers that are needed to estimate the agreement of others
+MIN_PAIRS = 30  # pairs of others' answers that are needed to estimate the agreement of others
 
 
 class Disagreement(SequentialRule):
@@ -116,7 +116,7 @@ def _crowd_kappa(history: History, distance: float) -> float:
     counts = history.others.astype(np.float64)
     n = counts.sum(axis=1)
     pairs = float((n * (n - 1)).sum())
-    if pairs < 2 * LEAST_PAIRS:
+    if pairs < 2 * MIN_PAIRS:
         return 0.0
     close = (np.abs(history.labels[:, None] - history.labels[None, :]) <= distance).astype(np.float64)
     same = float(((counts @ close) * counts).sum() - n.sum())
@@ -273,7 +273,7 @@ def alternation_chance(groups: Iterable[tuple[int, int]], changes: int) -> float
     return float(min(1.0, together[changes:].sum()))
 
 
-LEAST_OTHER_ANSWERS = 20  # others' answers that are needed to estimate the usual shares
+MIN_OTHER_ANSWERS = 20  # others' answers that are needed to estimate the usual shares
 
 
 class SideBias(SequentialRule):
@@ -352,7 +352,7 @@ class StraightLining(SequentialRule):
         n = int(known.sum())
         if not level or n < self.least:
             return None
-        if not history.answers.has_sides and history.others[known].sum() < LEAST_OTHER_ANSWERS:
+        if not history.answers.has_sides and history.others[known].sum() < MIN_OTHER_ANSWERS:
             return None
         seen = history.seen[known]
         runs: list[tuple[float, int, float]] = []

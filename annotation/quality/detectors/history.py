@@ -12,7 +12,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, Ints
 
 WINDOW = 300  # only a worker's latest judgments are examined
-MOST_OTHERS_TEXTS = 2_000  # texts of others that are compared with the worker's
+MAX_TEXTS_OF_OTHERS = 2_000  # texts of others that are compared with the worker's
 NAN = float("nan")
 
 

@@ -22,7 +22,7 @@ from common.amounts import percent
 from judgments.drawing.draws import rng_for
 from judgments.kinds.caption import fold_text
 
-MOST_TEXTS = 5  # number of texts that the evidence quotes
+MAX_QUOTED_TEXTS = 5  # number of texts that the evidence quotes
 GRAM_LENGTH = 4  # characters per substring
 # rare words that describe no picture; benchmarks/honesty.py finds none of them in 134,470 captions by people
 HIDDEN_WORDS = (
@@ -229,7 +229,7 @@ class Phrasing(ProgramSign):
 
         These must be ``copies`` or more answers, and ``share`` or more of the worker's answers. Only answers of
         ``length`` characters or more count, without punctuation and case. They are compared with the latest
-        ``MOST_OTHERS_TEXTS`` answers of others in the study.
+        ``MAX_TEXTS_OF_OTHERS`` answers of others in the study.
         """
         answers = [
             (int(unit), answer)
@@ -243,7 +243,7 @@ class Phrasing(ProgramSign):
         if len(alike) < self.copies or len(alike) < self.share * n:
             return None
         people = len({answer["by"] for answer in alike})
-        texts = sorted(alike, key=lambda answer: -answer["similar"])[:MOST_TEXTS]
+        texts = sorted(alike, key=lambda answer: -answer["similar"])[:MAX_QUOTED_TEXTS]
         return self.make_finding(
             history, n=n, alike=len(alike), people=people, others=len(history.others_texts), texts=texts
         )
@@ -356,7 +356,7 @@ class HiddenLine(ProgramSign):
 
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
     texts = []
-    for answer in written[-MOST_TEXTS:]:
+    for answer in written[-MAX_QUOTED_TEXTS:]:
         about: dict[str, Any] = {"own": answer.text}
         if answer.word:
             about["word"] = answer.word

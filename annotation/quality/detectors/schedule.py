@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 GROWTH = 4  # the next look is due after a quarter more judgments
-LONGEST_STEP = 125
+MAX_STEP = 125
 GROWTH_OF_PAGES, LONGEST_PAGES = 2, 8
 
 
-def look_schedule(least: int, *, growth: int = GROWTH, longest: int = LONGEST_STEP) -> Iterator[int]:
+def look_schedule(least: int, *, growth: int = GROWTH, longest: int = MAX_STEP) -> Iterator[int]:
     due = least
     while True:
         yield due

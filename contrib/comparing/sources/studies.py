@@ -107,7 +107,7 @@ def _units_of(study: Study, wanted: set[int]) -> tuple[dict[int, str], dict[int,
     keys: dict[int | None, str | None] = {None: None}
     texts: dict[int | None, str | None] = {None: None}
     of_dataset = Caption.objects.filter(dataset_id=study.dataset_id).order_by()
-    for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_AT_ONCE):
+    for pk, key, text in of_dataset.values_list("pk", "key", "text").iterator(loaders.ROWS_PER_BATCH):
         if pk in captions:
             keys[pk], texts[pk] = key, one_text(text)
     names = {pk: key for pk, key, *_rest in rows}
@@ -138,6 +138,6 @@ def _systems_of(study: Study) -> dict[int, Sides]:
     pairs = Unit.objects.filter(study=study, pair__isnull=False).order_by()
     for pk, first, second in pairs.values_list(
         "pk", "pair__first_system__name", "pair__second_system__name"
-    ).iterator(loaders.ROWS_AT_ONCE):
+    ).iterator(loaders.ROWS_PER_BATCH):
         systems[pk] = (first,) if first else (), (second,) if second else ()
     return systems

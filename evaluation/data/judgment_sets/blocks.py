@@ -30,8 +30,8 @@ SET_ASIDE, OPEN = 3, 6  # flags that are added to the side, so that one number s
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
 NO_VALUE = -1e9
 ID_SPAN = 100_000  # a block is added after this many row ids, including those of other studies
-UNITS_AT_ONCE = 20_000
-MOST_ROWS = 250_000  # largest number of rows in a block
+UNITS_PER_BATCH = 20_000
+MAX_ROWS = 250_000  # largest number of rows in a block
 FORMAT = 3  # format of COLUMNS and digests; increase it when names, types or meanings change
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.Kind.UNITS: Unit, ColumnBlock.Kind.JUDGMENTS: Judgment}
 COLUMNS: Mapping[str, Mapping[str, str]] = {
@@ -105,9 +105,9 @@ def extend_blocks(study: Study) -> None:
         if not (np.diff(table["pk"].to_numpy()) > 0).all():
             table = table.sort_by("pk")
         blocks, first = [], last
-        for start in range(0, max(len(table), 1), MOST_ROWS):
-            part = table.slice(start, MOST_ROWS)
-            end = upto if start + MOST_ROWS >= len(table) else part["pk"][-1].as_py()
+        for start in range(0, max(len(table), 1), MAX_ROWS):
+            part = table.slice(start, MAX_ROWS)
+            end = upto if start + MAX_ROWS >= len(table) else part["pk"][-1].as_py()
             blocks.append(
                 ColumnBlock(
                     study=study,
@@ -323,7 +323,7 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
         "expected",
         "content",
     )
-    for some in batched(plain_rows(columns), UNITS_AT_ONCE):
+    for some in batched(plain_rows(columns), UNITS_PER_BATCH):
         *others, control, expected, content = zip(*some, strict=True)
         yield [*others, list(map(bool, control)), expected, [text != "{}" for text in content]]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-LINES_AT_ONCE = 100_000  # lines hashed at once
+LINES_PER_BATCH = 100_000  # lines hashed at once
 JSON_ESCAPED = r'["\\\x00-\x1f]'  # characters that JSON escapes
 ASCII_ESCAPED = r"[^ !#-\[\]-~]"  # characters that JSON in ASCII escapes
 
@@ -60,8 +60,8 @@ class DataHash:
             text_column(f"{self._encode(answer)}, " for answer in answers),
             text_column(("false]\n", "true]\n")),
         )
-        for start in range(0, len(codes[0]), LINES_AT_ONCE):
-            some = [code[start : start + LINES_AT_ONCE] for code in codes]
+        for start in range(0, len(codes[0]), LINES_PER_BATCH):
+            some = [code[start : start + LINES_PER_BATCH] for code in codes]
             self._hash.update(joined_lines(*zip(parts, some, strict=True)))
 
     def hexdigest(self) -> str:
@@ -90,7 +90,7 @@ def text_column(values: Iterable[str]) -> pa.Array:
     import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
     stream, parts = iter(values), [pa.array([], pa.large_string())]
-    while some := list(islice(stream, LINES_AT_ONCE)):
+    while some := list(islice(stream, LINES_PER_BATCH)):
         parts.append(pa.array(some, pa.large_string()))
     return pa.concat_arrays(parts)
 

@@ -41,7 +41,7 @@ from quorum.statistics.inputs import LARGEST
 
 DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
 REASONS = ("not used", "control items", "without a value")
-MOST_LABELS = 10_000  # largest number of different texts that are compared for similar ones
+MAX_LABELS = 10_000  # largest number of different texts that are compared for similar ones
 _STEP = 1000  # number of rows between two calls of `progress`
 
 
@@ -295,7 +295,7 @@ def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], li
         for text in same
     ]
     labels = Lookalikes()
-    for text in texts.keys() - same.keys() if len(texts) <= MOST_LABELS else ():
+    for text in texts.keys() - same.keys() if len(texts) <= MAX_LABELS else ():
         if (first := labels.earlier(text)) is not None:
             alike.append(
                 f"{quoted(first)} and {quoted(text)} differ in case or blanks alone, and count as two"

@@ -48,7 +48,7 @@ from quorum.statistics.sorting import order_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-ROWS_AT_ONCE = 2_000
+ROWS_PER_BATCH = 2_000
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
@@ -252,7 +252,7 @@ def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
     rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
     if newest is not None:
         rows = rows.filter(pk__lte=newest)
-    return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_AT_ONCE))
+    return dict(rows.order_by().values_list("pk", "answer").iterator(ROWS_PER_BATCH))
 
 
 def _hash_judgments(
@@ -293,7 +293,7 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
         )
     )
     for unit, group in groupby(
-        by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1), key=itemgetter(0)
+        by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1), key=itemgetter(0)
     ):
         yield (
             unit,
@@ -311,7 +311,7 @@ def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]
         unit.pk: unit
         for unit in Unit.objects.filter(study=study, control=False)
         .select_related("item", "reference", "first", "second")
-        .iterator(ROWS_AT_ONCE)
+        .iterator(ROWS_PER_BATCH)
     }
     rows = zip(
         table.unit[counted].tolist(), table.worker[counted].tolist(), table.answers_of(counted), strict=True
@@ -332,7 +332,7 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
         .values_list("worker_id", "accepted_at", "submitted_at", "count")
     )
     times: dict[int, list[float]] = {}
-    for worker, accepted, submitted, count in rows.iterator(ROWS_AT_ONCE) if workers else ():
+    for worker, accepted, submitted, count in rows.iterator(ROWS_PER_BATCH) if workers else ():
         if count and submitted is not None and submitted > accepted:
             times.setdefault(worker, []).append((submitted - accepted).total_seconds() / count)
     return times
@@ -359,7 +359,7 @@ def documents_of(study: Study) -> dict[int, int]:
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
     """Return ``first_of_documents`` of items in order. If ``only`` is given, it has the row ids of the items to use."""
-    rows = items.values_list("pk", "fields").iterator(ROWS_AT_ONCE)
+    rows = items.values_list("pk", "fields").iterator(ROWS_PER_BATCH)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
 
 
@@ -386,7 +386,7 @@ def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
     """Return the row ids of judged units that passed the filter, and of audited units, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
     by_audit: tuple[set[int], set[int]] = set(), set()
-    for pk, audited in rows.iterator(ROWS_AT_ONCE):
+    for pk, audited in rows.iterator(ROWS_PER_BATCH):
         by_audit[audited].add(pk)
     return by_audit
 
@@ -464,7 +464,7 @@ def references_of_splits(dataset: int, splits: list[str]) -> ReferenceSet:
         .values_list("item_id", "key", "text")
     )
     of_item: dict[int, list[tuple[str, str]]] = {}
-    for item, key, text in rows.iterator(ROWS_AT_ONCE):
+    for item, key, text in rows.iterator(ROWS_PER_BATCH):
         of_item.setdefault(item, []).append((key, text))
     return ReferenceSet(of_item=of_item, splits=splits)
 
@@ -508,7 +508,7 @@ def included_votes(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
         "unit__withdrawn", "assignment_id", "unit__control", "presented",
     )  # fmt: skip
-    for row in by_unit_and_name(rows.iterator(ROWS_AT_ONCE), unit=0, worker=1):
+    for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
         if assignment in gone:
             continue

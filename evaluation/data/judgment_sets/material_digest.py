@@ -22,8 +22,8 @@ from common.rows.batches import batched
 from common.rows.reading import columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import unit_columns
 from evaluation.data.judgment_sets.data_hash import ASCII_ESCAPED, joined_lines, line_beginnings, text_column
-from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE
-from evaluation.data.judgment_sets.records import UNITS_AT_ONCE
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
+from evaluation.data.judgment_sets.records import UNITS_PER_BATCH
 from evaluation.data.judgment_sets.signatures import DIGITS_OF_HASH
 from judgments.models import Caption, Item, Study, Unit
 from quorum.numeric.arrays import Ints, places_in
@@ -35,7 +35,7 @@ def _as_text(text: str | None) -> str:
     return "null" if text is None else encode_basestring_ascii(text)
 
 
-@lru_cache(ROWS_AT_ONCE)
+@lru_cache(ROWS_PER_BATCH)
 def _as_json(text: str | None) -> str:
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
@@ -71,7 +71,7 @@ def digest_of_material(study: Study, stored: bool) -> str:
 
 def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
     """Yield the lines of rows. They are encoded column by column, because encoding whole rows takes twice as long."""
-    for some in batched(plain_rows(rows.values_list(*columns)), ROWS_AT_ONCE):
+    for some in batched(plain_rows(rows.values_list(*columns)), ROWS_PER_BATCH):
         texts = map(map, columns.values(), zip(*some, strict=True))
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
         yield f"[{lines}]\n".encode()
@@ -133,7 +133,7 @@ def _lines_of_columns(
 
 
 def _parts(rows: int) -> Iterator[slice]:
-    return (slice(start, start + UNITS_AT_ONCE) for start in range(0, rows, UNITS_AT_ONCE))
+    return (slice(start, start + UNITS_PER_BATCH) for start in range(0, rows, UNITS_PER_BATCH))
 
 
 def _rows_in(rows: QuerySet[Any], field: str, named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
@@ -156,7 +156,7 @@ def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -
     import pyarrow as pa
 
     ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
-    for some in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_AT_ONCE):
+    for some in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_PER_BATCH):
         pk, *cells = zip(*some, strict=True)
         ids.extend(pk)
         for column, (encode_one, _), texts in zip(columns, fields.values(), cells, strict=True):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 NO_PAIR = -1
 
 # If there are more values, exact agreement cannot be expected, and only alpha is meaningful.
-MOST_VALUES = 10
-UNITS_AT_ONCE = 20_000
+MAX_VALUES = 10
+UNITS_PER_BATCH = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +146,8 @@ class Units(Sequence[UnitRow]):
         return len(self.pk)
 
     def __iter__(self) -> Iterator[UnitRow]:
-        for start in range(0, len(self), UNITS_AT_ONCE):
-            yield from self._rows(slice(start, start + UNITS_AT_ONCE))
+        for start in range(0, len(self), UNITS_PER_BATCH):
+            yield from self._rows(slice(start, start + UNITS_PER_BATCH))
 
     @overload
     def __getitem__(self, index: int) -> UnitRow: ...
@@ -172,8 +172,8 @@ class Units(Sequence[UnitRow]):
 
 
 def texts_of_column(column: pa.Array) -> Iterator[str]:
-    for start in range(0, len(column), UNITS_AT_ONCE):
-        yield from column[start : start + UNITS_AT_ONCE].to_pylist()
+    for start in range(0, len(column), UNITS_PER_BATCH):
+        yield from column[start : start + UNITS_PER_BATCH].to_pylist()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from annotation.models import Adjudication
 from annotation.snapshots import Snapshot
 from evaluation.data.judgment_sets.blocks import FIRST_LEFT, unit_columns
 from evaluation.data.judgment_sets.data_hash import hash_with, hash_with_winners
-from evaluation.data.judgment_sets.loaders import ROWS_AT_ONCE, included_votes, rule_of_controls
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, included_votes, rule_of_controls
 from evaluation.data.judgment_sets.material_digest import digest_of_material
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.data.judgment_sets.signatures import (
@@ -53,7 +53,7 @@ def signature_from(
     study: Study, material: MaterialCounts, votes: Votes, others: Mapping[str, Value]
 ) -> Signature:
     published = CandidatePair.objects.filter(study=study, published_winner__isnull=False)
-    rows = published.values_list("key", "published_winner").iterator(ROWS_AT_ONCE)
+    rows = published.values_list("key", "published_winner").iterator(ROWS_PER_BATCH)
     winners = {key: winner for key, winner in rows if winner is not None}
     return judgment_signature(
         KINDS[study.protocol],

@@ -28,7 +28,7 @@ CONSENSUS_FIELDS = (
 )  # fmt: skip
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
-ROWS_AT_ONCE = 5_000
+ROWS_PER_BATCH = 5_000
 DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
 
 
@@ -92,7 +92,7 @@ def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
     return *cells, _sort_names(answer), share, margin, tie, _sort_names(votes)
 
 
-@lru_cache(ROWS_AT_ONCE)
+@lru_cache(ROWS_PER_BATCH)
 def _sort_names(text: str | None) -> str | None:
     """Return JSON with sorted keys, because PostgreSQL stores keys in another order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
@@ -114,8 +114,8 @@ def _unit_rows(
     pks = np.sort(consensus.units.pk)
     positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
     rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that differ from the columns
-    for start in range(0, len(pks), ROWS_AT_ONCE):
-        batch, rows = slice(start, start + ROWS_AT_ONCE), []
+    for start in range(0, len(pks), ROWS_PER_BATCH):
+        batch, rows = slice(start, start + ROWS_PER_BATCH), []
         in_columns = positions[batch] >= 0
         if columns is not None and not rows_differ[batch].any():
             first = int(pks[start])
@@ -145,7 +145,7 @@ def _as_text(answer: Any) -> str | None:
     return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
 
 
-@lru_cache(ROWS_AT_ONCE)
+@lru_cache(ROWS_PER_BATCH)
 def _votes_as_text(wins: int, losses: int, ties: int) -> str:
     return json.dumps({"wins": wins, "losses": losses, "ties": ties})
 
@@ -153,7 +153,7 @@ def _votes_as_text(wins: int, losses: int, ties: int) -> str:
 def _pair_rows(study: Study, consensus: StudyConsensus) -> Iterator[tuple[list[int], list[tuple[Any, ...]]]]:
     """Yield batches of pair row ids, each with rows of CONSENSUS_FIELDS for pairs with a winner or votes."""
     adjudicated = consensus.adjudicated_pairs()
-    for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_AT_ONCE):
+    for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_PER_BATCH):
         rows: list[tuple[Any, ...]] = []
         for pair in pairs:
             outcome = consensus.of_pair[pair.pk]

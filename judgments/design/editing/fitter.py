@@ -35,7 +35,7 @@ from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair for which an arena is opened
 ALIKE = 0.5  # least share of repeated items that must get the same answer
-MOST_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
+MAX_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
 PAIR_WORDS = {
     "HC": gettext_noop("two people's texts for an item"),
     "HI": gettext_noop("two people's texts, one of them for another item"),
@@ -53,7 +53,7 @@ class DatasetReader:
 
     @cached_property
     def has_few_captions(self) -> bool:
-        return self.dataset.captions.order_by()[:MOST_CAPTIONS].count() < MOST_CAPTIONS
+        return self.dataset.captions.order_by()[:MAX_CAPTIONS].count() < MAX_CAPTIONS
 
     @cached_property
     def has_texts_alone(self) -> bool:

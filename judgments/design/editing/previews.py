@@ -12,7 +12,7 @@ PREVIEWS = "quorum-looks"  # the session's key of the designs, by preview key
 
 ROWS = "quorum-look-rows"  # the session's key of rows to show, for designs whose dataset does not exist yet
 
-MOST_PREVIEWS = 4  # two open forms, with the previous preview of each
+MAX_PREVIEWS = 4  # two open forms, with the previous preview of each
 
 
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
@@ -21,7 +21,7 @@ def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str
     shelf: dict[str, Any] = session.get(PREVIEWS, {})
     if list(shelf)[-1:] != [key]:
         others = [(name, design_values) for name, design_values in shelf.items() if name != key][
-            -MOST_PREVIEWS + 1 :
+            -MAX_PREVIEWS + 1 :
         ]
         session[PREVIEWS] = dict([*others, (key, values)])
     return key

@@ -14,7 +14,7 @@ from django.utils.translation import gettext
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-MOST_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
+MAX_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
 BLANK = "__row__"  # number of the row that the button "Add" copies
 DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
 SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
@@ -185,7 +185,7 @@ class RowsWidget(InputRows):
         context = {
             "name": name,
             "id": (attrs or {}).get("id", f"id_{name}"),
-            "too_many": len(rows) if len(rows) > MOST_ROWS else 0,
+            "too_many": len(rows) if len(rows) > MAX_ROWS else 0,
             "rows": [_row(name, shown, str(number), row) for number, row in enumerate(rows)],
             "blank": _row(name, shown, BLANK, {}),
             "next": _row(name, shown, str(len(rows)), {}),

@@ -20,7 +20,7 @@ from pydantic import BaseModel
 
 from common.markup import render_markdown
 from judgments.design.editing.rows import (
-    MOST_ROWS,
+    MAX_ROWS,
     InputRows,
     Row,
     RowColumn,
@@ -38,7 +38,7 @@ TITLES = {
 }
 LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
 MARKDOWN = ("question", "instructions", "consent")
-MOST_NUMBERED = 100  # rows are filled up to the highest number
+MAX_ROW_NUMBER = 100  # rows are filled up to the highest number
 NUMBERS = {
     EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
     QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
@@ -86,7 +86,7 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        too_many = value.longest if value.longest > MOST_ROWS else 0
+        too_many = value.longest if value.longest > MAX_ROWS else 0
         parts = [
             (gettext(TITLES[part]), rows_field.widget.render(part_name(name, part), value.of.get(part)))
             for part, rows_field in self.parts.items()
@@ -147,7 +147,7 @@ class TranslationsField(forms.Field):
         for row in self._read(value, part):
             language, number = row.pop("language"), row.pop("number")
             rows = by_language.setdefault(language, {})
-            if number in rows or not 1 <= number <= MOST_NUMBERED:
+            if number in rows or not 1 <= number <= MAX_ROW_NUMBER:
                 raise forms.ValidationError(
                     gettext(
                         "%(part)s, %(language)s: number %(number)d is unexpected; expected the "

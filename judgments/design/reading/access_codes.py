@@ -8,7 +8,7 @@ from django.contrib.auth.password_validation import CommonPasswordValidator
 from django.utils.translation import gettext
 
 from common.errors import DesignError
-from judgments.design.tables.participants import SHORTEST_CODE, Access
+from judgments.design.tables.participants import MIN_CODE_LENGTH, Access
 
 
 def refuse_guessable_code(access: Access) -> None:
@@ -20,7 +20,7 @@ def refuse_guessable_code(access: Access) -> None:
                 "access.code has %(n)s characters; expected at least %(shortest_code)s. If it is empty, a code "
                 "is generated."
             )
-            % {"n": len(code), "shortest_code": SHORTEST_CODE},
+            % {"n": len(code), "shortest_code": MIN_CODE_LENGTH},
             field="access.code",
         )
     if access.join == "code" and (code.isdecimal() or code.lower() in _common_passwords()):

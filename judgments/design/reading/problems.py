@@ -20,13 +20,13 @@ PLAIN_WORDS = {
     "model_type": "a table",
     "dict_type": "a table",
 }
-MOST_PROBLEMS = 200
-LONGEST_QUOTATION = 200  # characters
+MAX_PROBLEMS = 200
+MAX_QUOTATION_LENGTH = 200  # characters
 
 
 def design_errors(error: ValidationError) -> list[DesignError]:
     # a body can have a hundred thousand errors, and each is compared with all others
-    problems = error.errors(include_url=False)[:MOST_PROBLEMS]
+    problems = error.errors(include_url=False)[:MAX_PROBLEMS]
     errors: list[DesignError] = []
     seen: set[tuple[str, ...]] = set()
     for problem in problems:
@@ -81,7 +81,7 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
 
 def quoted_value(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= LONGEST_QUOTATION else f"{text[:LONGEST_QUOTATION]}…"
+    return text if len(text) <= MAX_QUOTATION_LENGTH else f"{text[:MAX_QUOTATION_LENGTH]}…"
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:

@@ -14,7 +14,7 @@ from judgments.design.tables.base import Listed, Part
 # The accuracy of careful people, the accuracy of guesses between two answers, and the probability with which the rule
 # may exclude a careful person.
 CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
-MOST_CHECKS = 100
+MAX_CHECKS = 100
 
 
 class KnownItem(Part):
@@ -109,14 +109,14 @@ class Controls(Part):
 def usual_least(threshold: float) -> int:
     """Return the smallest number of check questions after which the rule hardly ever excludes a careful worker.
 
-    For every number from this one to ``MOST_CHECKS``, the probability of an exclusion is at most ``LOST``. If there is
+    For every number from this one to ``MAX_CHECKS``, the probability of an exclusion is at most ``LOST``. If there is
     no such number, return 1, which protects nobody.
     """
     rule = Controls(threshold=threshold)
-    safe = MOST_CHECKS + 1
+    safe = MAX_CHECKS + 1
     while safe > 1 and rule.chance_set_aside(safe - 1, CAREFUL) <= LOST:
         safe -= 1
-    return safe if safe <= MOST_CHECKS else 1
+    return safe if safe <= MAX_CHECKS else 1
 
 
 class RuleSetting(Part):

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from judgments.design.tables.base import Paragraph, Part
 
-SHORTEST_CODE = 8  # characters; the rate limit LIMIT_CODE alone would not protect a shorter code
+MIN_CODE_LENGTH = 8  # characters; the rate limit LIMIT_CODE alone would not protect a shorter code
 
 BoardAnswer = Annotated[Paragraph, Field(json_schema_extra={"rows": 3})]
 
@@ -48,7 +48,7 @@ class Access(Part):
     @property
     def is_guessable(self) -> bool:
         """Whether the access code is short enough to guess, as in some studies before version 0.6."""
-        return self.join == "code" and len(self.code.strip()) < SHORTEST_CODE
+        return self.join == "code" and len(self.code.strip()) < MIN_CODE_LENGTH
 
 
 class Erasing(Part):

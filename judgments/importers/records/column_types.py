@@ -26,13 +26,13 @@ from judgments.importers.records.values import (
     read_time,
 )
 
-MOST_CACHED = 10_000  # cached texts of a column
+MAX_CACHED_TEXTS = 10_000  # cached texts of a column
 
 
 def cached(read: Callable[..., Any], **options: Any) -> PlainValidator:
     """Return a validator with a cache for texts, since many rows of a file repeat names, captions and times."""
     read_value = partial(read, **options)
-    read_once = lru_cache(MOST_CACHED)(read_value)
+    read_once = lru_cache(MAX_CACHED_TEXTS)(read_value)
     return PlainValidator(lambda value: read_once(value) if type(value) is str else read_value(value))
 
 

@@ -16,13 +16,13 @@ from common.amounts import with_noun
 from common.incoming import limits, quoted
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
-from judgments.importers.records.title_rows import MOST_LINES
+from judgments.importers.records.title_rows import MAX_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 TITLE_HINT = " (--header-row N, if rows of a title stand above it)"
 
 SEPARATORS = ",;\t|"
-LONGEST_HEAD = 100_000  # characters of first lines that are searched for the header
+MAX_HEAD_LENGTH = 100_000  # characters of first lines that are searched for the header
 _WHOLE_QUOTE = re.compile(r'"((?:[^"]|"")*)"')
 
 
@@ -103,7 +103,7 @@ def _unquoted(cell: str) -> str:
 def head_of(lines: Iterator[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the first lines of a file with their numbers; fewer lines if they are long."""
     head: list[tuple[int, str]] = []
-    while len(head) < MOST_LINES and sum(len(text) for _, text in head) < LONGEST_HEAD:
+    while len(head) < MAX_LINES and sum(len(text) for _, text in head) < MAX_HEAD_LENGTH:
         if (line := next(lines, None)) is None:
             break
         head.append(line)

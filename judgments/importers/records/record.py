@@ -20,7 +20,7 @@ from common.incoming import quoted
 from judgments.importers.records.values import BadCell
 from judgments.importers.textio import ImportProblem
 
-MOST_SHOWN = 1_000  # characters of a cell with a problem
+MAX_SHOWN_LENGTH = 1_000  # characters of a cell with a problem
 
 # Columns with Quorum's names that decide which rows count, and how.
 INCLUSION_COLUMNS = ("control", "expected", "used", "invalidated", "simulated", "revision", "kind", "pair")
@@ -69,7 +69,7 @@ class Record:
         problem = ImportProblem(self.file, self.line, where, actual, expected)
         if column and self.line is not None and not self.path:
             name = re.split(r"[.\[]", column)[0]
-            problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MOST_SHOWN]
+            problem.cell = self.origins.get(name, name), as_cell(self.values.get(name))[:MAX_SHOWN_LENGTH]
         return problem
 
     def get(self, column: str) -> Any:

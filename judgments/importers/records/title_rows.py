@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-MOST_LINES = 10  # first lines that are searched for the header
+MAX_LINES = 10  # first lines that are searched for the header
 
 
 def header_line(lines: Sequence[tuple[int, Sequence[str]]], known: Collection[str] = ()) -> int:

@@ -15,7 +15,7 @@ from quorum.statistics.inputs import LARGEST
 NAME_LIMIT = 200
 SHORT_NAME_LIMIT = 80
 WORKER_LIMIT = 100
-MOST_SECONDS = 1_000_000_000  # thirty years
+MAX_SECONDS = 1_000_000_000  # thirty years
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -133,9 +133,9 @@ def read_chance(value: Any, textual: bool) -> float:
 
 
 def read_seconds(value: Any, textual: bool) -> float:
-    expected = f"a number of seconds from 0 to {MOST_SECONDS:,}"
+    expected = f"a number of seconds from 0 to {MAX_SECONDS:,}"
     seconds = read_number(value, textual, expected)
-    if not 0 <= seconds <= MOST_SECONDS:
+    if not 0 <= seconds <= MAX_SECONDS:
         raise BadCell(quoted(seconds), expected)
     return seconds
 

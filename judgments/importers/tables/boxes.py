@@ -10,7 +10,7 @@ from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import BoxRow
 from judgments.importers.records.values import read_number
 
-MOST_BOXES = 100
+MAX_BOXES = 100
 SIZE = ("image_width", "image_height")
 KEYS = ("id", "label", "x", "y", "width", "height")
 CLIPPED_SHARE = 0.005  # share of a side by which boxes may exceed the picture; they are clipped
@@ -29,8 +29,8 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     listed = json_cell(record, "boxes")
     if not isinstance(listed, list):
         raise record.problem("boxes", quoted(listed), expected)
-    if len(listed) > MOST_BOXES:
-        raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MOST_BOXES}")
+    if len(listed) > MAX_BOXES:
+        raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MAX_BOXES}")
     size = _size(record)
     boxes: dict[str, BoxRow] = {}
     for index, entry in enumerate(listed):

@@ -29,7 +29,7 @@ from judgments.importers.records.values import (
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
-MOST_NAMES = 1_000  # boxes or keywords of a system for one image
+MAX_NAMES = 1_000  # boxes or keywords of a system for one image
 
 
 class TableCandidates(CandidateSource):
@@ -115,9 +115,9 @@ class TableCandidates(CandidateSource):
             cell = [name for name in cell if not is_blank(name)] if isinstance(cell, list) else cell
         if cell is None:
             return ()
-        if not isinstance(cell, list) or len(cell) > MOST_NAMES:
+        if not isinstance(cell, list) or len(cell) > MAX_NAMES:
             actual = f"{len(cell):,} of them" if isinstance(cell, list) else quoted(cell)
-            raise record.problem(kind, actual, f"a list of at most {MOST_NAMES:,} {kind}, or nothing")
+            raise record.problem(kind, actual, f"a list of at most {MAX_NAMES:,} {kind}, or nothing")
         read = _box_id if kind == "boxes" else _keyword
         try:
             return tuple(dict.fromkeys(map(read, cell)))

@@ -25,7 +25,7 @@ from judgments.importers.tables.boxes import boxes_of
 from judgments.importers.tables.standard_columns import DATASET_COLUMNS
 from judgments.importers.textio import ImportNotes, ImportProblem
 
-MOST_TEXT = 100_000  # characters of an image's text
+MAX_TEXT_LENGTH = 100_000  # characters of an image's text
 
 _SPLIT = re.compile(r"[^\s/\\]{1,20}")
 
@@ -41,8 +41,8 @@ def _split(value: Any) -> str:
 
 def _long_text(value: Any) -> str:
     text = read_text(value)
-    if len(text) > MOST_TEXT:
-        raise BadCell(f"{len(text):,} characters", f"at most {MOST_TEXT:,}")
+    if len(text) > MAX_TEXT_LENGTH:
+        raise BadCell(f"{len(text):,} characters", f"at most {MAX_TEXT_LENGTH:,}")
     return text
 
 

@@ -18,7 +18,7 @@ from judgments.importers.records.columns import Columns, RecordReader
 from judgments.importers.records.csv_records import TITLE_HINT, first_cells, head_of, read_csv
 from judgments.importers.records.json_records import read_document, read_json_lines
 from judgments.importers.records.record import Record
-from judgments.importers.records.title_rows import MOST_LINES
+from judgments.importers.records.title_rows import MAX_LINES
 from judgments.importers.textio import ImportNotes, ImportProblem, import_problems, read_head, read_lines
 
 
@@ -46,7 +46,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
     """Yield the rows of the first sheet, below its header."""
     names: dict[int, str] = {}
     rows = _rows(path)
-    first = list(islice(rows, MOST_LINES))
+    first = list(islice(rows, MAX_LINES))
     row = columns.header_row or columns.line_of_header(_listed(first))
     notes.count("header-row", row > 1, detail=str(row))
     for number, cells in dropwhile(lambda cells: cells[0] < row, chain(first, rows)):
@@ -89,7 +89,7 @@ def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
     """Return the first rows of CSV or of a workbook as pairs of line number and cells, without interpreting them."""
     if workbook:
-        return _listed(islice(_rows(path), MOST_LINES))
+        return _listed(islice(_rows(path), MAX_LINES))
     return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
 
 

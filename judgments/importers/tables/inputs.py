@@ -16,9 +16,9 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 
 INPUTS = Columns((), lenient=True, header_row=1)
 PICTURE = "picture"  # the column with the picture of a row of inputs
-MOST_INPUTS = 200  # columns of a table
-LONGEST_COLUMN = 100  # characters of a column's name
-MOST_CELL = 100_000  # characters of a cell
+MAX_INPUTS = 200  # columns of a table
+MAX_COLUMN_LENGTH = 100  # characters of a column's name
+MAX_CELL_LENGTH = 100_000  # characters of a cell
 
 PAIR_COLUMNS = Columns(("image", "caption"))
 
@@ -40,17 +40,19 @@ class InputTable(DatasetSource):
             raise ImportProblem(self.path, None, None, "no rows", "one row of inputs at least")
 
     def _check_names(self, names: list[str]) -> None:
-        if len(names) > MOST_INPUTS:
-            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MOST_INPUTS}")
+        if len(names) > MAX_INPUTS:
+            raise ImportProblem(self.path, 1, None, f"{len(names)} columns", f"at most {MAX_INPUTS}")
         for name in names:
             Record(self.path, 1, {"": name}).read(
-                "", lambda value: read_name(value, "a name for every column", LONGEST_COLUMN)
+                "", lambda value: read_name(value, "a name for every column", MAX_COLUMN_LENGTH)
             )
 
     def _row(self, number: int, record: Record) -> InputRow:
         for name, cell in record.values.items():
-            if len(cell) > MOST_CELL:
-                raise record.problem(name, f"a cell of {len(cell):,} characters", f"at most {MOST_CELL:,}")
+            if len(cell) > MAX_CELL_LENGTH:
+                raise record.problem(
+                    name, f"a cell of {len(cell):,} characters", f"at most {MAX_CELL_LENGTH:,}"
+                )
         picture = record.values.get(PICTURE, "").strip()
         file = record.read(PICTURE, read_image) if picture and "://" not in picture else None
         return InputRow(f"row-{number}", tuple(record.values.items()), file=file)

@@ -14,7 +14,7 @@ from judgments.importers.records.values import is_blank
 from judgments.importers.tables.standard_columns import CANDIDATE_COLUMNS, CONTENTS, DATASET_COLUMNS, STANDARD
 from judgments.importers.textio import ImportNotes
 
-MOST_LOOKED_AT = 1_000  # first records that are searched for names of systems
+MAX_RECORDS_SEARCHED = 1_000  # first records that are searched for names of systems
 
 
 def numbering_items(read: RecordReader) -> RecordReader:
@@ -109,6 +109,6 @@ def systems_named(read: RecordReader, path: Path, encoding: str | None) -> list[
         if record.textual and "system" not in (record.values.keys() | record.origins.keys()):
             return []
         systems[str(record.get("system") or "").strip()] = None
-        if number == MOST_LOOKED_AT and not any(systems):
+        if number == MAX_RECORDS_SEARCHED and not any(systems):
             return []
     return list(systems)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.weights import MOST_PARTS, count_vector
+from quorum.statistics.aggregation.weights import MAX_PARTS, count_vector
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -59,9 +59,9 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
     if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
     top, bottom = share
-    if not (0 <= top <= bottom <= MOST_PARTS and bottom > 0):
+    if not (0 <= top <= bottom <= MAX_PARTS and bottom > 0):
         raise BadOption(
-            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {MOST_PARTS} at most"
+            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {MAX_PARTS} at most"
         )
     votes, judgments = count_vector(yes, "yes"), count_vector(n, "n")
     same_length(yes=votes, n=judgments)

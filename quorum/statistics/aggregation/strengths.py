@@ -56,7 +56,7 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import Seed, generator_of
 
 MODELS = ("adjacent", "cumulative")
-MOST_LEVELS = 10
+MAX_LEVELS = 10
 NO_SIDE = "no comparison has a winner"
 CONFOUNDED = (
     "the effect of a covariate cannot be separated from the strengths of the items or from another covariate"
@@ -270,8 +270,8 @@ class _Rows:
                 f"row {row} sets {items.tolist()[first_item[row]]!r} against itself, expected two items"
             )
         whole = preference.astype(np.int64)
-        if (whole != preference).any() or (np.abs(whole) > MOST_LEVELS).any():
-            row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MOST_LEVELS))[0])
+        if (whole != preference).any() or (np.abs(whole) > MAX_LEVELS).any():
+            row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MAX_LEVELS))[0])
             raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
         if len(np.unique(np.abs(whole[whole != 0]))) == 1:
             whole = np.sign(whole)  # one magnitude has no degrees; keep the scale of log-odds

@@ -9,7 +9,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import finite_vector, refuse_values
 
 # Largest number of a unit's judgments, and largest denominator of a share; their product fits into 64 bits.
-_MOST, MOST_PARTS = 2**52, 2**10
+_MOST, MAX_PARTS = 2**52, 2**10
 
 # Sums of squares of such weights are finite.
 _HEAVIEST = 1e100

@@ -25,7 +25,7 @@ from judgments.design.editing.form.labels import (
 )
 from judgments.design.editing.form.sections import UNFOLDED_FIELDS, FormSection, sections_for
 from judgments.design.editing.form.values import NAMES, put_value, value_at
-from judgments.design.editing.rows import MOST_ROWS, RowsField
+from judgments.design.editing.rows import MAX_ROWS, RowsField
 from judgments.design.editing.translations import TranslationsField
 from judgments.design.panel_links import SIGNATURE, makes_own_links
 from judgments.design.quiz import QUIZ_PRESETS
@@ -42,8 +42,8 @@ from judgments.kinds import KINDS
 
 REQUIREMENTS = "workers.requirements"
 
-MOST_FOLDED = 6
-LONGEST_FOLDED = 40  # characters of a value that is shown next to "Advanced"
+MAX_FOLDED_VALUES = 6
+MAX_FOLDED_LENGTH = 40  # characters of a value that is shown next to "Advanced"
 
 
 def field_of_key(key: str, design: StudyDesign) -> str:
@@ -102,9 +102,9 @@ class DesignForm(forms.Form):
                     field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):
-                    field.disabled = field.initial.longest > MOST_ROWS
+                    field.disabled = field.initial.longest > MAX_ROWS
                 if isinstance(field, RowsField):
-                    field.disabled = len(field.initial or ()) > MOST_ROWS
+                    field.disabled = len(field.initial or ()) > MAX_ROWS
                     field.widget.hidden = (
                         self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
                     )
@@ -137,9 +137,9 @@ class DesignForm(forms.Form):
                 ):
                     continue
                 text = describe_value(key, value)
-                if len(text) <= LONGEST_FOLDED and not key.startswith("sampling.pairs."):
+                if len(text) <= MAX_FOLDED_LENGTH and not key.startswith("sampling.pairs."):
                     folded.append((gettext(schema.title or ""), text))
-        return folded[:MOST_FOLDED]
+        return folded[:MAX_FOLDED_VALUES]
 
     def as_posted(self) -> dict[str, Any]:
         """Return the data that a browser would post for the unchanged form."""

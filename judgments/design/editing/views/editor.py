@@ -42,7 +42,7 @@ UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budge
 
 COUNT_PARAMETER = "look"  # parameter of the address: count at once, and show each problem at its field
 
-LONGEST_TOML = 200_000
+MAX_TOML_LENGTH = 200_000
 
 
 @dataclass(slots=True)
@@ -203,7 +203,7 @@ def _editor_from_form(
     request: HttpRequest, base: dict[str, Any], datasets: list[str], saved: dict[str, Preset]
 ) -> EditorPage:
     """Return the page with the posted form, or with a form made from the study file that the person typed."""
-    text, problem = request.POST.get("toml", "")[:LONGEST_TOML], ""
+    text, problem = request.POST.get("toml", "")[:MAX_TOML_LENGTH], ""
     form = DesignForm(request.POST, base=base, datasets=datasets)
     cut: list[str] = []
     if "_apply" in request.POST:

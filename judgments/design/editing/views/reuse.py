@@ -30,8 +30,10 @@ from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
-MOST_COMPARED = 1_000_000  # pairs of words of two texts that are compared word by word
-MOST_OFFERED = 200  # studies and saved presets in the list to compare with; the address accepts all others
+MAX_COMPARED_WORDS = 1_000_000  # pairs of words of two texts that are compared word by word
+MAX_STUDIES_OFFERED = (
+    200  # studies and saved presets in the list to compare with; the address accepts all others
+)
 
 
 @study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
@@ -42,9 +44,9 @@ def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResp
     context |= {
         "copy_name": f"{study.name[:190]} ({number})",
         "copy_slug": f"{study.slug[:75]}-{number}",
-        "others": others.values_list("slug", "name")[:MOST_OFFERED],
+        "others": others.values_list("slug", "name")[:MAX_STUDIES_OFFERED],
         "shipped": preset_titles(design_of(study).judged),
-        "saved": newest_presets(MOST_OFFERED),
+        "saved": newest_presets(MAX_STUDIES_OFFERED),
         "earlier": earlier_designs(study),
         "is_designed": study.source == Study.Source.DESIGNED,  # published judgments have no design
     }
@@ -102,7 +104,7 @@ def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
     Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
     """
     first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
-    if len(first) * len(second) > MOST_COMPARED:
+    if len(first) * len(second) > MAX_COMPARED_WORDS:
         first, second = [this], [that]
     before: list[SafeString] = []
     after: list[SafeString] = []

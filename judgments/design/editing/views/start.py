@@ -27,9 +27,9 @@ from judgments.models import Dataset, Study
 from judgments.studies.studies import create_study
 from judgments.studies.study_page import START_PAGES
 
-MOST_DATASETS = 30  # newest datasets on the page "New study"; the pages of other datasets have a link to it
+MAX_DATASETS = 30  # newest datasets on the page "New study"; the pages of other datasets have a link to it
 
-MOST_PLAIN = 4  # protocols that are visible below each purpose; the others are folded
+MAX_PROTOCOLS_SHOWN = 4  # protocols that are visible below each purpose; the others are folded
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
@@ -79,7 +79,7 @@ def _show_start(
     chosen: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
-    newest = list(datasets.order_by("-pk")[:MOST_DATASETS])
+    newest = list(datasets.order_by("-pk")[:MAX_DATASETS])
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
     of_texts = holdings is not None and holdings.of_texts
@@ -108,7 +108,7 @@ def _show_start(
         suiting.sort(
             key=lambda card: (bool(card["lacks"]), card["other_sort"], card["preset"].suits[purpose])
         )
-        plainest = sum(not card["lacks"] for card in suiting[:MOST_PLAIN]) or 1
+        plainest = sum(not card["lacks"] for card in suiting[:MAX_PROTOCOLS_SHOWN]) or 1
         parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
         answers.append({"name": purpose, "title": about.title, **parts})
     context = page_context(admin, request) | {

@@ -31,7 +31,7 @@ CONFOUNDED = (
 )
 
 # A reason names at most this many groups, and this many items of a group.
-_MOST_NAMED = 5
+_MAX_NAMED_ITEMS = 5
 
 
 def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
@@ -113,6 +113,6 @@ def group_names(groups: Ints, items: NDArray[Any]) -> str:
 
 
 def _shortened(names: list[str]) -> list[str]:
-    if len(names) <= _MOST_NAMED:
+    if len(names) <= _MAX_NAMED_ITEMS:
         return names
-    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more"]
+    return [*names[:_MAX_NAMED_ITEMS], f"and {len(names) - _MAX_NAMED_ITEMS} more"]
