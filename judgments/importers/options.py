@@ -13,27 +13,40 @@ from judgments.importers.mapping import ANONYMOUS, EXAMPLE, ColumnMapping, parse
 from judgments.importers.textio import ImportProblem
 
 # By option, its value in the usage line, and its help text.
-COLUMNS: dict[str, tuple[str, str]] = {
+COLUMN_OPTIONS: dict[str, tuple[str, str]] = {
     "map": (
         "PAIRS",
-        f"which column of the file is what, {EXAMPLE}; {{n}} in a name counts what a row asked, kind=- leaves out a "
-        "column that has one of our names, worker={file} names people by the files of a folder",
+        f"the file's column for each column of Quorum, {EXAMPLE}. In a row with several judgments, {{n}} stands for "
+        "their numbers. kind=- leaves out the column kind; worker={file} names people after the files of a folder",
     ),
-    "values": ("PAIRS", "what answers in words stand for, such as left=1,right=2"),
-    "zone": ("ZONE", "for times that name no zone, one such as America/Los_Angeles"),
-    "where": ("COLUMN=VALUE", "read the rows alone whose column holds this; several with commas between"),
-    "missing": ("WORDS", "words for an empty cell, such as NA,None; texts keep them"),
-    "header_row": ("N", "the line of the header, where rows of a title stand above it"),
-    "match_names": ("", "take names of images that differ in case, blanks and ending for the same"),
+    "values": ("PAIRS", "the values of answers in words, such as left=1,right=2"),
+    "zone": ("ZONE", "the time zone of times that name none, such as America/Los_Angeles"),
+    "where": (
+        "COLUMN=VALUE",
+        "read only rows with this value in the column; separate several conditions by commas",
+    ),
+    "missing": ("WORDS", "words that mean an empty cell, such as NA,None, except in columns of texts"),
+    "header_row": ("N", "the line of the header, if a title stands above it"),
+    "match_names": ("", "treat names of images as equal that differ only in case, spaces or file ending"),
 }
-OF_JUDGMENTS: dict[str, tuple[str, str]] = {
-    "people": ("COLUMNS", "columns with a person's answers each, named as the person, such as Ada,Ben,Eva"),
-    "criterion": ("COLUMN", "a column that names what each answer is about; each criterion becomes a study"),
-    "workers": (ANONYMOUS, f"{ANONYMOUS}: the file does not say who answered, so each row is another person"),
+JUDGMENT_OPTIONS: dict[str, tuple[str, str]] = {
+    "people": (
+        "COLUMNS",
+        "columns with the answers of one person each, named after the person, such as Ada,Ben,Eva",
+    ),
+    "criterion": ("COLUMN", "the column with the criterion of each answer; each criterion becomes a study"),
+    "workers": (
+        ANONYMOUS,
+        f"{ANONYMOUS}: the file does not say who answered, so each row counts as another person",
+    ),
 }
-OPTIONS = {**COLUMNS, **OF_JUDGMENTS}
-# An example of each option that takes pairs.
-EXAMPLES = {"map": EXAMPLE, "values": "pairs such as left=1,right=2", "where": "pairs such as language=de"}
+OPTIONS = {**COLUMN_OPTIONS, **JUDGMENT_OPTIONS}
+# What each option that takes pairs expects.
+EXPECTED_PAIRS = {
+    "map": EXAMPLE,
+    "values": "pairs such as left=1,right=2",
+    "where": "pairs such as language=de",
+}
 
 
 def add_options(parser: ArgumentParser, *names: str) -> None:
@@ -63,8 +76,8 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
         return None
     values: dict[str, Any] = dict(texts)
     for name, text in texts.items():
-        if name in EXAMPLES:
-            values[name] = parse_pairs(text, path, f"--{name}", EXAMPLES[name])
+        if name in EXPECTED_PAIRS:
+            values[name] = parse_pairs(text, path, f"--{name}", EXPECTED_PAIRS[name])
         elif name in ("people", "missing"):
             values[name] = _names(text, path, f"--{name}")
     if "header_row" in texts:

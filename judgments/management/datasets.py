@@ -13,7 +13,7 @@ from judgments.datasets.importing import import_candidates, import_dataset, impo
 from judgments.datasets.operations import OPERATIONS
 from judgments.datasets.table_columns import read_upload_table
 from judgments.importers import CANDIDATE_FORMATS, DATASET_FORMATS, TABLE_FORMATS, ImportProblem
-from judgments.importers.options import COLUMNS, add_options, mapping_of
+from judgments.importers.options import COLUMN_OPTIONS, add_options, mapping_of
 from judgments.management.base import add_parameters, as_text
 from judgments.models import Dataset, Output
 from judgments.studies.studies import find_dataset
@@ -59,7 +59,7 @@ class ImportDataset(QuorumCommand):
             "--images", help="a folder with the pictures, or the address they are served from"
         )
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        add_options(parser, *COLUMNS)
+        add_options(parser, *COLUMN_OPTIONS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "name", "images", "encoding")}
@@ -80,7 +80,7 @@ class ImportCandidates(QuorumCommand):
         parser.add_argument("--dataset", required=True)
         parser.add_argument("--system", required=True)
         parser.add_argument("--encoding", help="for files that are neither UTF-8 nor marked")
-        add_options(parser, *COLUMNS)
+        add_options(parser, *COLUMN_OPTIONS)
 
     def handle(self, *args: Any, **options: Any) -> None:
         source = {name: options[name] for name in ("format", "path", "dataset", "system", "encoding")}

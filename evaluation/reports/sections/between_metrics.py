@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,13 +24,23 @@ from quorum.statistics.correlation import correlation
 
 PEOPLE_LABEL = "people"  # name for the mean of all judges
 
-# Suffix of the plot's name, name, and index in a row of the table, by coefficient.
+# Field of the row, suffix of the plot's name, and name, by coefficient.
 COEFFICIENT_NAMES = {
-    R: ("r", "Pearson's r", 4),
-    RHO: ("rho", "Spearman's rho", 3),
-    TAU: ("tau-b", "Kendall's tau-b", 2),
+    R: ("r", "r", "Pearson's r"),
+    RHO: ("rho", "rho", "Spearman's rho"),
+    TAU: ("tau_b", "tau-b", "Kendall's tau-b"),
 }
-Rows = list[tuple[Any, ...]]
+
+
+class MetricPair(NamedTuple):
+    """A row of the table: the coefficients of two metrics, or of a metric and people, over n texts."""
+
+    metric: str
+    other: str
+    tau_b: float | None
+    rho: float | None
+    r: float | None
+    n: int
 
 
 def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> Section | None:
@@ -41,13 +51,13 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     people = inputs.people
     with_people = people is not None and bool((~np.isnan(people)).sum() > 1)
     rows = _rows(flat, people if with_people else None, inputs.weights)
-    known = [row for row in rows if row[2] is not None and row[1] != PEOPLE_LABEL]
-    of_tau = [row[2] for row in known]
+    metrics = [row for row in rows if row.tau_b is not None and row.other != PEOPLE_LABEL]
+    taus = [row.tau_b for row in metrics if row.tau_b is not None]
     alike = render_sentence(
         "metrics-alike",
         wording=inputs.wording,
-        most=[row for row in known if row[2] == max(of_tau)],
-        least=[row for row in known if row[2] == min(of_tau)] if len(known) > 1 else [],
+        most=[row for row in metrics if row.tau_b == max(taus)],
+        least=[row for row in metrics if row.tau_b == min(taus)] if len(metrics) > 1 else [],
     )
     data = table("metric-correlation", rows, with_people=with_people)
     plots = [
@@ -58,20 +68,25 @@ def between_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     return section("between-metrics", [sentence], plots, [data])
 
 
-def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> Rows:
+def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> list[MetricPair]:
     pairs: list[tuple[str, str, Floats, Floats, Floats | None]] = [
         (name, other, flat[name], flat[other], None) for name, other in combinations(flat, 2)
     ]
     if people is not None:
         judged = ~np.isnan(people)
-        of = None if (weights == 1).all() else weights[judged]
-        pairs += [(name, PEOPLE_LABEL, scores[judged], people[judged], of) for name, scores in flat.items()]
-    rows: Rows = []
-    for name, other, first, second, of in pairs:
-        estimates = [
-            correlation(first, second, coefficient, weights=of, resamples=0) for coefficient in (TAU, RHO, R)
+        judged_weights = None if (weights == 1).all() else weights[judged]
+        pairs += [
+            (name, PEOPLE_LABEL, scores[judged], people[judged], judged_weights)
+            for name, scores in flat.items()
         ]
-        rows.append((name, other, *(json_float(estimate.value) for estimate in estimates), estimates[0].n))
+    rows = []
+    for name, other, first, second, pair_weights in pairs:
+        tau_b, rho, r = (
+            correlation(first, second, coefficient, weights=pair_weights, resamples=0)
+            for coefficient in (TAU, RHO, R)
+        )
+        values = [json_float(estimate.value) for estimate in (tau_b, rho, r)]
+        rows.append(MetricPair(name, other, values[0], values[1], values[2], tau_b.n))
     return rows
 
 
@@ -79,18 +94,18 @@ def _matrix_plot(
     inputs: ReportInputs,
     coefficient: str,
     names: list[str],
-    rows: Rows,
+    rows: list[MetricPair],
     one_judge: JudgeEstimates,
     alike: str,
 ) -> Plot:
-    suffix, label, column = COEFFICIENT_NAMES[coefficient]
-    value = {(row[0], row[1]): row[column] for row in rows}
+    field, suffix, label = COEFFICIENT_NAMES[coefficient]
+    value = {(row.metric, row.other): getattr(row, field) for row in rows}
     cells = [
         [1.0 if name == other else value.get((name, other), value.get((other, name))) for other in names]
         for name in names
     ]
     heads = list(names)
-    with_people = any(row[1] == PEOPLE_LABEL for row in rows)
+    with_people = any(row.other == PEOPLE_LABEL for row in rows)
     if with_people:
         cells.append([value[name, PEOPLE_LABEL] for name in names])
         heads.append(PEOPLE_LABEL)
