@@ -18,7 +18,7 @@ DEFINITIONS = (
     "R-precision: the share of relevant texts among the first r, where r is the number of texts known to be relevant. It is averaged over the queries that have a relevant text, with 95 % intervals.",
     "R-precision: the share of relevant items among the first r, where r is the number of items known to be relevant. It is averaged over the queries that have a relevant item, with 95 % intervals.",
     "The table shows people’s answers to the judged texts of each system, at any rank. The 95 % intervals come from resampled items.",
-    "Money: 0.00 USD paid for approved work", "Money> this study has no budget in Quorum",
+    "Money: 0.00 USD pay for approved work", "Money> this study has no budget in Quorum",
     "The figure shows the result of each metric after fewer judgments, in the order in which judgments arrived. If a line is flat, more judgments would hardly change the result of the metric.",
     "The page Results holds them against the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
