@@ -39,6 +39,14 @@ def test_the_fixed_point_is_reached_with_default_settings(crowd: dict[str, Any])
     assert result.note == ""
 
 
+@pytest.mark.parametrize("labels", [2, 3])
+def test_answers_that_workers_always_give_are_certain_however_many_units_there_are(labels: int) -> None:
+    units, workers = np.repeat(np.arange(700), labels), np.tile(np.arange(labels), 700)
+    fitted = dawid_skene(units, workers, workers, max_iterations=1)
+    assert fitted.log_likelihood == pytest.approx(0.0, abs=1e-9)
+    assert (fitted.posterior == 1 / labels).all()
+
+
 @pytest.mark.parametrize("steps", [1, 5])
 @pytest.mark.parametrize("crowd", CROWDS, ids=IDS)
 def test_every_step_is_the_reference_programs(crowd: dict[str, Any], steps: int) -> None:
