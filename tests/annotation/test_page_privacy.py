@@ -369,4 +369,4 @@ def test_imported_judgments_have_nothing_to_preview(admin_client: Client) -> Non
     study.hits.all().delete()
     response = admin_client.get(f"/s/{study.slug}/preview/")
     assert response.status_code == 409
-    assert "has no HITs" in response.content.decode()
+    assert "has no pages of work" in response.content.decode()
