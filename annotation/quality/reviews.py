@@ -26,6 +26,7 @@ from annotation.money.limits import commit_as_one_order
 from annotation.money.payments import ENDED_STATES, decide_session
 from annotation.quality.controls import ControlTally, control_tallies, records_from_tallies
 from annotation.quality.detectors import RULES, describe_evidence
+from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
 from judgments.access.study_log import note_event
 from judgments.models import Study
@@ -130,7 +131,7 @@ def approve_without_objection(*, study: Study, by: User | None = None) -> int:
         note_event(
             study=study,
             what="approve",
-            sentence=f"{count} pages of work were approved, which nothing speaks against.",
+            sentence=f"Approved, as there was no objection: {with_noun(count, 'page')} of work.",
             by=by,
         )
     return count

@@ -44,7 +44,7 @@ from annotation.work.joining import MAX_INVITATIONS, create_invitations
 from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import release_reserved, release_slots
 from annotation.work.stopping import lock_for_settling, update_outcomes
-from common.amounts import thousands
+from common.amounts import thousands, with_noun
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import KeysField, Parameters, Reason
 from common.rows.batches import batched
@@ -76,9 +76,7 @@ def pause_study(*, study: Study, why: str, by: User | None = None) -> None:
     calls = ask_to_expire(study=study, by=by, for_a_while=True, why=why)
     release_reserved(study=study)
     crowd = (
-        f" The crowd is asked to let nobody new in, for {_one_or_many(calls, 'publication')}."
-        if calls
-        else ""
+        f" The crowd is asked to let nobody new in, for {with_noun(calls, 'publication')}." if calls else ""
     )
     note_event(study=study, what="paused", sentence=f"Paused: no more claims.{crowd}", why=why, by=by)
 
@@ -97,7 +95,7 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     study.paused_at = None
     study.save(update_fields=["paused_at"])
     calls = offer_again(study=study, since=since, by=by, why=why) if study.platform else 0
-    crowd = f" The crowd is asked to offer {_one_or_many(calls, 'publication')} again." if calls else ""
+    crowd = f" The crowd is asked to offer {with_noun(calls, 'publication')} again." if calls else ""
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
 
 
@@ -112,10 +110,6 @@ def _require_pausable(study: Study, otherwise: str) -> None:
             _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
             % {"slug": study.slug, "state": _(study.state), "otherwise": otherwise}
         )
-
-
-def _one_or_many(number: int, what: str) -> str:
-    return f"one {what}" if number == 1 else f"{number:,} {what}s"
 
 
 @commit_as_one_order
@@ -149,16 +143,16 @@ def extend_study(
         )
     _offer_slots(study, chosen, workers, why=why, by=by)
     scope = (
-        "every HIT"
+        "every page of work"
         if hits is None
-        else f"{len(chosen):,} of its HITs"
+        else f"{len(chosen):,} pages of work"
         if len(chosen) > 1
-        else "one of its HITs"
+        else "one page of work"
     )
     note_event(
         study=study,
         what=what,
-        sentence=f"{workers} more {'worker' if workers == 1 else 'workers'} for {scope}, beyond what the design says.",
+        sentence=f"{with_noun(workers, 'more participant')} for {scope}, beyond what the design says.",
         why=why,
         by=by,
         workers=workers,
@@ -219,7 +213,7 @@ def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = Non
     note_event(
         study=study,
         what="leases-extended",
-        sentence=f"{minutes} minutes more for {'one lease' if moved == 1 else f'{moved:,} leases'}.",
+        sentence=f"{minutes} minutes more for {with_noun(moved, 'page')} of work in progress.",
         why=why,
         by=by,
         minutes=minutes,
@@ -241,15 +235,14 @@ def expire_assignments(
     ended = release_slots(wanted, Assignment.State.EXPIRED)
     if not ended:
         raise WrongState(
-            "Nothing was changed: no lease is over."
+            _("Nothing was changed: no page of work in progress is over its time.")
             if overdue
-            else "Nothing was changed: the lease has ended already."
+            else _("Nothing was changed: this page of work is no longer in progress.")
         )
-    pages = "One HIT was" if ended == 1 else f"{ended:,} HITs were"
     note_event(
         study=study,
         what="expired",
-        sentence=f"{pages} expired; {'its slot is' if ended == 1 else 'their slots are'} open again.",
+        sentence=f"Expired, so that others can take them again: {with_noun(ended, 'page')} of work.",
         why=why,
         by=by,
         overdue=overdue,
@@ -283,8 +276,7 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
     note_event(
         study=study,
         what="slots-expired",
-        sentence=f"{slots:,} open {'slot' if slots == 1 else 'slots'} of {len(chosen):,} "
-        f"{'HIT is' if len(chosen) == 1 else 'HITs are'} not offered any more.",
+        sentence=f"No longer offered: {with_noun(slots, 'open place')} of {with_noun(len(chosen), 'page')} of work.",
         why=why,
         by=by,
         hits=sorted(hits),

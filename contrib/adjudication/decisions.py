@@ -19,6 +19,7 @@ from django.utils.translation import pgettext
 from annotation.errors import AnswerProblem
 from annotation.models import Adjudication, Judgment
 from annotation.work.sheet.units import PageUnit
+from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
 from judgments.access.rights import RIGHTS, Right
 from judgments.access.study_log import note_event
@@ -102,7 +103,7 @@ def send_to_adjudicator(
         note_event(
             study=study,
             what="adjudication-sent",
-            sentence=f"{len(sent)} unit{'' if len(sent) == 1 else 's'} sent to {adjudicator.get_username()}.",
+            sentence=f"Sent to {adjudicator.get_username()}: {with_noun(len(sent), 'item')}.",
             by=by,
             units=[adjudication.unit.key for adjudication in sent],
         )
@@ -163,7 +164,7 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
         note_event(
             study=adjudication.study,
             what="adjudicated",
-            sentence=f"Unit {adjudication.unit.key} was decided: {value}.",
+            sentence=f"Item {adjudication.unit.key} was decided: {value}.",
             why=stored_reason,
             by=adjudication.adjudicator,
             unit=adjudication.unit.key,
@@ -184,7 +185,7 @@ def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> A
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
     if moved:
-        sentence = f"Unit {adjudication.unit.key} was withdrawn from adjudication."
+        sentence = f"Item {adjudication.unit.key} was withdrawn from adjudication."
         note_event(
             study=study, what="adjudication-withdrawn", sentence=sentence, by=by, unit=adjudication.unit.key
         )

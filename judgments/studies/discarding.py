@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db import models, transaction
 from django.utils.translation import gettext
 
+from common.amounts import with_noun
 from common.errors import WrongState
 from judgments.access.study_log import note_event
 from judgments.models import (
@@ -116,8 +117,8 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     note_event(
         study=study,
         what="discarded",
-        sentence=f"{gone['hits']} HITs were discarded, with {gone['units']} units and {gone['controls']} control "
-        "items; the design is a draft again.",
+        sentence=f"Discarded: {with_noun(gone['hits'], 'page')} of work, with {with_noun(gone['units'], 'item')} and "
+        f"{with_noun(gone['controls'], 'check question')}. The design is a draft again.",
         by=by,
         generated_at=str(generated_at),
         **gone,

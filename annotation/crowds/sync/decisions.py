@@ -13,6 +13,7 @@ from annotation.crowds.outbox.messages import ask_to_delete
 from annotation.models import Assignment, CrowdCall, CrowdSession, Publication, at_crowd
 from annotation.money.payments import decide_session
 from annotation.quality.reviews import reasons_against
+from common.amounts import with_noun
 from common.errors import WrongState
 from judgments.access.study_log import note_event
 from judgments.models import Study
@@ -53,7 +54,7 @@ def approve_what_is_due(*, study: Study) -> int:
         note_event(
             study=study,
             what="approve",
-            sentence=f"{count} pieces of work are approved {hours} hours after they were submitted.",
+            sentence=f"Approved {hours} hours after they were submitted: {with_noun(count, 'submission')}.",
             count=count,
         )
     return count

@@ -47,7 +47,7 @@ def withdraw_control(*, study: Study, unit_key: str) -> Unit:
         unit.withdrawn = True
         unit.save(update_fields=["withdrawn"])
         note_event(
-            study=study, what="struck", sentence=f"Control item {unit.key} was withdrawn.", unit=unit.key
+            study=study, what="struck", sentence=f"Check question {unit.key} was withdrawn.", unit=unit.key
         )
     return unit
 

@@ -8,6 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 from django.utils.translation import gettext
 
+from common.amounts import with_noun
 from common.errors import WrongState
 from common.rows.loads import large_cache, many_objects, trusted_keys
 from judgments.access.study_log import note_event
@@ -75,6 +76,6 @@ def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) 
     note_event(
         study=study,
         what="generated",
-        sentence=f"{len(batch.hits)} HITs were generated, with {batch.unit_count} units and {batch.control_count} "
-        "control items.",
+        sentence=f"Generated: {with_noun(len(batch.hits), 'page')} of work, with "
+        f"{with_noun(batch.unit_count, 'item')} and {with_noun(batch.control_count, 'check question')}.",
     )
