@@ -50,7 +50,7 @@ DATA_SETS = 1000
 # Number of data sets for the truth, per data set that is tried. The truth has 1/70, its deviation 1 %, error.
 TRUTHS = 5
 MIN_TRUTHS = 2000
-MAX_NUMBERS = 2_000_000  # number of random numbers drawn at once
+NUMBERS_PER_BATCH = 2_000_000  # number of random numbers drawn at once
 
 ITEMS = (12, 50, 150)
 RATERS = (3, 4, 5, 8, 12, 25, 50)
@@ -494,7 +494,7 @@ FIGURES = {
 
 def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Iterator[Data]:
     """Yield data sets in parts that fit into memory. Figures of the same draw have the same data sets."""
-    at_once = max(1, MAX_NUMBERS // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
+    at_once = max(1, NUMBERS_PER_BATCH // (cell.items * max(cell.raters, 6 * cell.votes, cell.items)))
     generator = cell.generator(f"{purpose} {apart}")
     for start in range(0, sets, at_once):
         yield draw(cell, generator, min(at_once, sets - start), apart)

@@ -28,11 +28,11 @@ from annotation.quality.controls import ControlTally, control_tallies, records_f
 from annotation.quality.detectors import RULES, describe_evidence
 from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
+from common.parameters import MAX_REASON_LENGTH
 from judgments.access.study_log import note_event
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
 
-MAX_REASON_LENGTH = 500
 MAX_ASSIGNMENTS_LOGGED = 1_000  # assignments named in a log entry
 # statuses of sessions that ended before their last page
 ABANDONED_STATUSES = (

@@ -30,7 +30,7 @@ PAUSE_LOCK = 0x51D0  # first key of a study's advisory lock; the second key is t
 SEAT_LOCK = 0x5EA7
 LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
 LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
-MIN_SEATS = 5  # seats that an address may hold in any study, for a household or a small office
+SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a household or a small office
 # a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
 MARK_DIGITS = 32  # number of digits in the hash of an address
@@ -88,7 +88,7 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
         )
         or 0
     )
-    if taken < MIN_SEATS:
+    if taken < SEATS_ALWAYS_ALLOWED:
         return True
     seats = _unfinished_pages(study) if unfinished is None else unfinished
     return taken < design_of(study).access.address_share * seats

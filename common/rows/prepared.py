@@ -48,7 +48,7 @@ def _bind(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
 
 
 @contextmanager
-def _server_side_plans() -> Iterator[None]:
+def server_side_plans() -> Iterator[None]:
     """Let PostgreSQL keep the plans of statements that the block executes.
 
     psycopg prepares statements whose values are sent separately (``prepare_threshold`` in the settings). Django's
@@ -95,7 +95,7 @@ class PreparedQuery(Generic[Row]):
         compiler.as_sql = lambda: (sql, bound)
         rows: Any = queryset.all()
         rows.query.get_compiler = lambda using: compiler
-        with _server_side_plans():
+        with server_side_plans():
             return list(rows)
 
     def first(self, **values: Any) -> Row | None:
@@ -120,7 +120,7 @@ class PreparedUpdate:
         sql, parameters = self._made[connection.vendor]
         with (
             transaction.mark_for_rollback_on_error(DEFAULT_DB_ALIAS),
-            _server_side_plans(),
+            server_side_plans(),
             connection.cursor() as cursor,
         ):
             cursor.execute(sql, _bind(parameters, values))

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 from common.rows.batches import ROWS_PER_BATCH
 
 ROWS_PER_READ = 20_000
+MAX_CACHED_VALUES = 20_000
 
 
 def _chunks(rows: QuerySet[Any, Any], size: int) -> Iterator[list[tuple[Any, ...]]]:
@@ -50,7 +51,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
     except EmptyResultSet:
         return
     ready = {
-        index: lru_cache(ROWS_PER_READ, typed=True)(
+        index: lru_cache(MAX_CACHED_VALUES, typed=True)(
             partial(_convert, functions, expression, compiler.connection)
         )
         for index, (functions, expression) in compiler.get_converters(

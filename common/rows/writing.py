@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection, models
 
 from common.rows.batches import ROWS_PER_BATCH, batched
-from common.rows.prepared import _server_side_plans
+from common.rows.prepared import server_side_plans
 
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
@@ -146,7 +146,7 @@ def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
     elif count:
         marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
         sql = f"INSERT INTO {into} VALUES {marks}"  # noqa: S608 - our own names
-        with _server_side_plans(), connection.cursor() as cursor:
+        with server_side_plans(), connection.cursor() as cursor:
             cursor.execute(sql, [*chain.from_iterable(rows)])
 
 

@@ -49,8 +49,8 @@ class AdjudicationSerializer(RowSerializer[Adjudication]):
     @extend_schema_field(serializers.DictField(child=serializers.IntegerField(), allow_null=True))
     def get_votes(self, row: Adjudication) -> dict[str, int] | None:
         """Return the votes at the time when the unit was sent. They are null to the adjudicator until they decide."""
-        column = row.adjudicator_id == self.context["request"].user.pk
-        return None if column and row.state == Adjudication.State.WAITING else row.votes
+        is_own = row.adjudicator_id == self.context["request"].user.pk
+        return None if is_own and row.state == Adjudication.State.WAITING else row.votes
 
 
 class AdjudicationResource(Resource):

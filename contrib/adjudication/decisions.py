@@ -21,6 +21,7 @@ from annotation.models import Adjudication, Judgment
 from annotation.work.sheet.units import PageUnit
 from common.amounts import with_noun
 from common.errors import ObjectNotFound, WrongState
+from common.parameters import MAX_REASON_LENGTH
 from judgments.access.rights import RIGHTS, Right
 from judgments.access.study_log import note_event
 from judgments.drawing.draws import rng_for
@@ -28,7 +29,6 @@ from judgments.kinds import KINDS
 from judgments.models import Study, StudyRole, Unit
 from judgments.studies.designs import design_of
 
-MAX_REASON_LENGTH = 500
 PERMISSION = "annotation.change_adjudication"
 State = Adjudication.State
 

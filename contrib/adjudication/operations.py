@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from annotation.models import Adjudication
 from common.errors import ObjectNotFound, WrongState
-from common.parameters import Parameters, PlainNumberField
+from common.parameters import MAX_REASON_LENGTH, Parameters, PlainNumberField
 from contrib.adjudication import decisions
 from judgments.access.rights import Right
 from judgments.models import Study, Unit
@@ -83,4 +83,4 @@ class DecideRequest(Parameters):
     """An adjudicator's answer, in the order that they see, and the reason."""
 
     value = PlainNumberField()
-    reason = serializers.CharField(required=False, allow_blank=True, max_length=decisions.MAX_REASON_LENGTH)
+    reason = serializers.CharField(required=False, allow_blank=True, max_length=MAX_REASON_LENGTH)

@@ -41,7 +41,6 @@ MISSING_LABELS = {
     "leave-out": gettext_noop("leave them out"),
     "no": gettext_noop("count them as “no” in this study"),
 }
-MAX_SHOWN = 100
 
 
 class CompareForm(forms.Form):

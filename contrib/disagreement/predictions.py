@@ -19,7 +19,7 @@ from common.errors import DataConflict
 from common.incoming.json_documents import load_json
 from common.parameters import FileText, Parameters
 from evaluation.data.export.formats.soft_labels import has_soft_labels
-from evaluation.data.judgment_sets.records import MAX_VALUES, JudgmentTable, Units
+from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, Units
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from judgments.access.study_log import note_event
@@ -46,7 +46,7 @@ def check_soft_labels(study: Study) -> None:
                 "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
                 "many values; expected at most %(most)s."
             )
-            % {"slug": study.slug, "protocol": study.protocol, "most": MAX_VALUES}
+            % {"slug": study.slug, "protocol": study.protocol, "most": MAX_OUTCOMES}
         )
 
 

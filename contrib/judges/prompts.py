@@ -24,7 +24,7 @@ from judgments.kinds.best_worst import ENDS
 from judgments.models import Item, Unit
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
-MAX_PIXELS = 1024  # pixels of a picture's longer side
+MAX_SIDE_PIXELS = 1024  # pixels of a picture's longer side
 # pixels of a JPEG that is decoded completely, so that the bytes sent do not change
 MAX_JPEG_PIXELS = 24_000_000
 # tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
@@ -155,9 +155,9 @@ def picture_of(item: Item) -> str:
             served = BytesIO(strip_metadata(file.read()))  # the picture that people see
         with Image.open(served, formats=list(FORMATS)) as image:
             large = image.width * image.height > MAX_JPEG_PIXELS
-            prepare_decoding(image, (MAX_PIXELS, MAX_PIXELS) if large else image.size)
+            prepare_decoding(image, (MAX_SIDE_PIXELS, MAX_SIDE_PIXELS) if large else image.size)
             small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((MAX_PIXELS, MAX_PIXELS))
+            small.thumbnail((MAX_SIDE_PIXELS, MAX_SIDE_PIXELS))
     except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
     written = BytesIO()

@@ -10,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 
 from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
-from evaluation.data.judgment_sets.records import MAX_VALUES, JudgmentTable, UnitRow, Units, WorkerRow
+from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
 from judgments.kinds import IncludedJudgment, Kind
@@ -200,7 +200,7 @@ def measure_agreement(
         labels, codes = encode(np.where(compared, preference, 0), "values")
         preferences = replace(ratings, labels=labels, code=codes)
         figures["ordinal"] = alpha(preferences, compared, "ordinal", exchange and np.negative)
-    if len(kind.outcomes) <= MAX_VALUES:
+    if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
             ratings,
             kind.aggregation.level,

@@ -63,7 +63,7 @@ PAGE_SIZE = 50
 
 MAX_NAME_LENGTH = 150  # characters
 
-ROWS_PER_DOWNLOAD = 1_000  # rows of a download
+ROWS_PER_BATCH = 1_000
 
 ROLES = [
     ("viewer", "can view all pages, results and files"),
@@ -139,7 +139,7 @@ def download_log(request: HttpRequest, study: Study, context: Context) -> HttpRe
     events = (
         _filter_events(request, StudyEvent.objects.filter(study=study)).select_related("by").order_by("pk")
     )
-    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_PER_DOWNLOAD))
+    rows = (_as_row(event) for event in events.iterator(chunk_size=ROWS_PER_BATCH))
     writers = {"csv": (_csv_lines, "text/csv"), "jsonl": (_json_lines, "application/x-ndjson")}
     name = request.GET.get("as", "csv")
     if name not in writers:

@@ -28,7 +28,7 @@ RESAMPLES = 2000
 
 # Number of doubles in memory at once while resampling; 4 million are 32 MB.
 CELLS = 4_000_000
-UNITS_PER_DRAW = 32_768  # number of units drawn at once, few enough for the processor's cache
+UNITS_PER_BATCH = 32_768  # number of units drawn at once, few enough for the processor's cache
 BLOCK = 2000  # number of resamples drawn from one stream of random numbers
 WORTH_PROCESSES = 1e8  # work for which further processes are used: this many numbers, about a second
 Estimator = Callable[[Floats], Floats]
@@ -62,7 +62,7 @@ def pattern_weights(
             yield generator.multinomial(total, shares, size=size).astype(np.float64)
             continue
         weights = np.empty((size, patterns))
-        rows = max(1, UNITS_PER_DRAW // max(total, patterns))
+        rows = max(1, UNITS_PER_BATCH // max(total, patterns))
         for row in range(0, size, rows):
             count = min(rows, size - row)
             drawn = generator.integers(0, total, size=(count, total))

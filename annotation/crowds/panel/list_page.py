@@ -1,4 +1,4 @@
-"""The page that compares a panel's list with the sessions, books the panel's payments, and makes a list of bonuses.
+"""The page that compares a panel's list with the sessions, books the panel's payments, and makes the list of payments.
 
 An uploaded list is not stored: until somebody confirms it, the page itself contains the list, signed. A large list
 is stored until a job has read it and a page has shown the result.

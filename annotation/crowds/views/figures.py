@@ -15,7 +15,7 @@ from judgments.figures import Figures, add_figures
 from judgments.models import Study
 
 MAX_LINES_SHOWN = 20
-UNITS_PER_PAGE = 20  # approximate number of units in a HIT
+UNITS_PER_HIT = 20  # approximate number of units in a HIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class CrowdFigures:
     @property
     def rows(self) -> int:
         """The estimated number of rows that were counted."""
-        return UNITS_PER_PAGE * (self.forecast.places + self.wages.counted + self.unopposed)
+        return UNITS_PER_HIT * (self.forecast.places + self.wages.counted + self.unopposed)
 
 
 def crowd_figures(study: Study) -> CrowdFigures:

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LEASED_STATES, LIVE_STATES
-from annotation.work.seats import MIN_SEATS, may_take_seat, people_at_same_address
+from annotation.work.seats import SEATS_ALWAYS_ALLOWED, may_take_seat, people_at_same_address
 from annotation.work.sheet.units import cached_units_of
 from annotation.work.slots.open_hits import hits_without_own_captions
 from annotation.work.slots.release import release_slots
@@ -60,7 +60,7 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    kind = Case(When(people__gt=MIN_SEATS, then=0), When(answers={}, then=1), default=2)
+    kind = Case(When(people__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2)
     longest_first = silent.order_by(kind, F("people").desc(nulls_last=True), "since")
     longest = next(
         (lease for lease in longest_first if lease.since <= now - _silence_limit(lease, study)), None

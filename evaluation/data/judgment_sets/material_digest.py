@@ -29,13 +29,14 @@ from judgments.models import Caption, Item, Study, Unit
 from quorum.numeric.arrays import Ints, places_in
 
 CAPTIONS = ("reference", "first", "second")
+MAX_CACHED_TEXTS = 2_000
 
 
 def _as_text(text: str | None) -> str:
     return "null" if text is None else encode_basestring_ascii(text)
 
 
-@lru_cache(ROWS_PER_BATCH)
+@lru_cache(MAX_CACHED_TEXTS)
 def _as_json(text: str | None) -> str:
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 NO_PAIR = -1
 
 # If there are more values, exact agreement cannot be expected, and only alpha is meaningful.
-MAX_VALUES = 10
+MAX_OUTCOMES = 10
 UNITS_PER_BATCH = 20_000
 
 

@@ -29,6 +29,7 @@ CONSENSUS_FIELDS = (
 ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
 ROWS_PER_BATCH = 5_000
+MAX_CACHED_TEXTS = 5_000
 DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
 
 
@@ -92,7 +93,7 @@ def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
     return *cells, _sort_names(answer), share, margin, tie, _sort_names(votes)
 
 
-@lru_cache(ROWS_PER_BATCH)
+@lru_cache(MAX_CACHED_TEXTS)
 def _sort_names(text: str | None) -> str | None:
     """Return JSON with sorted keys, because PostgreSQL stores keys in another order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
@@ -145,7 +146,7 @@ def _as_text(answer: Any) -> str | None:
     return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
 
 
-@lru_cache(ROWS_PER_BATCH)
+@lru_cache(MAX_CACHED_TEXTS)
 def _votes_as_text(wins: int, losses: int, ties: int) -> str:
     return json.dumps({"wins": wins, "losses": losses, "ties": ties})
 

@@ -14,8 +14,8 @@ from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Output
 
 LOOKED_AT = 200  # texts of a dataset from which the type of its texts is guessed
-MAX_SHARED_WORDS = 0.4  # share of a translation's words that its source also has, such as names
-MAX_SUMMARY_LENGTH = 0.6  # length of a summary as a fraction of its source, in characters
+MAX_SHARED_SHARE = 0.4  # share of a translation's words that its source also has, such as names
+MAX_SUMMARY_RATIO = 0.6  # length of a summary as a fraction of its source, in characters
 # A word of at least four letters, since many languages share short words; or a character of a script without blanks.
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 
@@ -36,9 +36,9 @@ def judged_text_type(dataset: Dataset) -> str:
     ):
         pairs = [pair for pair in rows[:LOOKED_AT] if all(pair)]
         if pairs:
-            if median(_share_of_words(*pair) for pair in pairs) < MAX_SHARED_WORDS:
+            if median(_share_of_words(*pair) for pair in pairs) < MAX_SHARED_SHARE:
                 return "translation"
-            short = median(len(text) / len(source) for source, text in pairs) < MAX_SUMMARY_LENGTH
+            short = median(len(text) / len(source) for source, text in pairs) < MAX_SUMMARY_RATIO
             return "summary" if short else "text"
     return "text"
 

@@ -27,7 +27,9 @@ from judgments.drawing.pairs.published import draw_published, unusable_pairs
 
 DEFAULT_PER_KIND = 100
 
-MAX_DEFAULT_PAIRS = 1000  # pairs of systems; V15 draws 1,000 pairs of each kind
+USUAL_MAX_PAIRS = (
+    1000  # pairs of systems, or more if there are more images; V15 draws 1,000 pairs of each kind
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +121,10 @@ def count_pairs(
 def contests_of_systems(images: Sequence[Image]) -> int:
     """Return the number of pairs that compare every two systems once on every image.
 
-    Return at most ``MAX_DEFAULT_PAIRS``, or at most one pair per image if that is more.
+    Return at most ``USUAL_MAX_PAIRS``, or at most one pair per image if that is more.
     """
     systems = {name for image in images for name, _ in image.outputs}
-    return min(len(images) * comb(len(systems), 2), max(MAX_DEFAULT_PAIRS, len(images)))
+    return min(len(images) * comb(len(systems), 2), max(USUAL_MAX_PAIRS, len(images)))
 
 
 def missing_ids_error(lacking: Collection[str]) -> DesignError:

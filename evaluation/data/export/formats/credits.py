@@ -26,7 +26,7 @@ from quorum.numeric.arrays import Ints
 
 QUERY_SIZE = 500
 
-MAX_CACHED = 100_000  # captions whose hashes are cached between look-ups
+MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
 
 # Caption id, (image, text), the compared system if units are pairs, and row ids of systems that a file credits.
@@ -159,7 +159,7 @@ class Credits:
 
     def _hashes_of(self, captions: Ints) -> Ints:
         known = np.unique(captions)
-        if len(self._hashes) > MAX_CACHED:
+        if len(self._hashes) > MAX_CACHED_HASHES:
             self._hashes.clear()
         for some in batched((pk for pk in known.tolist() if pk not in self._hashes), QUERY_SIZE):
             rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))

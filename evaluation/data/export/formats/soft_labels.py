@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from common.files import HashedFile
 from evaluation.data.export.parts import Encoding, ExportWork, write_line
-from evaluation.data.judgment_sets.records import MAX_VALUES
+from evaluation.data.judgment_sets.records import MAX_OUTCOMES
 from judgments.design.numbers import number_text
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
@@ -15,11 +15,11 @@ ENTROPY_CORRECTION = "miller-madow"  # computed from one unit, so that a part do
 
 def has_soft_labels(study: Study) -> bool:
     kind = kind_of(study)
-    return not kind.is_open and 2 <= len(kind.outcomes) <= MAX_VALUES
+    return not kind.is_open and 2 <= len(kind.outcomes) <= MAX_OUTCOMES
 
 
 def why_no_soft_labels(study: Study) -> str:
-    return "" if has_soft_labels(study) else f"it holds answers of at most {MAX_VALUES} values"
+    return "" if has_soft_labels(study) else f"it holds answers of at most {MAX_OUTCOMES} values"
 
 
 class SoftLabelLines(Encoding):

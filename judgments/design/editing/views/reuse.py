@@ -30,7 +30,7 @@ from judgments.studies.studies import next_copy
 from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
-MAX_COMPARED_WORDS = 1_000_000  # pairs of words of two texts that are compared word by word
+MAX_WORD_PAIRS = 1_000_000  # pairs of words of two texts that are compared word by word
 MAX_STUDIES_OFFERED = (
     200  # studies and saved presets in the list to compare with; the address accepts all others
 )
@@ -104,7 +104,7 @@ def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
     Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
     """
     first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
-    if len(first) * len(second) > MAX_COMPARED_WORDS:
+    if len(first) * len(second) > MAX_WORD_PAIRS:
         first, second = [this], [that]
     before: list[SafeString] = []
     after: list[SafeString] = []
