@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from common.amounts import percent
 from judgments.design.study_design import StudyDesign
@@ -35,11 +35,16 @@ def describe_rule(design: StudyDesign) -> str:
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
     seen, careful = chance_of_exclusion(design, CAREFUL)
-    return _(
-        "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s "
-        "check questions, about %(careful)s of 100 careful participants are below the pass mark. "
-        "Of 100 participants who guess, about %(guessing)s are below the pass mark. It is assumed "
-        "that a careful participant gets 95 of 100 check questions right."
+    return ngettext(
+        "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
+        "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
+        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
+        "questions right.",
+        "Answers of participants below the pass mark of %(mark)s are not used. After %(seen)s check questions, about "
+        "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
+        "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
+        "questions right.",
+        seen,
     ) % {
         "mark": percent(design.controls.threshold),
         "seen": seen,

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import coefficient, percent
+from common.amounts import coefficient, p_in_text, percent
 
 LEVEL = 0.05
 EQUALLY, ALWAYS = "equally likely", "same for all"
@@ -47,14 +47,12 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
-        return _("No evidence of more than one group of raters (p = %(p)s).") % {
-            "p": coefficient(groups["p"])
-        }
+        return _("No evidence of more than one group of raters (%(p)s).") % {"p": p_in_text(groups["p"])}
     first, second = groups["groups"]
-    sentence = _("Raters form two groups, with %(first)s and %(second)s raters (p = %(p)s).") % {
+    sentence = _("Raters form two groups, with %(first)s and %(second)s raters (%(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
-        "p": coefficient(groups["p"]),
+        "p": p_in_text(groups["p"]),
     }
     if None in (first["within"], second["within"], groups["between"]):
         return sentence

@@ -84,7 +84,7 @@ class Strengths(QuorumCommand):
             )
         for pair in strengths["next"]:
             self.say(
-                f"One more judgment says most of {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
+                f"Most informative next pair: {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
             )
         if strengths["weighted"]:
             self.say(

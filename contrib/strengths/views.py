@@ -111,7 +111,5 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
 def with_sign(value: float | None) -> str:
     if value is None:
         return "–"
-    text = coefficient(abs(value))
-    if text == coefficient(0):
-        return text
-    return f"−{text}" if value < 0 else f"+{text}"
+    text = coefficient(value)
+    return f"+{text}" if value > 0 and text != coefficient(0) else text

@@ -132,9 +132,10 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
         if rule.sets_aside(seen, seen - 1):
             parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
-            remedy = _(
-                "After %(n)s check questions, at most 1 of 100 careful participants would be "
-                "below the pass mark."
+            remedy = ngettext(
+                "After one check question, at most 1 of 100 careful participants would be below the pass mark.",
+                "After %(n)s check questions, at most 1 of 100 careful participants would be below the pass mark.",
+                usual,
             )
             parts.append(remedy % {"n": usual})
     elif met is not None and met < max(rule.least, usual):

@@ -5,6 +5,8 @@ Built-in texts are translated by the message catalogues, even if a design repeat
 
 from __future__ import annotations
 
+import math
+
 from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext as _
 
@@ -64,10 +66,10 @@ def script_words(*, pictures: bool) -> dict[str, str]:
 
 
 def spell_duration(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
+    """Return a duration in words, rounded up to minutes as crowds that show it do."""
+    if seconds < 60:
         return _("less than a minute")
-    return _("about %(time)s") % {"time": _hours_and_minutes(minutes)}
+    return _("about %(time)s") % {"time": _hours_and_minutes(math.ceil(seconds / 60))}
 
 
 def spell_time_left(seconds: float) -> str:

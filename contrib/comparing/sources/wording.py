@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from common.amounts import thousands
+from common.amounts import coefficient, thousands
 
 
 def describe_compared_sources(result: dict[str, Any]) -> str:
@@ -75,4 +75,4 @@ def _describe_kappa(kappa: dict[str, Any]) -> str:
 
 
 def _in_two_digits(value: float | None) -> str:
-    return _("unknown") if value is None else f"{value:.2f}"
+    return _("unknown") if value is None else coefficient(value)
