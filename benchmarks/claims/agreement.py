@@ -200,7 +200,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "Fleiss’ kappa is undefined: units have different numbers of judgments, expected equally many (alpha takes any)."
+    "Fleiss’ kappa is undefined: items have different numbers of judgments, expected equally many (alpha takes any)."
 )
 def _(rows: Rows) -> bool:
     return len({len(values) for values in rows.pairable.values()}) > 1

@@ -49,7 +49,7 @@ from quorum.statistics.variance_components import components_of_clusters
 COEFFICIENTS = ("percent", "fleiss", "gwet")
 # Gwet's weights by level of alpha. "identity" gives AC1.
 WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic", "ratio": "ratio"}
-UNEQUAL_JUDGMENTS = "units have different numbers of judgments, expected equally many (alpha takes any)"
+UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"  # each pair of texts is coded in both orders
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."

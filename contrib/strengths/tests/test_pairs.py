@@ -151,4 +151,4 @@ def test_judgments_of_chosen_items_weigh_by_their_chances() -> None:
 
 def test_a_strength_that_rounds_to_nothing_has_no_sign() -> None:
     assert [with_sign(value) for value in (-0.004, 0.0, 0.004)] == [".00", ".00", ".00"]
-    assert [with_sign(value) for value in (-0.006, 0.006, 1.5, None)] == ["−.01", "+.01", "+1.50", "–"]
+    assert [with_sign(value) for value in (-0.006, 0.006, 1.5, None)] == ["-.01", "+.01", "+1.50", "–"]
