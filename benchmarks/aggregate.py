@@ -4,8 +4,9 @@
     python -m benchmarks.aggregate --judgments 1000000 --protocol relevance
 
 The study is made by benchmarks/filling.py, on SQLite in a temporary folder, or in ``--folder``, where an existing study
-is used. The command runs twice, each time in a new process; the first run also makes the blocks of columns. Processor
-time is user and system time. Memory is the peak of the process.
+is used. First the blocks of columns are stored, as the background worker does while judgments come in. Then the command
+runs twice: the first run writes all rows of the consensus. Each step is a new process. Processor time is user and
+system time. Memory is the peak of the process.
 """
 
 from __future__ import annotations
@@ -41,6 +42,13 @@ def group_by(path: Path) -> None:
     pq.read_table(path).group_by(["unit", "value"]).aggregate([([], "count_all")])
 
 
+def store_columns() -> None:
+    set_up()
+    from evaluation.data.judgment_sets.blocks import store_new_columns
+
+    store_new_columns()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -49,11 +57,16 @@ def main() -> None:
     parser.add_argument("--protocol", choices=PROTOCOLS, default="triplet")
     parser.add_argument("--folder", type=Path, help="keep the database here, or take the one that is here")
     parser.add_argument("--group-by", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--store-columns", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.store_columns:
+        store_columns()
+        return
     if options.group_by:
         group_by(options.group_by)
         return
     with filled_folder(options) as folder:
+        cost("storing of columns", ("-m", "benchmarks.aggregate", "--store-columns"))
         times = [
             cost(f"aggregate, {time} time", ("manage.py", "aggregate", "large"))
             for time in ("first", "second")

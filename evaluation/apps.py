@@ -30,6 +30,7 @@ class EvaluationConfig(AppConfig):
         ):
             signal.connect(lazy_function(path), weak=False)
         schedule("evaluation.data.export.downloads.remove_stopped_exports", every=lambda: 3600)
+        schedule("evaluation.data.judgment_sets.blocks.store_new_columns", every=lambda: 600, queue=HEAVY)
         kinds = {
             (HEAVY, "reports"): ("aggregate", "evaluate", "report"),
             (INTERACTIVE, "exports"): ("export", "verify_release"),

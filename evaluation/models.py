@@ -33,7 +33,8 @@ class Consensus(models.Model):
         PUBLISHED = "published", gettext_lazy("published without votes")
         ADJUDICATED = "adjudicated", gettext_lazy("decided by an adjudicator")
 
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus")
+    # The index of the margins also serves look-ups by study.
+    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="consensus", db_index=False)
     unit = models.OneToOneField(
         Unit, verbose_name="item", on_delete=models.CASCADE, related_name="consensus", null=True, blank=True
     )
@@ -67,9 +68,7 @@ class Consensus(models.Model):
         ]
         indexes = [
             # For lists of disputed units, which begin with the smallest margin.
-            models.Index(
-                fields=["study", "margin", "id"], condition=Q(unit__isnull=False), name="units_by_margin"
-            )
+            models.Index(fields=["study", "margin", "id"], name="consensus_by_margin")
         ]
 
     def __str__(self) -> str:

@@ -12,9 +12,11 @@ from django.db import connection, models
 
 from common.rows.batches import ROWS_PER_BATCH, batched
 from common.rows.prepared import server_side_plans
+from quorum.numeric.arrays import Ints
 
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
+MAX_BOUND_VALUES = 2_000  # in a statement of `insert_repeated`
 MAX_INTEGER = 2**63 - 1
 MAX_CACHED_VALUES = 20_000
 UNCONVERTED_FIELDS = (
@@ -52,6 +54,49 @@ def insert_columns(model: type[models.Model], columns: Mapping[str, Iterable[Any
         if len(set(map(len, batch))) > 1:
             raise ValueError(f"columns of {model.__name__} have different lengths")
         write(batch)
+
+
+def insert_repeated(
+    model: type[models.Model],
+    key: str,
+    keys: Ints,
+    names: Sequence[str],
+    repeated: Sequence[Sequence[Any]],
+    number: Ints,
+    *,
+    ready: Collection[str] = (),
+) -> None:
+    """Insert rows that differ in an integer, such as a foreign key, and repeat a few lists of other values.
+
+    With SQLite, the integers are sent as one text, and the database adds the other values, because binding each value
+    takes as long as storing it.
+
+    Args:
+        key: the field of the integers ``keys``, (N,) int64.
+        names: the fields of the other values.
+        repeated: lists of values of the fields ``names``.
+        number: (N,) index of each row's values in ``repeated``.
+        ready: fields whose values already have the database's form.
+    """
+    into, prepare, unnamed = _columns_of(model, (key, *names), frozenset(ready), connection.vendor)
+    defaults = [make(field.get_default()) for field, make in unnamed]
+    values = [
+        [*(make(value) for make, value in zip(prepare[1:], row, strict=True)), *defaults] for row in repeated
+    ]
+    bound = [value for at, row in enumerate(values) for value in (at, *row)]
+    if connection.vendor != "sqlite" or not 0 < len(bound) <= MAX_BOUND_VALUES:
+        pairs = zip(keys.tolist(), number.tolist(), strict=True)
+        insert_rows(model, (key, *names), ((one, *repeated[at]) for one, at in pairs), ready=ready)
+        return
+    listed = ", ".join([f"({', '.join(['%s'] * (len(values[0]) + 1))})"] * len(values))
+    others = "".join(f", repeated.column{at}" for at in range(2, len(values[0]) + 2))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {into} SELECT packed.value / %s{others} "  # noqa: S608 - our own names
+            f"FROM json_each(%s) AS packed CROSS JOIN (VALUES {listed}) AS repeated "
+            "ON repeated.column1 = packed.value %% %s",
+            [len(values), str((keys * len(values) + number).tolist()), *bound, len(values)],
+        )
 
 
 def _writer(

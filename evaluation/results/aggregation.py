@@ -191,8 +191,9 @@ def _systems_of(
         standardised = answers(answers=_standardised_answers(table)) if kind.results is not None else None
         systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
-    tallies = system_tallies(consensus, loaders.systems_of_pairs(study))
-    return tallies, NO_RANKINGS, verdict_of_systems(study, table, consensus)
+    of_pair = loaders.systems_of_pairs(study)
+    verdict = verdict_of_systems(study, table, consensus, systems_of_pairs=of_pair)
+    return system_tallies(consensus, of_pair), NO_RANKINGS, verdict
 
 
 def _content_of_systems(

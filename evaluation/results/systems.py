@@ -71,15 +71,21 @@ class SystemsVerdict(LargerStudy):
 
 
 def verdict_of_systems(
-    study: Study, table: JudgmentTable, consensus: StudyConsensus, outputs: Outputs | None = None
+    study: Study,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    outputs: Outputs | None = None,
+    systems_of_pairs: Mapping[str, tuple[str, str]] | None = None,
 ) -> SystemsVerdict | None:
     """Return the verdict on systems, or None if no answers compare two systems.
 
-    ``outputs`` are systems' captions with answers, if units are single captions.
+    Args:
+        outputs: systems' captions with answers, if units are single captions.
+        systems_of_pairs: the systems of both captions, by pair key, if pairs are compared.
     """
     kind = kind_of(study)
     if kind.compares_pairs:
-        standings = _pair_standings(study, table, consensus)
+        standings = _pair_standings(study, table, consensus, systems_of_pairs or {})
     elif kind.names_best:
         standings = _choice_standings(study)
     elif kind.relevance is not None:
@@ -213,11 +219,16 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
     return sentences[measure] % {"value": value, "n": thousands(row["n"]), "ends": ends}
 
 
-def _pair_standings(study: Study, table: JudgmentTable, consensus: StudyConsensus) -> Standings | None:
+def _pair_standings(
+    study: Study,
+    table: JudgmentTable,
+    consensus: StudyConsensus,
+    systems_of_pairs: Mapping[str, tuple[str, str]],
+) -> Standings | None:
     return standings_of_pairs(
         table,
         consensus,
-        loaders.systems_of_pairs(study),
+        systems_of_pairs,
         dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")),
         loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),

@@ -102,6 +102,26 @@ class ConsensusColumns(Mapping[int, Consensus]):
             map(as_text, map(tuple, self.votes[places].tolist())),
         )
 
+    def distinct(self, places: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Number the distinct outcomes of units.
+
+        Args:
+            places: (M,) indices of the units.
+
+        Returns:
+            (M,) numbers of the units' outcomes, and the index of the first unit with each outcome.
+        """
+        columns = (self.n, self.value, self.share, self.margin, self.tie, self.votes)
+        table = np.column_stack(
+            [column[places].astype(np.float64) for column in columns if column is not None]
+        )
+        size = table.itemsize * table.shape[1]
+        index: dict[Any, int] = {}
+        rows = table.view(np.dtype((np.void, size))).ravel().tolist()
+        number = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
+        _, first = np.unique(number, return_index=True)
+        return number, places[first]
+
     def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
         """Return a digest of the consensus of units.
 

@@ -12,6 +12,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
 from annotation.models import Assignment, Exclusion, Judgment, Worker
 from annotation.quality.flags import exclude_worker, lift_exclusion
@@ -35,6 +36,7 @@ from evaluation.data.judgment_sets.study_signatures import (
 from evaluation.models import Analysis, ColumnBlock, Consensus
 from evaluation.results.aggregation import aggregate_study
 from evaluation.results.consensus import storage
+from judgments.jobs.registry import scheduled_rounds
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation.hand_changes import withdraw_control
 from quorum.numeric.signatures import parse
@@ -156,6 +158,25 @@ def in_blocks(monkeypatch: pytest.MonkeyPatch, protocol: str = "pairwise") -> St
     monkeypatch.setattr(blocks, "ID_SPAN", 1)
     extend_blocks(study)
     return study
+
+
+def test_the_background_worker_stores_columns_of_studies_with_new_judgments(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    dataset = casting.make_dataset(pictures=False)
+    older, newer = (
+        casting.make_study(dataset, "pairwise", judgments_per_unit=2, name=name)
+        for name in ("older", "newer")
+    )
+    for study in (older, newer):
+        work(study, joined(study, f"of {study.name}"), always_first)
+    monkeypatch.setattr(blocks, "ID_SPAN", Judgment.objects.of_study(newer).count())
+    (task,) = (task for task in scheduled_rounds() if task.task == "quorum.store_new_columns")
+    import_string(task.function)()
+    stored = ColumnBlock.objects.filter(what="judgments")
+    assert {block.study_id for block in stored} == {newer.pk}
+    assert sum(block.rows for block in stored) == Judgment.objects.of_study(newer).count()
+    assert check_integrity().problems == []
 
 
 def test_the_newest_judgment_is_asked_of_the_blocks_first(monkeypatch: pytest.MonkeyPatch) -> None:

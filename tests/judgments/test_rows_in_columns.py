@@ -1,10 +1,21 @@
 """Rows that are given as columns."""
 
+import json
+
+import numpy as np
 import pytest
-from django.db import DataError
+from django.db import DataError, IntegrityError, transaction
 
 from common.rows.batches import ROWS_PER_BATCH
-from common.rows.writing import MAX_PREPARED_ROWS, ROWS_IN_STATEMENT, insert_columns, insert_rows
+from common.rows.writing import (
+    MAX_BOUND_VALUES,
+    MAX_PREPARED_ROWS,
+    ROWS_IN_STATEMENT,
+    insert_columns,
+    insert_repeated,
+    insert_rows,
+)
+from evaluation.models import Consensus
 from judgments.models import System, Unit
 from tests.refusals import refuses
 from tests.studies import make_study
@@ -75,3 +86,40 @@ def test_a_number_that_is_too_large_is_refused_instead_of_rounded(count: int) ->
             ("study_id", "key", "item_id", "position"),
             ((study.pk, f"k{at}", item.pk, 2**63) for at in range(count)),
         )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("distinct", [0, 1, 3, MAX_BOUND_VALUES])
+def test_rows_that_repeat_values_are_stored_in_order(distinct: int) -> None:
+    study = make_study("graded")
+    study.consensus.all().delete()
+    units = np.array(sorted(study.units.values_list("pk", flat=True)), dtype=np.int64)
+    number = np.arange(len(units)) * 7 % max(distinct, 1)
+    repeated = [
+        (study.pk, at, at / 3 if at % 2 else None, at == 1, json.dumps({"é'": at, "?": "%s"}), None)
+        for at in range(distinct)
+    ]
+    names = ("study_id", "n", "value", "tie", "votes", "answer")
+    rows = slice(None if distinct else 0)
+    insert_repeated(
+        Consensus, "unit_id", units[rows], names, repeated, number[rows], ready=("votes", "answer")
+    )
+    stored = Consensus.objects.filter(study=study).order_by("pk")
+    assert repr(list(stored.values_list("unit_id", *names, "source", "pair_id"))) == repr(
+        [
+            (unit, *cells, json.loads(votes), answer, "judgments", None)
+            for unit, (*cells, votes, answer) in zip(
+                units[rows].tolist(), (repeated[at] for at in number[rows].tolist()), strict=True
+            )
+        ]
+    )
+
+
+@pytest.mark.django_db
+def test_repeated_values_that_a_constraint_forbids_are_refused() -> None:
+    study = make_study("graded")
+    study.consensus.all().delete()
+    units = np.array(study.units.values_list("pk", flat=True), dtype=np.int64)
+    with pytest.raises(IntegrityError), transaction.atomic():
+        insert_repeated(Consensus, "unit_id", units, ("study_id", "n"), [(study.pk, -1)], units * 0)
+    assert not study.consensus.exists()

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 
 from annotation.models import Assignment, Judgment
 from common.rows.batches import batched
-from common.rows.loads import last_row
+from common.rows.loads import last_row, many_objects
 from common.rows.reading import column_parts, plain_rows
 from evaluation.models import ColumnBlock
 from judgments.models import Study, Unit
@@ -129,6 +129,18 @@ def extend_blocks(study: Study) -> None:
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
                 ColumnBlock.objects.bulk_create(blocks, batch_size=1)
+
+
+def store_new_columns() -> None:
+    """Extend the blocks of the studies with the newest ID_SPAN judgments.
+
+    Celery beat calls it, so that a study's first analysis reads few rows. Otherwise it takes twice as long.
+    """
+    newest = Judgment.objects.aggregate(last=Max("pk"))["last"] or 0
+    recent = Judgment.objects.filter(pk__gt=newest - ID_SPAN).order_by()
+    with many_objects():
+        for study in Study.objects.filter(pk__in=recent.values("assignment__study")):
+            extend_blocks(study)
 
 
 def _workers_are_present(study: Study, table: pa.Table) -> bool:

@@ -189,21 +189,19 @@ def load_judgments(
     # Sort by name in Python, because the collations of databases differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
-    order = _positions_of_current(study, rows, newest)
-    arrival = rows["pk"].to_numpy()[order]
-    if (np.diff(arrival) < 0).any():
-        order = order[np.argsort(arrival)]
-    del arrival
-    unit_index = places_in(units.all.pk, rows["unit"].to_numpy()[order])
-    person = places_in(people, rows["worker"].to_numpy()[order])
-    assert not (unit_index < 0).any(), "judgments are of the study's own units"
-    sorting = order_of(unit_index * len(people) + person)
-    order, unit_index, person = order[sorting], unit_index[sorting], person[sorting]
-    pk, unit, worker, value, seconds, flags = (
-        rows[name].to_numpy()[order] for name in ("pk", "unit", "worker", "value", "seconds", "flags")
-    )
-    del rows, order, sorting
+    if not (current := _are_current(study, rows, newest)).all():
+        rows = rows.filter(pa.array(current))
+    if (np.diff(rows["pk"].to_numpy()) < 0).any():
+        rows = rows.sort_by("pk")
+    columns = {name: rows[name].to_numpy() for name in ("pk", "unit", "worker", "value", "seconds", "flags")}
+    del rows, current
     pa.default_memory_pool().release_unused()
+    unit_index, person = places_in(units.all.pk, columns["unit"]), places_in(people, columns["worker"])
+    assert not (unit_index < 0).any(), "judgments are of the study's own units"
+    order = order_of(unit_index * len(people) + person)
+    unit_index, person = unit_index[order], person[order]
+    pk, unit, worker, value, seconds, flags = (columns.pop(name)[order] for name in list(columns))
+    del order
     if (flags >= OPEN).any():
         records = _control_records(study, control_tallies(study), rule)
     else:
@@ -236,8 +234,8 @@ def load_judgments(
     )
 
 
-def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> Ints:
-    """Return the positions of judgments, up to row id ``newest``, that are neither revised nor excluded.
+def _are_current(study: Study, rows: pa.Table, newest: int | None) -> Flags:
+    """Return (N,) flags of judgments, up to row id ``newest``, that are neither revised nor excluded.
 
     Work that is unknown to its crowd platform counts as excluded.
     """
@@ -245,7 +243,7 @@ def _positions_of_current(study: Study, rows: pa.Table, newest: int | None) -> I
     known = np.full(len(pk), True) if newest is None else pk <= newest
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
     current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
-    return np.flatnonzero(current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True))))
+    return current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True)))
 
 
 def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:

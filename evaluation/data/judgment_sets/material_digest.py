@@ -99,14 +99,12 @@ def _lines_of_columns(
     del columns, expected
     pa.default_memory_pool().release_unused()
     of_items = [(item, units.values("item"))]
-    items, names, texts = _texts_of(
-        _rows_in(Item.objects.all(), "pk", of_items), name=(_as_text, "null"), text=(_as_text, "null")
-    )
+    item_rows = _rows_in(Item.objects.all(), "pk", of_items)
+    items, names, texts = _texts_of(item_rows, name=(_as_text, "null"), text=(_as_text, "null"))
     of_references = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", of_items)
-    rows = columns_of(of_references.values_list("pk", "item_id", "item__position", "position"), 4).astype(
-        np.int64
-    )
-    own, of_item, *positions = rows[:, places_in(np.unique(item), rows[1]) >= 0]
+    rows = columns_of(of_references.values_list("pk", "item_id", "position"), 3).astype(np.int64)
+    own, of_item, place = rows[:, places_in(np.unique(item), rows[1]) >= 0]
+    item_pk, item_position = columns_of(item_rows.values_list("pk", "position"), 2).astype(np.int64)
     named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
     captions, sentences = _texts_of(
         _rows_in(Caption.objects.all(), "pk", [*named, (own, references.values("pk"))]),
@@ -127,7 +125,7 @@ def _lines_of_columns(
             (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
             (answers, answer[some]), ", ", (content, at), "]\n",
         )  # fmt: skip
-    order = np.lexsort((own, *positions[::-1]))
+    order = np.lexsort((own, place, item_position[places_in(item_pk, of_item)]))
     item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
     for some in _parts(len(order)):
         yield joined_lines("[", (names, item[some]), ", ", (sentences, caption[some]), "]\n")
