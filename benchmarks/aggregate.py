@@ -80,12 +80,14 @@ def main() -> None:
 def write_columns(path: Path) -> Path:
     """Write the units and answers of the judgments to a Parquet file, and return its path."""
     set_up()
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     from evaluation.data.judgment_sets.blocks import judgment_columns
     from judgments.studies.studies import find_study
 
-    pq.write_table(judgment_columns(find_study("large")).select(["unit", "value"]), path)
+    columns = judgment_columns(find_study("large"))
+    pq.write_table(pa.table({name: columns[name] for name in ("unit", "value")}), path)
     return path
 
 

@@ -449,7 +449,7 @@ with connection.cursor() as cursor:
     cursor.execute("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock' AND pid = pg_backend_pid()")
     print(cursor.fetchone()[0])
 blocks.extend_blocks(made.study)
-print(ColumnBlock.objects.get(what="judgments").rows, len(blocks.judgment_columns(made.study)))
+print(ColumnBlock.objects.get(what="judgments").rows, len(blocks.judgment_columns(made.study)['pk']))
 """
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from judgments.models import Study, Unit
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 FIRST_LEFT, SECOND_LEFT = 1, 2
 SET_ASIDE, OPEN = 3, 6  # flags that are added to the side, so that one number stores all of them
@@ -61,13 +63,24 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 }
 
 
-def judgment_columns(study: Study) -> pa.Table:
-    """Return the columns of all judgments, including revised and excluded ones, in no order.
+def judgment_columns(study: Study) -> dict[str, NDArray[Any]]:
+    """Return the (N,) columns of all judgments, including revised and excluded ones, in no order.
 
     A missing ``value`` or ``seconds`` is nan, a missing ``replaces`` is 0. ``flags`` is the sum of the option on the
     left (0 for none), SET_ASIDE and OPEN.
     """
-    return _read_columns(study, ColumnBlock.Kind.JUDGMENTS, COLUMNS[ColumnBlock.Kind.JUDGMENTS])
+    what = ColumnBlock.Kind.JUDGMENTS
+    stored, after = _usable_blocks(study, what)
+    newer = _read_rows(study, what, after, None)
+    rows = sum(block.rows for block in stored) + len(newer)
+    columns = {name: np.empty(rows, dtype=kind) for name, kind in COLUMNS[what].items()}
+    start = 0
+    # Copy the values of one block after the other, because a table of all blocks would take as much memory again.
+    for table in chain((deserialize_table(block.columns) for block in stored), [newer]):
+        for name, column in columns.items():
+            column[start : start + len(table)] = table[name].to_numpy()
+        start += len(table)
+    return columns
 
 
 def unit_columns(study: Study, names: Collection[str], *, stored: bool = True) -> pa.Table:
@@ -280,22 +293,32 @@ def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = No
 
 
 def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
-    """Return columns from the blocks, if these have no gap, and from newer rows. Rows in blocks are not counted."""
+    """Return columns from the usable blocks, and from newer rows."""
     import pyarrow as pa
 
-    fields = [at for at, name in enumerate(COLUMNS[what]) if name in ("pk", *names)]
-    tables, after, follows = [], 0, True
-    for first, last, columns in _blocks(study, what).values_list("first", "last", "columns").iterator(1):
-        tables.append(deserialize_table(columns, fields))
-        follows, after = follows and first == after, last
-    newest = max((table["pk"][-1].as_py() for table in tables if len(table)), default=0)
+    fields = [at for at, name in enumerate(COLUMNS[what]) if name in names]
+    stored, after = _usable_blocks(study, what)
+    tables = [deserialize_table(block.columns, fields) for block in stored]
+    tables.append(_read_rows(study, what, after, None))
+    return pa.concat_tables([table.select(names) for table in tables])
+
+
+def _usable_blocks(study: Study, what: str) -> tuple[list[ColumnBlock], int]:
+    """Return the study's blocks and their last row id, or no blocks and 0 if they have a gap.
+
+    Rows in blocks are not counted.
+    """
+    stored = list(_blocks(study, what))
+    after = stored[-1].last if stored else 0
+    follow = [block.first for block in stored] == [0, *(block.last for block in stored)][:-1]
+    filled = [block for block in stored if block.rows]
+    newest = deserialize_table(filled[-1].columns, [0])["pk"][-1].as_py() if filled else 0
     # Rows after the last one in the blocks, but within their range of ids, got a lower id later (see
     # `_are_complete`). If the range is large, its rows belong to other studies.
     later = _rows_after(study, what, newest if after - newest < ID_SPAN else 0)
-    if not follows or (tables and later.filter(pk__gt=newest, pk__lte=after).exists()):
-        tables, after = [], 0
-    tables.append(_read_rows(study, what, after, None))
-    return pa.concat_tables([table.select(names) for table in tables])
+    if not follow or (stored and later.filter(pk__gt=newest, pk__lte=after).exists()):
+        return [], 0
+    return filled, after
 
 
 def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:

@@ -153,9 +153,11 @@ def study_units(study: Study) -> StudyUnits:
     import pyarrow as pa  # imported late, because it loads slowly
 
     table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
-    pk = table["pk"].to_numpy()
-    order = np.lexsort((pk, table["position"].to_numpy()))
-    units, control = Units.of_columns(table).at(order), table["control"].to_numpy()[order]
+    pk, position = table["pk"].to_numpy(), table["position"].to_numpy()
+    units, control = Units.of_columns(table), table["control"].to_numpy()
+    if not ((np.diff(position) > 0) | (np.diff(position) == 0) & (np.diff(pk) > 0)).all():
+        order = np.lexsort((pk, position))
+        units, control = units.at(order), control[order]
     del table
     pa.default_memory_pool().release_unused()
     # Only control items can be withdrawn, and the filter on them uses an index.
@@ -177,10 +179,9 @@ def load_judgments(
         units: the result of ``study_units``, if already loaded.
         rule: rule on control items; by default the study's own.
     """
-    import pyarrow as pa
 
     units = units or study_units(study)
-    rows = judgment_columns(study)
+    columns = judgment_columns(study)
     names = dict(
         Worker.objects.filter(pk__in=Assignment.objects.filter(study=study).values("worker")).values_list(
             "pk", "name"
@@ -189,18 +190,18 @@ def load_judgments(
     # Sort by name in Python, because the collations of databases differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
-    if not (current := _are_current(study, rows, newest)).all():
-        rows = rows.filter(pa.array(current))
-    if (np.diff(rows["pk"].to_numpy()) < 0).any():
-        rows = rows.sort_by("pk")
-    columns = {name: rows[name].to_numpy() for name in ("pk", "unit", "worker", "value", "seconds", "flags")}
-    del rows, current
-    pa.default_memory_pool().release_unused()
+    if not (current := _are_current(study, columns["pk"], columns.pop("replaces"), newest)).all():
+        columns = {name: column[current] for name, column in columns.items()}
+    if (np.diff(columns["pk"]) < 0).any():
+        arrival = np.argsort(columns["pk"])
+        columns = {name: column[arrival] for name, column in columns.items()}
+    del current
     unit_index, person = places_in(units.all.pk, columns["unit"]), places_in(people, columns["worker"])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
     order = order_of(unit_index * len(people) + person)
     unit_index, person = unit_index[order], person[order]
-    pk, unit, worker, value, seconds, flags = (columns.pop(name)[order] for name in list(columns))
+    fields = "pk", "unit", "worker", "value", "seconds", "flags"
+    pk, unit, worker, value, seconds, flags = (columns.pop(field)[order] for field in fields)
     del order
     if (flags >= OPEN).any():
         records = _control_records(study, control_tallies(study), rule)
@@ -234,12 +235,11 @@ def load_judgments(
     )
 
 
-def _are_current(study: Study, rows: pa.Table, newest: int | None) -> Flags:
+def _are_current(study: Study, pk: Ints, replaces: Ints, newest: int | None) -> Flags:
     """Return (N,) flags of judgments, up to row id ``newest``, that are neither revised nor excluded.
 
     Work that is unknown to its crowd platform counts as excluded.
     """
-    pk, replaces = rows["pk"].to_numpy(), rows["replaces"].to_numpy()
     known = np.full(len(pk), True) if newest is None else pk <= newest
     gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
     current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
