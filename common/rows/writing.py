@@ -16,7 +16,6 @@ from quorum.numeric.arrays import Ints
 
 MAX_PREPARED_ROWS = 30  # rows that are written by a prepared statement
 ROWS_IN_STATEMENT = 100
-MAX_BOUND_VALUES = 2_000  # in a statement of `insert_repeated`
 MAX_INTEGER = 2**63 - 1
 MAX_CACHED_VALUES = 20_000
 UNCONVERTED_FIELDS = (
@@ -69,7 +68,7 @@ def insert_repeated(
     """Insert rows that differ in an integer, such as a foreign key, and repeat a few lists of other values.
 
     With SQLite, the integers are sent as one text, and the database adds the other values, because binding each value
-    takes as long as storing it.
+    takes as long as storing it. Use it within a transaction.
 
     Args:
         key: the field of the integers ``keys``, (N,) int64.
@@ -78,25 +77,28 @@ def insert_repeated(
         number: (N,) index of each row's values in ``repeated``.
         ready: fields whose values already have the database's form.
     """
-    into, prepare, unnamed = _columns_of(model, (key, *names), frozenset(ready), connection.vendor)
-    defaults = [make(field.get_default()) for field, make in unnamed]
-    values = [
-        [*(make(value) for make, value in zip(prepare[1:], row, strict=True)), *defaults] for row in repeated
-    ]
-    bound = [value for at, row in enumerate(values) for value in (at, *row)]
-    if connection.vendor != "sqlite" or not 0 < len(bound) <= MAX_BOUND_VALUES:
+    if connection.vendor != "sqlite":
         pairs = zip(keys.tolist(), number.tolist(), strict=True)
         insert_rows(model, (key, *names), ((one, *repeated[at]) for one, at in pairs), ready=ready)
         return
-    listed = ", ".join([f"({', '.join(['%s'] * (len(values[0]) + 1))})"] * len(values))
-    others = "".join(f", repeated.column{at}" for at in range(2, len(values[0]) + 2))
+    into, prepare, unnamed = _columns_of(model, (key, *names), frozenset(ready), connection.vendor)
+    defaults = [make(field.get_default()) for field, make in unnamed]
+    columns = [f"c{at}" for at in range(len(names) + len(defaults))]
     with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO {into} SELECT packed.value / %s{others} "  # noqa: S608 - our own names
-            f"FROM json_each(%s) AS packed CROSS JOIN (VALUES {listed}) AS repeated "
-            "ON repeated.column1 = packed.value %% %s",
-            [len(values), str((keys * len(values) + number).tolist()), *bound, len(values)],
+        cursor.execute(f"CREATE TEMP TABLE repeated (number INTEGER PRIMARY KEY, {', '.join(columns)})")
+        cursor.executemany(
+            f"INSERT INTO repeated VALUES (%s{', %s' * len(columns)})",  # noqa: S608 - our own names
+            [
+                (at, *(make(value) for make, value in zip(prepare[1:], row, strict=True)), *defaults)
+                for at, row in enumerate(repeated)
+            ],
         )
+        cursor.execute(
+            f"INSERT INTO {into} SELECT packed.value / %s, {', '.join(columns)} "  # noqa: S608 - our own names
+            "FROM json_each(%s) AS packed CROSS JOIN repeated ON repeated.number = packed.value %% %s",
+            [len(repeated), str((keys * len(repeated) + number).tolist()), len(repeated)],
+        )
+        cursor.execute("DROP TABLE repeated")
 
 
 def _writer(
