@@ -14,7 +14,7 @@ from annotation.models import Judgment
 from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from judgments.design.tables.controls import Controls
 from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.drawing.controls.makers import REPEATED
@@ -29,7 +29,6 @@ MIN_CAREFUL_WORKERS = 3  # careful workers that are needed to suspect an item
 MAX_RIGHT_SHARE = 0.5
 ALPHA = 0.05
 ROWS_PER_BATCH = 2_000
-KEYS_PER_QUERY = 500  # fewer than SQLite's limit for one statement
 
 
 @dataclass(frozen=True, slots=True)

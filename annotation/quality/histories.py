@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.models.assignments import FINISHED_STATES
-from annotation.quality.controls import ControlAnswer, control_answers
+from annotation.quality.controls import ROWS_PER_BATCH, ControlAnswer, control_answers
 from annotation.quality.detectors.history import (
     MAX_TEXTS_OF_OTHERS,
     NAN,
@@ -31,8 +31,6 @@ from annotation.quality.detectors.honesty import hidden_word, is_pasted
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
-
-ROWS_PER_BATCH = 2_000
 
 # the integer key of the HIT is faster to read than the assignment's UUID
 VALUE_COLUMNS = ("assignment__hit_id", "unit_id", "value", "presented", "seconds")

@@ -21,7 +21,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_PER_PAGE = 50
+PAGE_SIZE = 50
 STATE_LABELS = {
     "submitted": gettext_noop("waiting"),
     "approved": gettext_noop("approved"),
@@ -53,7 +53,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     else:
         chosen = ""
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
-    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), ROWS_PER_PAGE)
+    pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
     pages.count = counts[chosen] if chosen else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")

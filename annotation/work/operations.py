@@ -47,7 +47,7 @@ from annotation.work.stopping import lock_for_settling, update_outcomes
 from common.amounts import thousands, with_noun
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import KeysField, Parameters, Reason
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from judgments.access.study_log import note_event
 from judgments.models import HIT, Study
 from judgments.operations import CommandHelp, Outcome, operation
@@ -56,7 +56,6 @@ from judgments.studies.designs import design_of, stops_early
 MAX_WORKERS = 100  # workers added at a time
 MAX_MINUTES = 7 * 24 * 60
 MAX_JUDGMENTS_PER_UNIT = 32_000  # fits the column on every database
-KEYS_PER_BATCH = 500
 LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
 
@@ -165,7 +164,7 @@ def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
     by_key: dict[str, int] = {}
-    for some in batched(sorted(set(keys)), KEYS_PER_BATCH):
+    for some in batched(sorted(set(keys)), KEYS_PER_QUERY):
         by_key.update(study.hits.filter(key__in=some).values_list("key", "pk"))
     unknown = sorted(set(keys) - by_key.keys())
     if unknown:
@@ -293,7 +292,7 @@ def reopen_units(
     Workers are added to the HITs of the units. They judge all units of these HITs.
     """
     hits: dict[str, str] = {}
-    for some in batched(sorted(set(units)), KEYS_PER_BATCH):
+    for some in batched(sorted(set(units)), KEYS_PER_QUERY):
         rows = study.units.filter(key__in=some, control=False, places__isnull=False)
         hits.update(rows.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - hits.keys())

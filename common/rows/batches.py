@@ -1,38 +1,17 @@
-"""Batches and fingerprints of many rows."""
+"""Batches of many rows and of many keys."""
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 ROWS_PER_BATCH = 5_000
+KEYS_PER_QUERY = 500  # keys that one query names, fewer than SQLite's limit for one statement
 
 
 def batched(rows: Iterable[T], size: int) -> Iterator[list[T]]:
     stream = iter(rows)
     while batch := list(islice(stream, size)):
         yield batch
-
-
-class Fingerprint:
-    def __init__(self) -> None:
-        self._hash = hashlib.sha256()
-
-    def over(self, rows: Iterable[T]) -> Iterator[T]:
-        for row in rows:
-            self._hash.update(repr(row).encode())
-            yield row
-
-    def hexdigest(self) -> str:
-        return self._hash.hexdigest()
-
-
-def fingerprint_of(*streams: Iterable[Any]) -> str:
-    fingerprint = Fingerprint()
-    for stream in streams:
-        for _ in fingerprint.over(stream):
-            continue
-    return fingerprint.hexdigest()

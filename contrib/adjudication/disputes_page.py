@@ -26,7 +26,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_PER_PAGE = 50
+PAGE_SIZE = 50
 SHOWN = [
     ("ties", gettext_lazy("Ties")),
     ("close", gettext_lazy("Ties, and close votes (up to 2 to 1)")),
@@ -62,9 +62,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
     wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # sort and page only row ids, because an open study has many units with small margins
-    pages = DisputesPaginator(
-        _disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), ROWS_PER_PAGE
-    )
+    pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), PAGE_SIZE)
     page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,
@@ -74,7 +72,7 @@ def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpR
         "computed": Consensus.objects.filter(study=study).exists(),
         "possible": can_be_adjudicated(study),
         "people": list(adjudicators(study)),
-        "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:ROWS_PER_PAGE]],
+        "sent": [_adjudication_row(row) for row in sent.order_by("-sent_at", "-pk")[:PAGE_SIZE]],
         "counts": {state: sent.filter(state=state).count() for state in Adjudication.State.values},
         "adjudicate_link": reverse("adjudication:waiting"),
     }

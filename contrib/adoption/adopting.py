@@ -19,11 +19,9 @@ from evaluation.data.export.formats.written_captions import CollectedCaption, ch
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.dataset_roles import require_editor
 from judgments.access.study_log import note_event
-from judgments.datasets.importing import check_owner, store_candidates
+from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
-
-ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,11 @@ from collections.abc import Iterator
 
 from contrib.archives.models import Deposit
 
-ROWS_PER_BATCH = 2_000
-
 
 def deposits_say_where_they_are() -> Iterator[str]:
     """Yield a message for each draft or public deposit without an address, or without the release's bundle."""
     deposits = Deposit.objects.filter(state__in=[Deposit.State.DRAFT, Deposit.State.PUBLIC])
-    for deposit in deposits.select_related("release__study").order_by("pk").iterator(ROWS_PER_BATCH):
+    for deposit in deposits.select_related("release__study").order_by("pk").iterator():
         release = deposit.release
         where = f"Study {release.study.slug}: release {release.version} is {deposit.state} at {deposit.host}"
         if not (deposit.address and deposit.remote):

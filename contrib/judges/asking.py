@@ -20,6 +20,7 @@ from django.utils import timezone
 from common.amounts import with_noun
 from common.errors import DataConflict, WrongState
 from contrib.judges.endpoint import MAX_DETAIL_LENGTH, SECONDS, AskLater, Endpoint, Reply
+from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import (
     MAX_MARKS_TOKENS,
@@ -47,7 +48,6 @@ MAX_WAITS = 5  # consecutive waits for a busy endpoint
 MAX_WAIT = 60.0
 MILLION = 1_000_000
 PARALLEL_CALLS = 4
-ROWS_PER_BATCH = 1_000
 # Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting takes less. So
 # a call that was made earlier than this has no running process any more.
 STALE_AFTER = timedelta(seconds=5 * SECONDS)

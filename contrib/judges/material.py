@@ -13,7 +13,12 @@ import numpy as np
 
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import has_orders
-from evaluation.data.judgment_sets.loaders import clusters_of_units, is_anonymous, study_units
+from evaluation.data.judgment_sets.loaders import (
+    ROWS_PER_BATCH,
+    clusters_of_units,
+    is_anonymous,
+    study_units,
+)
 from judgments.drawing.keys import text_key
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import BEST
@@ -22,7 +27,6 @@ from judgments.models.units import credited_systems
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 
-ROWS_PER_BATCH = 2_000
 UNDECIDED_CODE = -1  # also the code for a judge whose answers differ between the two orders
 
 

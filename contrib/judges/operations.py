@@ -18,8 +18,9 @@ from common.amounts import with_noun
 from common.errors import DataConflict
 from common.incoming.json_documents import load_json
 from common.parameters import FileText, KeysField, Parameters
-from contrib.judges.asking import ROWS_PER_BATCH, answer_field_of, ask_model, delete_judge
+from contrib.judges.asking import answer_field_of, ask_model, delete_judge
 from contrib.judges.endpoint import is_own_host
+from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import MAX_MARKS_TOKENS, MAX_REPLY_TOKENS, check_kind, has_orders
 from evaluation.errors import EvaluationError

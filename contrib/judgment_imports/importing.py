@@ -17,7 +17,8 @@ from annotation.models import Judgment
 from common.amounts import with_noun
 from common.audit import acting_person
 from common.errors import DataConflict, DesignError
-from common.rows.batches import Fingerprint, batched, fingerprint_of
+from common.rows.batches import batched
+from common.rows.fingerprints import Fingerprint, fingerprint_of
 from common.rows.loads import large_cache, many_objects
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.columns import USE

@@ -16,9 +16,8 @@ from django.db.models import F
 
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from contrib.mtme.judged_systems import (
-    ROWS_PER_BATCH,
     JudgedSystems,
     collect_systems,
     judged_items,
@@ -257,7 +256,11 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 
     By default, its document is the image itself, and its domain the split.
     """
-    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields").iterator(ROWS_PER_BATCH)
+    rows = (
+        judged_items(study)
+        .values_list("pk", "name", "split", "text", "fields")
+        .iterator(loaders.ROWS_PER_BATCH)
+    )
     images = [row for row in rows if row[0] in board.segments]
     names = names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
@@ -282,7 +285,7 @@ def _write_ratings(
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     fields = ("pk", "item", "first__text_key", "first__text", "systems")
-    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(ROWS_PER_BATCH):
+    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(loaders.ROWS_PER_BATCH):
         segment = board.segments.get(item)
         if segment is None:
             continue
@@ -334,7 +337,7 @@ class References:
             .order_by("item__position", "item_id", "position", "pk")
             .values_list("item_id", "text")
         )
-        for item, text in rows.iterator(ROWS_PER_BATCH):
+        for item, text in rows.iterator(loaders.ROWS_PER_BATCH):
             if item in board.segments:
                 texts[board.segments[item]].append(_join_lines(text))
         return cls(texts)
@@ -376,7 +379,7 @@ class References:
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    for some in batched(captions.tolist(), ROWS_PER_BATCH // 4):
+    for some in batched(captions.tolist(), KEYS_PER_QUERY):
         texts = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
         yield from (texts.get(pk) for pk in some)
 

@@ -10,14 +10,13 @@ import numpy as np
 from django.db.models import QuerySet
 
 from common.rows.batches import batched
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from judgments.design.tables.sampling import SIDES
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Output, Study, Unit
 from judgments.models.units import credited_systems
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
-
-ROWS_PER_BATCH = 2_000
 
 
 def number_rows(rows: Iterable[int]) -> dict[int, int]:

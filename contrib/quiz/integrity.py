@@ -5,12 +5,10 @@ from collections.abc import Iterator
 from annotation.models import QuizAttempt
 from judgments.models import Unit
 
-ROWS_PER_BATCH = 2_000
-
 
 def quizzes_count_their_answers() -> Iterator[str]:
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
-    for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator(ROWS_PER_BATCH):
+    for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator():
         numbers = {str(number) for number in range(1, len(items) + 1)}
         if not set(answers) <= numbers or (finished is not None and set(answers) != numbers):
             yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
@@ -21,5 +19,5 @@ def quizzes_count_their_answers() -> Iterator[str]:
 def quiz_items_are_in_no_hit() -> Iterator[str]:
     """Yield a message for each quiz item that is in a HIT. Whoever passed the quiz knows the answers to its items."""
     units = Unit.objects.filter(control_kind=Unit.ControlKind.QUIZ, places__isnull=False).distinct()
-    for slug, key in units.values_list("study__slug", "key").iterator(ROWS_PER_BATCH):
+    for slug, key in units.values_list("study__slug", "key").iterator():
         yield f"Study {slug}: quiz item {key} is in a HIT."

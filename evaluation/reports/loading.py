@@ -41,7 +41,6 @@ from quorum.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns
 from quorum.statistics.meta import PeoplesWinners
 
 Texts = tuple[list[PairTexts], list[References]]
-ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -339,7 +338,7 @@ def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
     order: dict[str, list[int]] = {}
     for metric, pair, unit, first, second in rows.values_list(
         "metric", "pair_id", "unit_id", "first", "second"
-    ).iterator(ROWS_PER_BATCH):
+    ).iterator(loaders.ROWS_PER_BATCH):
         values.setdefault(metric, []).append((first,) if second is None else (first, second))
         order.setdefault(metric, []).append(unit if pair is None else pair)
     # Keep the order of the metrics in the analysis.

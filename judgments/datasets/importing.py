@@ -21,7 +21,8 @@ from django.utils.translation import gettext_noop
 
 from common.errors import DataConflict, DesignError
 from common.incoming import compose_name
-from common.rows.batches import Fingerprint, batched, fingerprint_of
+from common.rows.batches import KEYS_PER_QUERY, batched
+from common.rows.fingerprints import Fingerprint, fingerprint_of
 from common.rows.loads import refresh_statistics
 from common.rows.writing import insert_rows
 from common.texts import one_text
@@ -71,7 +72,6 @@ from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
 ROWS_PER_BATCH = 2_000
-IN_ONE_QUERY = 500
 TITLES_PER_BATCH = 500
 Lists = defaultdict[tuple[int, int], dict[int, Any]]
 RankedRow = tuple[int, int, int, float]  # row ids of query and item, rank from 1, score
@@ -89,7 +89,7 @@ def known_lists(
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
     lists: Lists = defaultdict(dict)
-    for some in batched(sorted(queries), IN_ONE_QUERY):
+    for some in batched(sorted(queries), KEYS_PER_QUERY):
         rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": some})
         columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
         for system, query_id, value, rank in columns.iterator(ROWS_PER_BATCH):
@@ -117,10 +117,10 @@ def renumber_ranks(system: System, task: Output.Task) -> None:
     changed = [row for row in rows if row.rank != positions[row.pk]]
     for number, row in enumerate(changed):
         row.rank = beyond + number  # move ranks away first: they are unique within a list at every step
-    Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
+    Output.objects.bulk_update(changed, ["rank"], batch_size=KEYS_PER_QUERY)
     for row in changed:
         row.rank = positions[row.pk]
-    Output.objects.bulk_update(changed, ["rank"], batch_size=IN_ONE_QUERY)
+    Output.objects.bulk_update(changed, ["rank"], batch_size=KEYS_PER_QUERY)
 
 
 def mark_lists_complete(dataset: Dataset, system: str, task: str) -> None:
@@ -465,7 +465,7 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
     for text in sorted(writings, key=lambda text: (text != one_text(text), text)):
         texts_of.setdefault(writings[text], text)
     row_ids: dict[str, int] = {}
-    for batch in batched(sorted(texts_of), 500):
+    for batch in batched(sorted(texts_of), KEYS_PER_QUERY):
         known = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
         by_key = known.order_by("-pk").values_list("text_key", "pk")  # the first one counts
         row_ids.update(by_key)

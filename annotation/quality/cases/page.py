@@ -22,7 +22,7 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_PER_PAGE = 10  # flags on one page
+PAGE_SIZE = 10  # flags on one page
 EXCLUSIONS_SHOWN = 200
 # for each action of a detector, what it did to the worker
 ACTION_WORDS = {
@@ -38,7 +38,7 @@ def show_review(request: HttpRequest, study: Study, context: Context) -> HttpRes
     counts = cases.aggregate(open=Count("pk", filter=Q(state=Case.State.OPEN)), all=Count("pk"))
     shows_all = "all" in request.GET or not counts["open"]
     shown = cases if shows_all else cases.filter(state=Case.State.OPEN)
-    page = Paginator(shown.order_by("-state", "-opened_at", "pk"), ROWS_PER_PAGE).get_page(
+    page = Paginator(shown.order_by("-state", "-opened_at", "pk"), PAGE_SIZE).get_page(
         request.GET.get("page")
     )
     shown_cases = list(page.object_list)

@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotation.models import Assignment, Exclusion, Worker
 from annotation.models.assignments import EXCLUDED_BY_PERSON
 from common.errors import DataConflict
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from common.rows.writing import insert_rows
 from judgments.importers.records.rows import JudgmentRow
 from judgments.models import HIT, HITUnit, Study
@@ -52,7 +52,7 @@ class HitWriter:
         for key, hit in self.ids.items():
             by_slots[self.slots[key]].append(hit)
         for required, hits in by_slots.items():
-            for batch in batched(hits, 500):
+            for batch in batched(hits, KEYS_PER_QUERY):
                 HIT.objects.filter(pk__in=batch).update(required=required)
         if self.unit_without_chance and any(chance is not None for chance in self.chances.values()):
             raise DataConflict(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from common.errors import DataConflict
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from judgments.datasets.importing import store_candidates
 from judgments.drawing.keys import text_key
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
@@ -56,14 +56,16 @@ class CaptionWriter:
         return key if key in self.references else None
 
     def load(self, keys: Iterable[str]) -> None:
-        for batch in batched(sorted(keys), 500):
+        for batch in batched(sorted(keys), KEYS_PER_QUERY):
             captions = Caption.objects.filter(dataset=self.dataset, key__in=batch)
             self.ids.update(captions.values_list("key", "pk"))
 
     def load_texts(self, rows: Iterable[JudgmentRow]) -> None:
         """Read the stored spelling of texts in which people marked errors."""
         captions = {self.id_of(row.first, row.first_text, row.unit) for row in rows}
-        for batch in batched(sorted({pk for pk in captions if pk is not None} - self.texts.keys()), 500):
+        for batch in batched(
+            sorted({pk for pk in captions if pk is not None} - self.texts.keys()), KEYS_PER_QUERY
+        ):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
     def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:

@@ -8,13 +8,11 @@ from typing import NamedTuple
 from common.audit import acting_person
 from common.errors import DataConflict
 from common.incoming import compose_name
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from common.texts import one_text, quote_difference
-from judgments.datasets.importing import check_owner, known_lists, renumber_ranks
+from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, known_lists, renumber_ranks
 from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
-
-ROWS_PER_BATCH = 2_000
 
 
 class CreditedCaption(NamedTuple):
@@ -126,7 +124,7 @@ class SystemWriter:
 
     def finish(self) -> None:
         texts: dict[int, str] = {}
-        for some in batched({caption.caption for caption in self.without_rank}, 500):
+        for some in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
             texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
         # in an order that does not depend on the order of the rows
         in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])

@@ -38,6 +38,7 @@ from evaluation.data.export.formats.judgment_columns import CAPTIONS
 from evaluation.data.export.formats.judgment_rows import JudgmentRows
 from evaluation.data.export.parts import take_snapshot
 from evaluation.data.judgment_sets.loaders import (
+    ROWS_PER_BATCH,
     decisions_of,
     full_depth_units,
     is_anonymous,
@@ -86,7 +87,6 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import quorum_version, versions
 
-ROWS_PER_BATCH = 2_000
 DIGITS = 16
 MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)

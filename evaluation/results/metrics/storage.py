@@ -21,8 +21,6 @@ from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Ints
 from quorum.statistics.meta import PeoplesWinners
 
-ROWS_PER_BATCH = 2_000
-
 
 def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None, list[str]]:
     """Return, for the pairs of the newest evaluation, each metric's winners, people's winners, and the kinds."""
@@ -34,7 +32,7 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
     images: dict[int, int] = {}
     scores: dict[str, list[tuple[float, float]]] = {}
     names = ("metric", "pair_id", "pair__kind", "pair__item_id", "first", "second")
-    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(ROWS_PER_BATCH):
+    for metric, pair, kind, image, first, second in rows.values_list(*names).iterator(loaders.ROWS_PER_BATCH):
         kinds[pair], images[pair] = kind, image
         scores.setdefault(metric, []).append((first, second))
     if not scores:
@@ -66,7 +64,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
         result=evaluation.result,
     )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=ROWS_PER_BATCH)
+    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=loaders.ROWS_PER_BATCH)
     sentence = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", sentence=sentence, signature=evaluation.signature)
     return analysis

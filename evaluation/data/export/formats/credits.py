@@ -15,7 +15,7 @@ from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
 from annotation.snapshots import Snapshot
-from common.rows.batches import batched
+from common.rows.batches import KEYS_PER_QUERY, batched
 from common.rows.reading import columns_of, converted_rows, plain_rows
 from common.texts import one_text
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
@@ -23,8 +23,6 @@ from judgments.design.tables.sampling import SIDES
 from judgments.models import Caption, Output, Study, System, Unit
 from judgments.models.units import credited_systems
 from quorum.numeric.arrays import Ints
-
-QUERY_SIZE = 500
 
 MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
 ImageText = tuple[int, str]  # an image and a text
@@ -49,7 +47,7 @@ class Credits:
         For units that are pairs, only the compared systems are returned.
         """
         shown: dict[int, list[ShownCaption]] = {}
-        for some in batched(units, QUERY_SIZE):
+        for some in batched(units, KEYS_PER_QUERY):
             shown |= _shown_captions(some)
         if not shown:
             return {}
@@ -104,7 +102,7 @@ class Credits:
         by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
         for image, text in wanted:
             by_hash[image, hash(one_text(text))].append((image, text))
-        for images in batched(sorted({item for item, _ in wanted}), QUERY_SIZE):
+        for images in batched(sorted({item for item, _ in wanted}), KEYS_PER_QUERY):
             self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
             if self.moment.searched:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
@@ -112,7 +110,7 @@ class Credits:
                 query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
         # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
-        for some in batched(sorted(query_captions), QUERY_SIZE):
+        for some in batched(sorted(query_captions), KEYS_PER_QUERY):
             self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
         return {
             image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
@@ -161,7 +159,7 @@ class Credits:
         known = np.unique(captions)
         if len(self._hashes) > MAX_CACHED_HASHES:
             self._hashes.clear()
-        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), QUERY_SIZE):
+        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), KEYS_PER_QUERY):
             rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
             self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
         numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)

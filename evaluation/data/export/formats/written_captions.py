@@ -11,13 +11,11 @@ from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows.batches import batched
 from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, read_part_lines, write_line
-from evaluation.data.judgment_sets.loaders import by_unit_and_name
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, by_unit_and_name
 from evaluation.errors import EvaluationError
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
 from judgments.models import Study
-
-ROWS_PER_BATCH = 2_000
 
 
 @dataclass(frozen=True, slots=True)

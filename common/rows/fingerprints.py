@@ -1,0 +1,30 @@
+"""Fingerprints of rows, which tell whether a file has the rows that are stored."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Fingerprint:
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def over(self, rows: Iterable[T]) -> Iterator[T]:
+        for row in rows:
+            self._hash.update(repr(row).encode())
+            yield row
+
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def fingerprint_of(*streams: Iterable[Any]) -> str:
+    fingerprint = Fingerprint()
+    for stream in streams:
+        for _ in fingerprint.over(stream):
+            continue
+    return fingerprint.hexdigest()
