@@ -166,7 +166,7 @@ class ReconcilePanel(QuorumCommand):
             )
         if options["payments"]:
             with atomic_write(options["payments"]) as file:
-                file.write_text(submission_list.as_csv(payouts.payment_list(study, compared)))
+                file.write_text(payouts.as_csv(payouts.payment_list(study, compared)))
         if options["book"]:
             booked = reconciling.book_list(study=study, submissions=submissions, approve=options["approve"])
             self.say(

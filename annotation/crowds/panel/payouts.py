@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -13,18 +13,21 @@ from django.utils.translation import gettext as _
 from annotation.crowds import Ability, backend_of
 from annotation.crowds.panel.backend import panel_sessions
 from annotation.crowds.panel.reconciling import ComparedSubmission
-from annotation.crowds.panel.submission_list import PARTIAL
 from annotation.models import CrowdCall, CrowdSession, LedgerEntry, RawId
 from annotation.money.limits import one_order
 from annotation.money.payments import ask_for_bonus
 from annotation.quality.reviews import ABANDONED_STATUSES
 from common.amounts import spell_cents
 from common.errors import WrongState
+from common.files import csv_line, guard_formula
 from judgments.access.study_log import note_event
 from judgments.design.panel_links import session_parameter, worker_parameter
 from judgments.design.panels import PANEL_PRESETS
 from judgments.models import Study
 from judgments.studies.designs import design_of
+
+# The number of the bonus for a session's pages of work. Bonuses that people give have smaller numbers.
+PARTIAL_BONUS = 900
 
 
 def payment_list(study: Study, compared: Sequence[ComparedSubmission]) -> list[list[object]]:
@@ -72,7 +75,7 @@ def pay_pages(*, study: Study, why: str, by: User | None = None) -> int:
         if not partial:
             raise WrongState(_("Nothing was paid: there are no unpaid pages of sessions that ended early."))
         for part in partial:
-            call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL, by=by)
+            call = ask_for_bonus(session=part.session, cents=part.cents, why=why, number=PARTIAL_BONUS, by=by)
             CrowdCall.objects.filter(pk=call.pk).update(payload=call.payload | {"partial": True})
         total = spell_cents(sum(part.cents for part in partial), design_of(study).currency)
         message = f"Bonuses of {total} for the pages of {len(partial)} sessions."
@@ -173,3 +176,8 @@ def _bonus_lines(study: Study, calls: list[CrowdCall]) -> dict[int, tuple[str, s
         if raw is not None:
             lines[call.pk] = (raw, spell_cents(int(call.payload["bonus_cents"])))
     return lines
+
+
+def as_csv(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV. Cells that a spreadsheet would take for formulas are escaped."""
+    return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)

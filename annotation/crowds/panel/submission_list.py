@@ -5,14 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from django.utils.translation import gettext as _
 
 from common.amounts import thousands
 from common.errors import QuorumError
-from common.files import csv_line, guard_formula
 from judgments.design.panels import PANEL_PRESETS
 from judgments.design.tables.panel import Panel
 
@@ -46,8 +45,6 @@ STATUSES = {
     "started": "working",
     "awaitingaction": "working",
 }
-# the number of a bonus for a session's pages of work; bonuses that people give have smaller numbers
-PARTIAL = 900
 MISSING_CODES = ("nocode", "nan", "none", "")
 
 
@@ -182,8 +179,3 @@ def _submission(number: int, cells: Sequence[str], columns: Mapping[str, int]) -
         panel_status=status[:80],
         code="" if code.lower() in MISSING_CODES else code[:80],
     )
-
-
-def as_csv(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as CSV. Cells that a spreadsheet would take for formulas are escaped."""
-    return "".join(f"{csv_line(guard_formula(str(cell)) for cell in row)}\n" for row in rows)

@@ -16,9 +16,16 @@ from django.core.management import CommandError, call_command
 
 from annotation.crowds.opening import close_study
 from annotation.crowds.outbox.delivery import carry_out_calls
-from annotation.crowds.panel.payouts import bonus_list, listed_bonuses, pay_pages, payment_list, unpaid_pages
+from annotation.crowds.panel.payouts import (
+    as_csv,
+    bonus_list,
+    listed_bonuses,
+    pay_pages,
+    payment_list,
+    unpaid_pages,
+)
 from annotation.crowds.panel.reconciling import book_list, compare_panel_list
-from annotation.crowds.panel.submission_list import ListProblem, as_csv, read_submissions
+from annotation.crowds.panel.submission_list import ListProblem, read_submissions
 from annotation.crowds.people import forget_raw_ids, pseudonym
 from annotation.crowds.sync.report import report_of
 from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Worker
