@@ -94,16 +94,16 @@ class Comparison:
                     publication=publication.external_id,
                 )
 
-    def publication_of(self, there: CrowdPublication) -> Publication | None:
+    def publication_of(self, reported: CrowdPublication) -> Publication | None:
         """Return the row of an external HIT; None if it has no row here.
 
         If a call with unknown outcome created the HIT, the call is marked as done.
         """
-        rows, name = at_crowd(Publication, self.study), there.external_id
+        rows, name = at_crowd(Publication, self.study), reported.external_id
         publication = rows.filter(external_id=name).first()
         if publication is not None:
             return publication
-        publication = rows.filter(token=there.token).first()
+        publication = rows.filter(token=reported.token).first()
         if publication is None:
             self.note(
                 "only-there",
@@ -118,8 +118,8 @@ class Comparison:
             self.note("twice-there", sentence, publication=name, first=first)
             return None
         call = CrowdCall.objects.get(key=publication.token)
-        expires_at = there.expires_at.isoformat() if there.expires_at else ""
-        answer = {"external_id": name, "group_id": there.group_id, "expires_at": expires_at}
+        expires_at = reported.expires_at.isoformat() if reported.expires_at else ""
+        answer = {"external_id": name, "group_id": reported.group_id, "expires_at": expires_at}
         try:
             finish_call(call=call, answer=answer)
         except OverBudget as problem:
@@ -129,11 +129,15 @@ class Comparison:
         publication.refresh_from_db()
         return publication if publication.external_id else None
 
-    def sync_publication(self, publication: Publication, there: CrowdPublication) -> None:
-        self.compare(publication, there)
+    def sync_publication(self, publication: Publication, reported: CrowdPublication) -> None:
+        self.compare(publication, reported)
         began = timezone.now()
         # read the work before excluding unconfirmed work
-        if self.full or _has_news(publication, there) or (there.is_over and _has_unconfirmed(publication)):
+        if (
+            self.full
+            or _has_news(publication, reported)
+            or (reported.is_over and _has_unconfirmed(publication))
+        ):
             for work in self.backend.fetch_work(publication):
                 try:
                     record_work(backend=self.backend, publication=publication, work=work)
@@ -142,30 +146,30 @@ class Comparison:
                     sentence = f"Assignment {name} of {publication.external_id} was submitted at the crowd. {problem}"
                     self.note("no-answers", sentence, publication=publication.external_id, assignment=name)
             end_superseded_sessions(publication)
-        if there.is_over and there.readable:
+        if reported.is_over and reported.readable:
             end_publication(publication, began_before=began, asked_at=self.asked_at)
-        Publication.objects.filter(pk=publication.pk).update(seen=dict(there.facts), looked_at=began)
+        Publication.objects.filter(pk=publication.pk).update(seen=dict(reported.facts), looked_at=began)
 
-    def compare(self, publication: Publication, there: CrowdPublication) -> None:
+    def compare(self, publication: Publication, reported: CrowdPublication) -> None:
         name, title = publication.external_id, self.backend.title
         spelled = partial(spell_cents, currency=design_of(publication.study).currency)
-        if not there.readable:
+        if not reported.readable:
             sentence = f"{name} was deleted at {title}; what was submitted is not shown there."
             self.note("deleted-there", sentence, publication=name)
-        if there.reward_cents is not None and there.reward_cents != publication.reward_cents:
-            pay = f"{spelled(there.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
+        if reported.reward_cents is not None and reported.reward_cents != publication.reward_cents:
+            pay = f"{spelled(reported.reward_cents)} at {title}, and {spelled(publication.reward_cents)}"
             self.note("money", f"{name} pays {pay} by our rows.", publication=name)
         extensions = publication.calls.filter(kind=Ability.EXTEND).exclude(
             state__in=[CrowdCall.State.DONE, CrowdCall.State.DROPPED]
         )
-        if there.places != publication.places and not extensions.exists():
-            people = f"{there.places} people at {title}, and for {publication.places}"
+        if reported.places != publication.places and not extensions.exists():
+            people = f"{reported.places} people at {title}, and for {publication.places}"
             self.note("places", f"{name} is for {people} by our rows.", publication=name)
 
 
-def _has_news(publication: Publication, there: CrowdPublication) -> bool:
+def _has_news(publication: Publication, reported: CrowdPublication) -> bool:
     last = publication.looked_at
-    if last is None or publication.seen != dict(there.facts) or timezone.now() - last > FULL_READ_INTERVAL:
+    if last is None or publication.seen != dict(reported.facts) or timezone.now() - last > FULL_READ_INTERVAL:
         return True
     return publication.hinted_at is not None and publication.hinted_at >= last
 
