@@ -174,20 +174,21 @@ def decide_adjudication(*, adjudication: Adjudication, answer: Any, reason: str 
 
 
 @transaction.atomic
-def withdraw_adjudication(*, study: Study, pk: int, by: User | None = None) -> Adjudication:
+def withdraw_adjudication(*, adjudication: Adjudication, by: User | None = None) -> Adjudication:
     """Withdraw a unit from adjudication, decided or not, so that its votes count again."""
-    adjudication = Adjudication.objects.filter(study=study, pk=pk).select_related("unit").first()
-    if adjudication is None:
-        raise ObjectNotFound(pgettext("staff", "There is no such adjudication in this study."))
     moved = (
-        Adjudication.objects.filter(pk=pk)
+        Adjudication.objects.filter(pk=adjudication.pk)
         .exclude(state=State.WITHDRAWN)
         .update(state=State.WITHDRAWN, withdrawn_at=timezone.now(), withdrawn_by=by)
     )
     if moved:
         sentence = f"Item {adjudication.unit.key} was withdrawn from adjudication."
         note_event(
-            study=study, what="adjudication-withdrawn", sentence=sentence, by=by, unit=adjudication.unit.key
+            study=adjudication.study,
+            what="adjudication-withdrawn",
+            sentence=sentence,
+            by=by,
+            unit=adjudication.unit.key,
         )
     adjudication.refresh_from_db()
     return adjudication

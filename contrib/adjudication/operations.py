@@ -71,12 +71,12 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")
 def withdraw_adjudication(*, study: Study, by: User | None, adjudication: str) -> Outcome:
     """Withdraw a unit from adjudication, decided or not, so that its votes count again. Repeating changes nothing."""
-    row = row_of(Adjudication.objects.filter(study=study), adjudication)
+    row = row_of(Adjudication.objects.filter(study=study).select_related("study", "unit"), adjudication)
     sentence = _(
         "The adjudication was withdrawn. When the consensus is computed again, the participants' answers decide this "
         "item."
     )
-    return Outcome(sentence, decisions.withdraw_adjudication(study=study, pk=row.pk, by=by))
+    return Outcome(sentence, decisions.withdraw_adjudication(adjudication=row, by=by))
 
 
 class DecideRequest(Parameters):

@@ -13,12 +13,8 @@ from django.utils import translation
 from annotation.models import Demographics, Worker
 from common.amounts import as_json, json_float
 from common.features import of_features
-from contrib.disagreement.predictions import (
-    COST_IS_INFINITE,
-    imported_predictions,
-    read_predictions,
-    soft_labels_of,
-)
+from contrib.disagreement.predictions import COST_IS_INFINITE, imported_predictions, read_predictions
+from contrib.disagreement.soft_labels import soft_labels_of
 from contrib.disagreement.wording import ALWAYS, EQUALLY, describe_disagreement
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow, texts_of_column

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Demographics
 from contrib.disagreement.analysis import DEMOGRAPHIC_PREFIX, compute_disagreement
-from contrib.disagreement.predictions import check_soft_labels
+from contrib.disagreement.soft_labels import check_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis, Prediction
 from judgments.access.rights import Person, Right, has_right

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 from rest_framework import serializers
 
@@ -18,8 +17,8 @@ from common.amounts import with_noun
 from common.errors import DataConflict
 from common.incoming.json_documents import load_json
 from common.parameters import FileText, Parameters
-from evaluation.data.export.formats.soft_labels import has_soft_labels
-from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, Units
+from contrib.disagreement.soft_labels import check_soft_labels
+from evaluation.data.judgment_sets.records import Units
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from judgments.access.study_log import note_event
@@ -28,7 +27,7 @@ from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.designs import kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
-from quorum.statistics.disagreement import SoftLabels, soft_labels
+from quorum.statistics.disagreement import SoftLabels
 
 INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
@@ -36,18 +35,6 @@ COST_IS_INFINITE = gettext_noop(
 )
 
 SUM_TOLERANCE = 2e-3  # tolerated error of a sum of shares with three digits
-
-
-def check_soft_labels(study: Study) -> None:
-    """Raise EvaluationError unless the study's answers are one of a few labels."""
-    if not has_soft_labels(study):
-        raise EvaluationError(
-            _(
-                "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
-                "many values; expected at most %(most)s."
-            )
-            % {"slug": study.slug, "protocol": study.protocol, "most": MAX_OUTCOMES}
-        )
 
 
 def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels) -> Floats:
@@ -209,15 +196,3 @@ def remove_predictions(*, study: Study, by: User | None, prediction: str) -> Out
     note_event(study=study, what="predictions-removed", sentence=sentence, by=by)
     row.delete()
     return Outcome(sentence)
-
-
-def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
-    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
-    check_soft_labels(study)
-    counted = table.counted
-    if not counted.any():
-        raise EvaluationError(
-            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
-            % {"slug": study.slug}
-        )
-    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)

@@ -79,7 +79,7 @@ def test_agreement_and_judgments_do_not_know_of_it_and_withdrawing_gives_the_cro
     assert aggregate_study(study=study)["agreement"] == before["agreement"]
     assert list(Judgment.objects.values()) == rows
     assert check_integrity().problems == []
-    withdraw_adjudication(study=study, pk=one.pk)
+    withdraw_adjudication(adjudication=one)
     assert aggregate_study(study=study) == before
     assert set(Consensus.objects.values_list("source", flat=True)) == {"judgments"}
 

@@ -10,6 +10,7 @@ from django.urls import reverse
 
 from annotation.models import Adjudication, Judgment, Worker
 from common.errors import ObjectNotFound, WrongState
+from contrib.adjudication import operations
 from contrib.adjudication.decisions import (
     decide_adjudication,
     own_adjudication,
@@ -17,7 +18,6 @@ from contrib.adjudication.decisions import (
     waiting_adjudications,
     withdraw_adjudication,
 )
-from contrib.adjudication.operations import send_units
 from judgments.models import Study, Unit
 from tests.annotation.test_sources import blocks, sourced
 from tests.annotation.voting import joined, work
@@ -139,7 +139,7 @@ def test_a_unit_goes_to_one_person_at_a_time(split_study: Study) -> None:
     assert sent(split_study, otto) == []
     with pytest.raises(IntegrityError), transaction.atomic():
         Adjudication.objects.create(study=split_study, unit=one.unit, adjudicator=otto)
-    withdraw_adjudication(study=split_study, pk=one.pk, by=rita)
+    withdraw_adjudication(adjudication=one, by=rita)
     (again,) = sent(split_study, otto)
     assert again.unit == one.unit
     with pytest.raises(ObjectNotFound):
@@ -152,12 +152,14 @@ def test_withdrawing_keeps_what_was_decided_and_by_whom_it_was_taken_back(split_
     rita = person("rita")
     (one,) = sent(split_study, rita)
     decide_adjudication(adjudication=one, answer=1)
-    first = withdraw_adjudication(study=split_study, pk=one.pk, by=rita)
-    second = withdraw_adjudication(study=split_study, pk=one.pk)
+    first = withdraw_adjudication(adjudication=one, by=rita)
+    second = withdraw_adjudication(adjudication=one)
     assert (second.state, second.withdrawn_by, second.withdrawn_at) == ("withdrawn", rita, first.withdrawn_at)
     assert second.value is not None
     with pytest.raises(ObjectNotFound):
-        withdraw_adjudication(study=make_study("pairwise", name="Another"), pk=one.pk)
+        operations.withdraw_adjudication.run(
+            make_study("pairwise", name="Another"), {"adjudication": str(one.pk)}, by=rita
+        )
 
 
 def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
@@ -170,7 +172,7 @@ def test_what_cannot_be_sent_is_refused_by_name(split_study: Study) -> None:
     keys = list(Unit.objects.filter(study=split_study).values_list("key", flat=True)[:1])
     for user in (person("nick", may=False), person("guest", staff=False)):
         with pytest.raises(WrongState, match="not allowed to adjudicate"):
-            send_units.run(split_study, {"units": keys, "adjudicator": user.username}, by=rita)
+            operations.send_units.run(split_study, {"units": keys, "adjudicator": user.username}, by=rita)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,36 @@
+"""The soft labels of a study: the distribution of people's used answers to each unit."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from evaluation.data.export.formats.soft_labels import has_soft_labels
+from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable
+from evaluation.errors import EvaluationError
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+from quorum.statistics.disagreement import SoftLabels, soft_labels
+
+
+def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
+    """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
+    check_soft_labels(study)
+    counted = table.counted
+    if not counted.any():
+        raise EvaluationError(
+            _("Study %(slug)r has no judgments that are used in results; expected at least one.")
+            % {"slug": study.slug}
+        )
+    return soft_labels(table.unit[counted], table.value[counted], labels=kind_of(study).outcomes)
+
+
+def check_soft_labels(study: Study) -> None:
+    """Raise EvaluationError unless the study's answers are one of a few labels."""
+    if not has_soft_labels(study):
+        raise EvaluationError(
+            _(
+                "Study %(slug)r has no soft labels: answers of protocol %(protocol)s can have too "
+                "many values; expected at most %(most)s."
+            )
+            % {"slug": study.slug, "protocol": study.protocol, "most": MAX_OUTCOMES}
+        )
