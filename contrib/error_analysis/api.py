@@ -7,7 +7,7 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
 from rest_framework.exceptions import ValidationError
 from rest_framework.request import Request
@@ -17,16 +17,16 @@ from rest_framework.views import APIView
 from common.amounts import as_json
 from common.errors import ObjectNotFound
 from common.incoming.json_documents import load_json
-from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
+from contrib.error_analysis.disagreements import MetricDisagreement, ScoresByMetric, disagreements_at
 from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
-from contrib.error_analysis.views import METRIC_PARAMETER, NOT_EVALUATED, scores_by_metric
 from evaluation.models import Analysis
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
 from judgments.models import Study
 
 DEFAULT_SIZE, MAX_SIZE = 100, 1000
+NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
 
 
 class DisagreementSerializer(serializers.Serializer[Any]):
@@ -101,7 +101,9 @@ class DisagreementsView(APIView):
 
     @extend_schema(
         parameters=[
-            METRIC_PARAMETER,
+            OpenApiParameter(
+                "metric", str, description="One that was evaluated; the last of them unless told."
+            ),
             OpenApiParameter("kind", str, description="HC, HI, HM or MM alone."),
             OpenApiParameter("cursor", str, description="From `next` or `previous` of another page."),
             OpenApiParameter(
@@ -161,10 +163,14 @@ def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
             "people": disagreement.people,
             "metric": disagreement.metric,
             "size": disagreement.size,
-            "scores": scores_by_metric(disagreement.scores),
+            "scores": _scores_by_metric(disagreement.scores),
         }
     )
     return row
+
+
+def _scores_by_metric(scores: ScoresByMetric) -> dict[str, list[float]]:
+    return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
 
 
 def _page_size(text: str) -> int:
@@ -220,7 +226,7 @@ class CloserView(APIView):
             "value": inspection.consensus.value if inspection.consensus else None,
             "n": inspection.consensus.n if inspection.consensus else 0,
             "votes": _votes(inspection),
-            "scores": scores_by_metric(other_scores(analysis, inspection)) if analysis else {},
+            "scores": _scores_by_metric(other_scores(analysis, inspection)) if analysis else {},
         }
         return Response(as_json(body))
 

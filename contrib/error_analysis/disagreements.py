@@ -11,6 +11,9 @@ from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Study, Unit
 
+# The scores of both texts of a pair, by metric. The second is None if a single text is judged.
+ScoresByMetric = dict[str, tuple[float, float | None]]
+
 
 @dataclass(frozen=True, slots=True)
 class MetricDisagreement:
@@ -26,7 +29,7 @@ class MetricDisagreement:
     metric: float
     people: float
     size: float
-    scores: dict[str, tuple[float, float | None]]
+    scores: ScoresByMetric
 
 
 def disagreements_at(
@@ -44,7 +47,7 @@ def disagreements_at(
         scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
     by_pk = {row.pk: row for row in judged}
     consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
-    scores: dict[int, dict[str, tuple[float, float | None]]] = {}
+    scores: dict[int, ScoresByMetric] = {}
     for score in scored.order_by("pk"):
         pk = score.pair_id if pairs else score.unit_id
         scores.setdefault(pk or 0, {})[score.metric] = (score.first, score.second)

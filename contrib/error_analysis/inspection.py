@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from annotation.models import Judgment
 from common.errors import ObjectNotFound
 from common.texts import one_text
+from contrib.error_analysis.disagreements import ScoresByMetric
 from evaluation.data.judgment_sets import loaders
 from evaluation.models import Analysis, Consensus, MetricScore
 from judgments.kinds import KINDS
@@ -92,7 +93,7 @@ def _votes(study: Study, units: Sequence[Unit]) -> tuple[tuple[Unit, tuple[Vote,
     )
 
 
-def other_scores(analysis: Analysis, inspection: Inspection) -> dict[str, tuple[float, float | None]]:
+def other_scores(analysis: Analysis, inspection: Inspection) -> ScoresByMetric:
     rows = MetricScore.objects.filter(analysis=analysis).filter(
         Q(pair__key=inspection.key, pair__study=analysis.study_id)
         | Q(unit__key=inspection.key, unit__study=analysis.study_id)

@@ -11,7 +11,6 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import coefficient, percent, percent_number
@@ -29,11 +28,6 @@ from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
 from judgments.studies.study_page import study_page, study_page_address
 
 PAGE_SIZE = 25
-NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
-METRIC_PARAMETER = OpenApiParameter(
-    "metric", str, description="One that was evaluated; the last of them unless told."
-)
-Scores = dict[str, tuple[float, float | None]]
 
 
 class ErrorAnalysisForm(forms.Form):
@@ -197,7 +191,3 @@ def _metric_rows(analysis: Analysis, inspection: Inspection) -> list[dict[str, A
             agrees = row["names"] == f"{value:.0f}" if value is not None else None
         rows.append({**row, "agrees": agrees})
     return rows
-
-
-def scores_by_metric(scores: Scores) -> dict[str, list[float]]:
-    return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
