@@ -19,7 +19,7 @@ from evaluation.data.export.formats.written_captions import CollectedCaption, ch
 from evaluation.data.export.parts import take_snapshot
 from judgments.access.dataset_roles import require_editor
 from judgments.access.study_log import note_event
-from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, store_candidates
+from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, check_system_name, store_candidates
 from judgments.drawing.keys import content_key
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 
@@ -128,8 +128,7 @@ def _add_outputs(
     Equal texts share a caption. Raise DataConflict if the system's name is invalid, or if the system has captions
     from elsewhere.
     """
-    if not name.strip() or len(name) > 80 or not name.isprintable():
-        raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
+    check_system_name(name)
     mark = f"adopted:{content_key(study.slug)}"
     maker = by or study.created_by
     system, created = System.objects.get_or_create(

@@ -516,8 +516,7 @@ def import_candidates(
     row_dataset = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=row_dataset).values_list("name", "pk"))
     system = compose_name(system)
-    if not system.strip() or len(system) > 80 or not system.isprintable():
-        raise DataConflict(f"The system's name is {system!r}; expected 1 to 80 visible characters.")
+    check_system_name(system)
     stored_system = System.objects.filter(dataset=row_dataset, name=system).first()
     check_owner(stored_system, user)
     source = open_candidates(format, path, encoding=encoding, taken=taken, mapping=mapping)
@@ -544,6 +543,11 @@ def import_candidates(
             remember_mapping(row_dataset, "import_candidates", mapping)
     counts = summary.counts | {f"images with {kind}": count for kind, count in stored.items() if count}
     return replace(summary, created=summary.created or any(stored.values()), counts=counts)
+
+
+def check_system_name(name: str) -> None:
+    if not name.strip() or len(name) > 80 or not name.isprintable():
+        raise DataConflict(f"The system's name is {name!r}; expected 1 to 80 visible characters.")
 
 
 def boxes_by_image(dataset: Dataset, path: Path) -> dict[str, list[str]]:
