@@ -52,9 +52,12 @@ def places_in(known: Ints, wanted: Ints) -> Ints:
     return np.where(known[nearest] == wanted, nearest, -1)
 
 
-def parts_of(rows: int) -> Iterator[slice]:
-    """Yield slices of ``rows`` rows, so short that arrays computed from one slice fit into the processor's cache."""
-    yield from (slice(start, start + ROWS_PER_BATCH) for start in range(0, rows, ROWS_PER_BATCH))
+def parts_of(rows: int, size: int = ROWS_PER_BATCH) -> Iterator[slice]:
+    """Yield slices of ``rows`` rows, of ``size`` rows each.
+
+    The usual size is so small that arrays computed from one slice fit into the processor's cache.
+    """
+    yield from (slice(start, start + size) for start in range(0, rows, size))
 
 
 def starts_of(lengths: Sequence[int] | NDArray[Any]) -> Ints:

@@ -18,7 +18,7 @@ import numpy as np
 import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike
 
-from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
 from quorum.statistics.aggregation import item_response
 from quorum.statistics.crossed import CONFIDENCE, ITEM, MIN_CLUSTERS, check_confidence, too_few
 from quorum.statistics.inference import Inference, signed
@@ -231,8 +231,7 @@ def weighted_kendall(
     # sums over all other values, for each value: same order, different in first, different in second
     sums = np.zeros((3, len(x)))
     rows = max(1, _PAIRS_PER_BATCH // len(x))
-    for start in range(0, len(x), rows):
-        part = slice(start, start + rows)
+    for part in parts_of(len(x), rows):
         order = [np.sign(column[part, np.newaxis] - column) for column in (x, y)]
         sums[0, part] = (order[0] * order[1]) @ weight
         sums[1, part], sums[2, part] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Unpack
 import numpy as np
 import scipy  # its submodules load at first use
 
-from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.numeric.arrays import Floats, Ints, parts_of, ratio
 from quorum.numeric.packing import declare
 from quorum.statistics.agreement.coefficient import ALPHA, NO_PAIRS, AgreementResult, ReadData, agreement
 from quorum.statistics.agreement.influences import Influences, alpha_influences
@@ -249,8 +249,7 @@ def _ratio_within(patterns: UnitPatterns, values: Floats) -> Floats:
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
     expected = np.zeros(len(totals))
     step = max(1, _PAIRS // max(len(values), 1))
-    for start in range(0, len(values), step):
-        block = slice(start, start + step)
+    for block in parts_of(len(values), step):
         distance = _ratio_distance(values[block, np.newaxis], values[np.newaxis, :])
         expected += ((totals[:, block] @ distance) * totals).sum(axis=1)
     return expected
