@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from math import ceil
@@ -88,7 +87,7 @@ class Site(Client):
             method, path, what, again=again, body=body, content=content, headers=sent, before_next=before_next
         ).content
         try:
-            return json.loads(written) if written else {}
+            return load_json(written) if written else {}
         except ValueError:
             raise PublishingError(
                 f"{self.host} does not answer with JSON when it is asked {what}; is its address right?"

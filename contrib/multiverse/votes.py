@@ -142,7 +142,7 @@ class StudyVotes:
         if rule == "dawid-skene":
             model = self._model(chosen)
             values = np.array(model.values(), dtype=np.float64)
-            consensus = columns_of(model.units, values, model.posterior.max(axis=1))
+            consensus = consensus_columns(model.units, values, model.posterior.max(axis=1))
         elif rule == "control-weighted":
             consensus = self._by_weight(chosen)
         else:
@@ -162,7 +162,7 @@ class StudyVotes:
         right, seen = ([getattr(record, name) for record in records] for name in ("right", "seen"))
         weights = accuracy_weights(right, seen, labels=len(self.kind.outcomes))
         vote = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
-        return columns_of(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
+        return consensus_columns(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
     def winners(self, chosen: ChosenOptions, pks: Sequence[int]) -> Ints:
         """Return people's winners of P pairs: (P,), 1, 2, or 0 for none."""
@@ -251,7 +251,7 @@ class StudyVotes:
         }
 
 
-def columns_of(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
+def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
     n = len(units)
     return ConsensusColumns(
         unit=units,
