@@ -19,6 +19,7 @@ from common.amounts import thousands
 from common.parameters import Parameters
 from contrib.registration.errors import RegistrationError
 from contrib.registration.models import Registration
+from contrib.registration.winners import stored_winners
 from evaluation.data.releases.documents import shareable_design
 from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
@@ -28,7 +29,6 @@ from evaluation.reports.sections.registration import (
     check_hypotheses,
     plan_hash,
 )
-from evaluation.results.metrics.storage import stored_winners
 from judgments.access.study_log import note_event
 from judgments.design.reading.checking import stored_design
 from judgments.design.tables.plan import RegistrationPlan
