@@ -16,7 +16,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.metrics.scoring import score_captions, score_pairs
-from evaluation.results.metrics.study_texts import judged_captions, pair_texts
+from evaluation.results.metrics.study_texts import judged_captions, judged_pairs
 from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
@@ -214,15 +214,15 @@ def judged_population(study: Study) -> Population:
     table = loaders.load_judgments(study)
     consensus, references = consensus_of(study, table), loaders.load_references(study)
     if KINDS[study.protocol].compares_pairs:
-        pairs, documents, _leading = pair_texts(study, consensus, references)
+        material = judged_pairs(study, consensus, references)
         keys = {row.pk: row.key for row in loaders.pair_rows(study)}
         return Population(
             per="pairs",
-            pairs=pairs,
+            pairs=material.pairs,
             captions=(),
-            members=[keys[pair.pk] for pair in pairs],
-            systems=[pair.systems for pair in pairs],
-            documents=documents,
+            members=[keys[pair.pk] for pair in material.pairs],
+            systems=[pair.systems for pair in material.pairs],
+            documents=material.documents,
         )
     captions, _counts = judged_captions(study, consensus, table, references)
     unit_keys = {row.pk: row.key for row in loaders.unit_rows(study)}

@@ -24,15 +24,15 @@ from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_TOKENIZER, ScoreKeys
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.metrics.evaluation import compared_kind
-from evaluation.results.metrics.figures import COEFFICIENTS, UNKNOWN_KIND
+from evaluation.results.metrics.figures import COEFFICIENTS
 from evaluation.results.metrics.scoring import score_captions, score_pairs
 from evaluation.results.metrics.study_texts import (
     caption_clusters,
     judged_captions,
+    judged_pairs,
     pair_clusters,
-    pair_texts,
 )
-from evaluation.results.metrics.texts import CaptionTexts, weights_of_captions
+from evaluation.results.metrics.texts import CaptionTexts, named_kinds, weights_of_captions
 from evaluation.results.verdict import scope_fields
 from judgments.models import Dataset, Item, Output, Study
 from judgments.models.units import credited_systems
@@ -84,8 +84,11 @@ def compare_metrics(
     progress(0.3, "scoring captions")
     result: dict[str, Any] = {"metrics": names, "tokenizer": tokenizer, "data_hash": consensus.data_hash}
     if kind.compares_pairs:
-        pairs, documents, _leading = pair_texts(study, consensus, references)
-        scored, scores = score_pairs(pairs, documents, metrics=names, tokenizer=tokenizer, imported=imported)
+        material = judged_pairs(study, consensus, references)
+        pairs = material.pairs
+        scored, scores = score_pairs(
+            pairs, material.documents, metrics=names, tokenizer=tokenizer, imported=imported
+        )
         clusters = pair_clusters(study, table, consensus, pairs)
         return result | {
             "what": "pairs",
@@ -94,7 +97,7 @@ def compare_metrics(
             "rows": _compare_on_pairs(
                 [scores[name] for name in names],
                 np.array([pair.winner for pair in pairs], dtype=np.float64),
-                [pair.kind or UNKNOWN_KIND for pair in pairs],
+                named_kinds(pair.kind for pair in pairs),
                 clusters,
             ),
         }

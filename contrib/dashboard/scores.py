@@ -13,7 +13,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, Analysis, ImportedMetric
 from evaluation.results.metrics.scoring import score_captions, score_pairs
-from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, pair_texts
 from judgments.kinds import KINDS
 from judgments.models import Study
 from quorum.numeric.arrays import Floats
@@ -57,10 +57,12 @@ def _metrics_asked(study: Study) -> list[Any]:
 
 
 def _pair_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:
-    pairs, documents, _ = texts_of_pairs(study, loaders.load_references(study))
+    material = pair_texts(study, loaders.load_references(study))
     imported = imported_scores(study.dataset, metrics)
-    _, scores = score_pairs(pairs, documents, metrics=metrics, tokenizer=tokenizer, imported=imported)
-    return _as_scores([(pair.pk, pair.image) for pair in pairs], scores)
+    _, scores = score_pairs(
+        material.pairs, material.documents, metrics=metrics, tokenizer=tokenizer, imported=imported
+    )
+    return _as_scores([(pair.pk, pair.image) for pair in material.pairs], scores)
 
 
 def _caption_scores(study: Study, metrics: list[str], tokenizer: str) -> dict[str, Any]:

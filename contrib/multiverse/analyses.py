@@ -24,7 +24,12 @@ from contrib.multiverse.votes import StudyVotes, draw_half
 from evaluation.data.imported_scores import imported_scores
 from evaluation.data.judgment_sets import loaders
 from evaluation.results.metrics.scoring import score_captions, score_pairs
-from evaluation.results.metrics.study_texts import CaptionConsensus, caption_texts, texts_of_pairs
+from evaluation.results.metrics.study_texts import (
+    CaptionConsensus,
+    caption_texts,
+    pair_texts,
+    scored_captions,
+)
 from evaluation.results.metrics.texts import CaptionTexts, PairTexts, weights_of_captions
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.correlation import correlation, correlation_influences
@@ -67,7 +72,8 @@ class PairMetrics(_Metrics):
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         super().__init__(votes, metrics, tokenizer)
         references = loaders.load_references(votes.study)
-        self._pairs, self._documents, _ = texts_of_pairs(votes.study, references)
+        material = pair_texts(votes.study, references)
+        self._pairs, self._documents = material.pairs, material.documents
         self._pks = [pair.pk for pair in self._pairs]
         items = loaders.clusters_of_items(votes.study, [pair.image for pair in self._pairs])
         self._images = np.unique(items, return_inverse=True)[1]
@@ -128,21 +134,14 @@ class CaptionMetrics(_Metrics):
 
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         super().__init__(votes, metrics, tokenizer)
-        study, kind = votes.study, votes.kind
+        study = votes.study
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
-        table = votes.table_under({})
-        scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
-        rated = (
-            self._of_units()
-            if scores is None
-            else [
-                CaptionConsensus(None, row.item, row.key, row.text, row.score, systems=row.systems)
-                for row in scores
-            ]
+        scored = scored_captions(study, votes.table_under({}))
+        self._by_unit = scored is None
+        self._captions, counts = caption_texts(
+            study, self._of_units() if scored is None else scored, self._references
         )
-        self._by_unit = scores is None
-        self._captions, counts = caption_texts(study, rated, self._references)
         self._weights = weights_of_captions(self._captions)
         self._has_own = counts["own_reference_dropped"] > 0
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]

@@ -21,9 +21,9 @@ from evaluation.results.agreement import judgment_clusters
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.evaluation import compute_evaluation
-from evaluation.results.metrics.study_texts import pair_texts, value_of_unit
+from evaluation.results.metrics.study_texts import judged_pairs, value_of_unit
 from evaluation.results.metrics.tables import known_raters
-from evaluation.results.metrics.texts import PairTexts, References
+from evaluation.results.metrics.texts import PairMaterial
 from evaluation.results.standings import (
     Outputs,
     Standings,
@@ -39,8 +39,6 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.signatures import quorum_version
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, ClusterColumns
 from quorum.statistics.meta import PeoplesWinners
-
-Texts = tuple[list[PairTexts], list[References]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +94,7 @@ class ReportInputs:
     unit_images: Ints | None = None
     documents: Mapping[Any, Hashable] = field(default_factory=dict)
     proposals: Proposals | None = None
-    texts: Callable[[], Texts | None] = lambda: None
+    pair_material: Callable[[], PairMaterial | None] = lambda: None
     wording: int = WORDING_VERSION
     clustered: bool = True
     raters_known: bool = True
@@ -234,7 +232,7 @@ def load_inputs(
         unit_images=loaders.clusters_of_units(study, consensus.units),
         documents=loaders.documents_of(study) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
-        texts=lambda: _texts(study, consensus),
+        pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
         live=draws_at_claim(study),
         chosen=design_of(study).chosen is not None,
     )
@@ -272,11 +270,6 @@ def evaluation_of(
         if metrics or tokenizer:
             raise
         return None, str(error)
-
-
-def _texts(study: Study, consensus: StudyConsensus) -> Texts:
-    pairs, documents, _ = pair_texts(study, consensus, loaders.load_references(study))
-    return pairs, documents
 
 
 def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:

@@ -200,13 +200,13 @@ def start_evaluation(
     metrics: Collection[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
     clusters: str = CLUSTERED[0],
-    **readings: Any,
+    **options: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background. The job says which results could not be computed."""
     from evaluation.data.imported_scores import check_imported
     from evaluation.results.metrics.options import EvaluationOptions
 
-    EvaluationOptions(**readings).check(compares_pairs=KINDS[study.protocol].compares_pairs)
+    EvaluationOptions(**options).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
     by = {} if clusters == CLUSTERED[0] else {"clusters": clusters}
-    return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **readings}
+    return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **options}

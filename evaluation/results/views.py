@@ -453,7 +453,7 @@ PROGRESS = add_figures(
 )
 
 
-def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
+def _add_compute(name: str, options: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
     add_step(
         StudyStep(
             name=name,
@@ -463,7 +463,7 @@ def _add_compute(name: str, readings: tuple[str, ...], offered: Callable[[Study]
             primary_on=frozenset({"results"}),
             has_button=offered,
             permission="view",
-            form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *readings)),
+            form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *options)),
         )
     )
 

@@ -12,6 +12,7 @@ from common.amounts import as_json
 from contrib.comparing.sources.judgments import Content
 from contrib.comparing.sources.matching import TWO_SCALES, MatchedSources
 from contrib.comparing.sources.raters import Resampling, items_of_units
+from evaluation.results.metrics.texts import known_kinds
 from quorum.numeric.arrays import Flags
 from quorum.statistics.agreement import kappa_interval
 from quorum.statistics.crossed import CONFIDENCE, ITEM, share_of_rows
@@ -79,7 +80,7 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
         }
 
     same, longer = first == second, np.where(more > 0, 1, 2) == first
-    by_kind = kinds_of([kind or "unknown" for kind in kinds] if any(kinds) else None, len(both))
+    by_kind = kinds_of(known_kinds(kinds), len(both))
     return {
         "pairs": {
             kind: {"same": share(same, pairs), "longer": share(longer, pairs & ~same & (more != 0))}

@@ -23,7 +23,7 @@ from evaluation.data.ranked_lists import (
 )
 from evaluation.data.releases.rows import ReleasedRows, Row
 from evaluation.presentation.content import Report, Section
-from evaluation.reports.loading import AnalysisResult, ReportInputs, Texts, people_of_units
+from evaluation.reports.loading import AnalysisResult, ReportInputs, people_of_units
 from evaluation.reports.sections import sections_of
 from evaluation.reports.sections.registration import (
     RegisteredPlan,
@@ -42,13 +42,12 @@ from evaluation.results.consensus.study import (
     with_decisions,
 )
 from evaluation.results.metrics.figures import (
-    UNKNOWN_KIND,
     accuracy_of_pairs,
     correlation_of_captions,
     preference_for_longer,
 )
 from evaluation.results.metrics.halves import compare_on_same_halves, halves_of_pairs
-from evaluation.results.metrics.texts import find_references_of_pairs
+from evaluation.results.metrics.texts import PairMaterial, find_references_of_pairs, named_kinds
 from evaluation.results.rankings import CUTS, NO_RANKINGS, audit_filter, judged_outputs, rankings_of
 from evaluation.results.systems import SystemsVerdict
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
@@ -115,7 +114,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         unit_images=images,
         documents=rows.documents,
         proposals=proposals,
-        texts=lambda: _texts(rows),
+        pair_material=lambda: _pair_material(rows),
         wording=settings.wording,
         clustered=settings.clustered,
         raters_known=settings.raters_known,
@@ -304,7 +303,7 @@ def _pair_inputs(
         anonymous=any(person.anonymous for person in rows.people()),
     )
     comparisons = {}
-    kind_names = [kind or UNKNOWN_KIND for kind in kinds]
+    kind_names = named_kinds(kinds)
     by_kind = kinds_of(kind_names, len(names))
     accuracy = {metric: figures["accuracy"] for metric, figures in metrics.items()}
     if images is not None:
@@ -412,7 +411,7 @@ def _scores_of_captions(
     return [scores_of[caption].pop(0) for caption in captions]
 
 
-def _texts(rows: ReleasedRows) -> Texts | None:
+def _pair_material(rows: ReleasedRows) -> PairMaterial | None:
     texts = {row["caption"]: row["text"] for row in rows.captions}
     of_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
@@ -420,7 +419,7 @@ def _texts(rows: ReleasedRows) -> Texts | None:
             of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None
-    references = find_references_of_pairs(
+    return find_references_of_pairs(
         (
             (
                 number, row["kind"] or "", row["image"], texts[row["first"]], texts[row["second"]], row["references"]
@@ -429,7 +428,6 @@ def _texts(rows: ReleasedRows) -> Texts | None:
         ),
         of_image,
     )  # fmt: skip
-    return None if references is None else (references[0], references[1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from evaluation.reports.sections.ceilings import agreement_of_halves
 from evaluation.results.consensus.clusters import scope_sentence
 from evaluation.results.metrics.pair_readings import scores_by_random_subsets
 from evaluation.results.metrics.tables import ONE_JUDGE, accuracy_by_metric, accuracy_table, longer_tables
+from evaluation.results.metrics.texts import known_kinds
 from evaluation.results.standings import compared_table
 from quorum.numeric.arrays import Floats
 from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_comparisons, tournament
@@ -171,10 +172,10 @@ def _levels(people: tuple[str, Estimate] | None) -> tuple[Level, ...]:
 
 def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None:
     """Return the section on accuracy by number of references (V15 figure 3)."""
-    texts = inputs.texts() if inputs.evaluation is not None else None
-    if texts is None or inputs.evaluation is None:
+    material = inputs.pair_material() if inputs.evaluation is not None else None
+    if material is None or inputs.evaluation is None:
         return None
-    pairs, documents = texts
+    pairs = material.pairs
     most = min(len(pair.references) for pair in pairs)
     if most < MIN_REFERENCES:
         return None
@@ -190,16 +191,14 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     names = list(accuracy)[:MAX_CURVES]
     scores = scores_by_random_subsets(
         pairs,
-        documents,
+        material.documents,
         [size for size in SIZES if size < most] + [most],
         draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
         metrics=names,
         tokenizer=inputs.tokenizer,
         seed=np.random.default_rng(inputs.seed),
     )
-    labels = (
-        [str(kind) or "unknown" for kind in inputs.kinds.tolist()] if (inputs.kinds != "").any() else None
-    )
+    labels = known_kinds(inputs.kinds.tolist())
     clusters = inputs.clusters_of(pair.pk for pair in pairs)
     curves = {
         name: accuracy_by_references(scores[name], inputs.winners, labels, clusters=clusters)

@@ -10,7 +10,7 @@ import numpy as np
 from common.amounts import as_json
 from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
-from evaluation.results.metrics.figures import MetricResults, kappa_at_cuts
+from evaluation.results.metrics.figures import MetricResults, kappa_at_cuts, resamples_for
 from evaluation.results.metrics.options import EvaluationOptions
 from evaluation.results.metrics.texts import CaptionTexts, weights_of_captions
 from quorum.numeric.arrays import Floats, Ints, places_in
@@ -18,12 +18,12 @@ from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, RATER, ClusterColumns
 
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
-MIN_RESAMPLES, MAX_RESAMPLES, GRADES_DRAWN = 50, 1000, 2_000_000
+MIN_RESAMPLES, GRADES_DRAWN = 50, 2_000_000
 ESTIMATE = ("value", "low", "high", "n", "reason")
 
 
 def compute_caption_readings(
-    readings: EvaluationOptions,
+    options: EvaluationOptions,
     captions: Sequence[CaptionTexts],
     judged: MetricResults,
     table: JudgmentTable,
@@ -47,21 +47,21 @@ def compute_caption_readings(
         tau = correlation(metric, people, "kendall-tau-c", weights=weights, clusters=clusters)
         return as_json(tau, *ESTIMATE)
 
-    if readings.tau_c:
+    if options.tau_c:
         figures["tau_c"] = by_metric(tau_c)
-    if readings.people_at_least or readings.metric_at_least:
-        at_least = readings.metric_at_least
+    if options.people_at_least or options.metric_at_least:
+        at_least = options.metric_at_least
         figures["thresholds"] = by_metric(
             lambda metric: kappa_at_cuts(metric, people, cuts, seed, clusters, at_least, weights)
         )
-    if readings.single_grades:
+    if options.single_grades:
         of, grades, grade_clusters = _single_grades(captions, table, clusters)
-        resamples = int(np.clip(GRADES_DRAWN // len(grades), MIN_RESAMPLES, MAX_RESAMPLES))
-        options: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
-        options["weights"] = None if weights is None else weights[of]
+        resamples = resamples_for(len(grades), drawn=GRADES_DRAWN, fewest=MIN_RESAMPLES)
+        bootstrap: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
+        bootstrap["weights"] = None if weights is None else weights[of]
         figures["single_grades"] = by_metric(
             lambda metric: {
-                key: as_json(correlation(metric[of], grades, name, **options), *ESTIMATE)
+                key: as_json(correlation(metric[of], grades, name, **bootstrap), *ESTIMATE)
                 for key, name in SINGLE_COEFFICIENTS.items()
             }
         )

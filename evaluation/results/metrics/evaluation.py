@@ -19,7 +19,6 @@ from evaluation.results.consensus.clusters import CLUSTERED
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.caption_readings import compute_caption_readings
 from evaluation.results.metrics.figures import (
-    UNKNOWN_KIND,
     MetricResults,
     judge_captions,
     judge_pairs,
@@ -31,10 +30,10 @@ from evaluation.results.metrics.pair_readings import compute_pair_readings
 from evaluation.results.metrics.study_texts import (
     caption_clusters,
     judged_captions,
+    judged_pairs,
     pair_clusters,
-    pair_texts,
 )
-from evaluation.results.metrics.texts import weights_of_captions
+from evaluation.results.metrics.texts import named_kinds, weights_of_captions
 from evaluation.results.verdict import correlation_verdict, pair_verdicts, scope_fields
 from judgments.kinds import Kind
 from judgments.models import Study
@@ -90,8 +89,8 @@ def compute_evaluation(
         NothingToCompare: there are no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
-    readings = EvaluationOptions(**requested)
-    readings.check(compares_pairs=kind.compares_pairs)
+    options = EvaluationOptions(**requested)
+    options.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
@@ -102,10 +101,10 @@ def compute_evaluation(
     settings: dict[str, Any] = {"protocol": study.protocol, "metrics": ",".join(metrics), "tok": tokenizer}
     if imported.names:
         settings["imported"] = imported_hashes(study.dataset, metrics)
-    inputs = _Inputs(study, table, consensus, references, readings, metrics, tokenizer, imported, clustered)
+    inputs = _Inputs(study, table, consensus, references, options, metrics, tokenizer, imported, clustered)
     compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
     judged, of_kind, result = compare(inputs)
-    settings |= of_kind | readings.settings() | ({} if clustered else {"clusters": NAIVE})
+    settings |= of_kind | options.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
     notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
     if "audited" in settings:
@@ -138,7 +137,7 @@ class _Inputs:
     table: JudgmentTable
     consensus: StudyConsensus
     references: loaders.ReferenceSet
-    readings: EvaluationOptions
+    options: EvaluationOptions
     metrics: Sequence[str]
     tokenizer: str
     imported: ImportedScores
@@ -156,8 +155,9 @@ class _Inputs:
 def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
     """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
-    pairs, documents, leading = pair_texts(study, consensus, inputs.references)
-    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs]
+    material = judged_pairs(study, consensus, inputs.references)
+    pairs, documents, leading = material.pairs, material.documents, material.leading
+    kinds = named_kinds(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
@@ -186,7 +186,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     how |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
     if further := compute_pair_readings(
-        inputs.readings, pairs, documents, judged, metrics=inputs.computed, **how
+        inputs.options, pairs, documents, judged, metrics=inputs.computed, **how
     ):
         result["readings"] = further
     return judged, settings, result | scope_fields(winners.deletions)
@@ -194,10 +194,10 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
 
 def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
     """Return the metrics' figures on captions, and settings and results that only studies of captions have."""
-    study, table, consensus, readings = inputs.study, inputs.table, inputs.consensus, inputs.readings
+    study, table, consensus, options = inputs.study, inputs.table, inputs.consensus, inputs.options
     comparison, seed = kind_of(study).comparison, design_of(study).seed
     captions, counts = judged_captions(
-        study, consensus, table, inputs.references, without_own=readings.without_own
+        study, consensus, table, inputs.references, without_own=options.without_own
     )
     documents = inputs.references.documents()
     by = caption_clusters(study, table, consensus, captions) if inputs.clustered else NAIVE
@@ -205,7 +205,7 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     how["cuts"] = comparison.cuts
     scored: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
     judged = judge_captions(captions, documents, per_image=comparison.per_image, **scored, **how)
-    own = "left-out" if readings.without_own else "dropped"
+    own = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own, "seed": seed}
     cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
     scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
@@ -215,10 +215,10 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
     if weights is not None:
         settings["audited"] = float(weights.max())
-    cuts = readings.people_at_least or comparison.cuts
-    further = compute_caption_readings(readings, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
+    cuts = options.people_at_least or comparison.cuts
+    further = compute_caption_readings(options, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
     # Also score with references that equal the caption (H13 §4.1.1).
-    if readings.own_kept and inputs.computed:
+    if options.own_kept and inputs.computed:
         whole = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions

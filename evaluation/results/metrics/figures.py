@@ -12,7 +12,13 @@ from common.amounts import as_json
 from evaluation.data.imported_scores import NO_SCORES, ImportedScores
 from evaluation.errors import as_sentence
 from evaluation.results.metrics.scoring import score_captions, score_pairs
-from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References, weights_of_captions
+from evaluation.results.metrics.texts import (
+    CaptionTexts,
+    PairTexts,
+    References,
+    known_kinds,
+    weights_of_captions,
+)
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.numeric.signatures import parse
 from quorum.statistics.agreement import kappa_grid, weighted_kappa
@@ -37,7 +43,6 @@ ACCURACY = (
 )  # fmt: skip
 COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
-UNKNOWN_KIND = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +96,8 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
 
     Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
     """
-    names = [kind or UNKNOWN_KIND for kind in kinds] if any(kinds) else None
     fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
-    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), names)
+    accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), known_kinds(kinds))
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
 
@@ -191,7 +195,7 @@ def correlation_of_captions(
     before 0.6 did. ``weights`` (N,) say how many captions each caption stands for. In tau, a pair of captions has the
     product of both weights.
     """
-    resamples = int(np.clip(OBSERVATIONS_DRAWN // len(people), MIN_RESAMPLES, RESAMPLES))
+    resamples = resamples_for(len(people), drawn=OBSERVATIONS_DRAWN, fewest=MIN_RESAMPLES)
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
     how: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
     figures: dict[str, Any] = {
@@ -204,6 +208,11 @@ def correlation_of_captions(
             for key, coefficient in COEFFICIENTS.items()
         }
     return figures
+
+
+def resamples_for(n: int, *, drawn: int, fewest: int) -> int:
+    """Return a number of resamples, from ``fewest`` to RESAMPLES, that draw about ``drawn`` of ``n`` observations."""
+    return int(np.clip(drawn // n, fewest, RESAMPLES))
 
 
 def kappa_at_cuts(

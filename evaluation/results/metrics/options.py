@@ -42,10 +42,10 @@ class EvaluationOptions:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
-        readings = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
+        values = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
-            for name, value in readings.items()
+            for name, value in values.items()
             if value
         }
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from common.amounts import as_json, json_float
 from evaluation.errors import EvaluationError
-from evaluation.results.metrics.figures import UNKNOWN_KIND, MetricResults
+from evaluation.results.metrics.figures import MetricResults
 from evaluation.results.metrics.options import EvaluationOptions
 from evaluation.results.metrics.scoring import score_pairs
-from evaluation.results.metrics.texts import PairTexts, References
+from evaluation.results.metrics.texts import PairTexts, References, known_kinds
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.crossed import ClusterColumns
 from quorum.statistics.inference import Inference
@@ -121,7 +121,7 @@ def curves_as_json(curves: Mapping[str, ReferenceCurve]) -> dict[str, list[dict[
 
 
 def compute_pair_readings(
-    readings: EvaluationOptions,
+    options: EvaluationOptions,
     pairs: Sequence[PairTexts],
     documents: Sequence[References],
     judged: MetricResults,
@@ -133,22 +133,22 @@ def compute_pair_readings(
     clusters: ClusterColumns,
 ) -> dict[str, Any]:
     """Return the requested variants of the figures of pairs, by metric."""
-    kinds = [pair.kind or UNKNOWN_KIND for pair in pairs] if any(pair.kind for pair in pairs) else None
+    kinds = known_kinds([pair.kind for pair in pairs])
     figures: dict[str, Any] = {}
-    if readings.all_pairs:
+    if options.all_pairs:
         figures["all_pairs"] = {
             name: accuracy_over_all(both, people, kinds) for name, both in judged.scores.items()
         }
-    if readings.ties:
+    if options.ties:
         judged_pairs = np.array([bool(pair.winner or pair.tied) for pair in pairs])
         systems = [pair.systems for pair in pairs if pair.winner or pair.tied]
         figures["ties"] = {
             name: accuracy_with_ties(both, people, judged_pairs, systems, seed)
             for name, both in judged.scores.items()
         }
-    if readings.references and metrics:
+    if options.references and metrics:
         scores = scores_by_random_subsets(
-            pairs, documents, readings.references, DRAWS, metrics=metrics, tokenizer=tokenizer, seed=seed
+            pairs, documents, options.references, DRAWS, metrics=metrics, tokenizer=tokenizer, seed=seed
         )
         figures["references"] = {
             name: curves_as_json(accuracy_by_references(tables, people.winners, kinds, clusters=clusters))

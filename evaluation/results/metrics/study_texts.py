@@ -13,46 +13,34 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError, NothingToCompare
 from evaluation.results.consensus.clusters import clusters_of_captions, clusters_of_pairs
 from evaluation.results.consensus.study import StudyConsensus
-from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References, find_references_of_pairs
+from evaluation.results.metrics.texts import CaptionTexts, PairMaterial, PairTexts, find_references_of_pairs
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
 
-def texts_of_pairs(
-    study: Study, references: loaders.ReferenceSet
-) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``find_references_of_pairs`` for the study, with the systems of each pair.
-
-    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of that number too.
-
-    Raises:
-        NothingToCompare: an image has no references.
-    """
-    texts = find_references_of_pairs(loaders.pair_text_rows(study), references.of_item)
-    if texts is None:
+def pair_texts(study: Study, references: loaders.ReferenceSet) -> PairMaterial:
+    """Return the study's pairs with their references and systems. Raise NothingToCompare if references are missing."""
+    material = find_references_of_pairs(loaders.pair_text_rows(study), references.of_item)
+    if material is None:
         raise NothingToCompare(
             f"An item of study {study.slug!r} has no references to score against. {next_step_sentence(study)}"
         )
-    pairs, documents, used = texts
     of_key = loaders.systems_of_pairs(study)
     systems = {pair.pk: of_key[pair.key] for pair in loaders.pair_rows(study)}
-    return [replace(pair, systems=systems[pair.pk]) for pair in pairs], documents, used
+    return replace(material, pairs=[replace(pair, systems=systems[pair.pk]) for pair in material.pairs])
 
 
-def pair_texts(
-    study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet
-) -> tuple[list[PairTexts], list[References], int]:
-    """Return ``texts_of_pairs`` with the winners of the consensus. Raise EvaluationError if no pair has a winner."""
-    texts, documents, used = texts_of_pairs(study, references)
-    pairs = []
-    for pair in texts:
+def judged_pairs(study: Study, consensus: StudyConsensus, references: loaders.ReferenceSet) -> PairMaterial:
+    """Return ``pair_texts`` with the winners of the consensus. Raise EvaluationError if no pair has a winner."""
+    material, pairs = pair_texts(study, references), []
+    for pair in material.pairs:
         outcome = consensus.of_pair[pair.pk]
         pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
         )
-    return pairs, documents, used
+    return replace(material, pairs=pairs)
 
 
 def pair_clusters(
@@ -113,21 +101,25 @@ def judged_captions(
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
     """Return ``caption_texts`` for the study's judged captions."""
-    kind = kind_of(study)
-    scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
-    if scores is None:
+    captions = scored_captions(study, table)
+    if captions is None:
         captions = [
             CaptionConsensus(pk, item, key, text, value_of_unit(consensus, pk))
             for pk, item, key, text in loaders.caption_units(study)
         ]
-    else:
-        captions = [
-            CaptionConsensus(
-                None, score.item, score.key, score.text, score.score, score.ratings, score.systems
-            )
-            for score in scores
-        ]
     return caption_texts(study, captions, references, without_own=without_own)
+
+
+def scored_captions(study: Study, table: JudgmentTable) -> list[CaptionConsensus] | None:
+    """Return the captions that several units judge, with their scores. Return None if each has a unit of its own."""
+    kind = kind_of(study)
+    scores = kind.results.caption_scores(loaders.judged_answers(study, table)) if kind.results else None
+    if scores is None:
+        return None
+    return [
+        CaptionConsensus(None, score.item, score.key, score.text, score.score, score.ratings, score.systems)
+        for score in scores
+    ]
 
 
 def caption_texts(

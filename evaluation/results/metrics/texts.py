@@ -12,6 +12,7 @@ from judgments.design.tables.sampling import PAIR_KINDS
 from quorum.numeric.arrays import Floats
 
 References = Sequence[str]
+UNKNOWN_KIND = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,33 +53,62 @@ class CaptionTexts:
     weight: float = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class PairMaterial:
+    """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
+
+    leading: the number of first references in a document; 0 if a document has all references.
+    """
+
+    pairs: list[PairTexts]
+    documents: list[References]
+    leading: int
+
+
 def find_references_of_pairs(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
     of_image: Mapping[Any, Sequence[tuple[str, str]]],
-) -> tuple[list[PairTexts], list[References], int] | None:
-    """Return pairs with their references, documents, and the number of references in a document (0 for all).
+) -> PairMaterial | None:
+    """Return pairs with their references, but without winners. Return None if an image has no references.
 
-    Return None if an image has no references. ``pairs`` are (row id, kind, image, first text, second text, reference
-    ids). ``of_image`` has the (id, text) references of each image in order. The pairs returned have no winners.
+    If all pairs use the same number of first references (in PASCAL-50S 48 of 50), documents consist of that number too.
+
+    Args:
+        pairs: (row id, kind, image, first text, second text, reference ids) of each pair.
+        of_image: the (id, text) references of each image in order.
     """
-    texts_of_pairs, leading = [], set()
+    found, numbers_of_first = [], set()
     for pk, kind, image, first, second, keys in pairs:
         rows = of_image.get(image, [])
         texts = dict(rows)
         pair_references = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
         if not pair_references:
             return None
-        leading.add(len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
-        texts_of_pairs.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
-    used = leading.pop() if len(leading) == 1 else 0
-    documents: list[References] = [[text for _, text in rows[: used or None]] for rows in of_image.values()]
-    return texts_of_pairs, documents, used
+        numbers_of_first.add(
+            len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0
+        )
+        found.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
+    leading = numbers_of_first.pop() if len(numbers_of_first) == 1 else 0
+    documents: list[References] = [
+        [text for _, text in rows[: leading or None]] for rows in of_image.values()
+    ]
+    return PairMaterial(found, documents, leading)
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:
     """Return the distinct pair kinds, except "all". The kinds of the papers come first."""
     kinds = set(names) - {"all"}
     return [kind for kind in PAIR_KINDS if kind in kinds] + sorted(kinds.difference(PAIR_KINDS))
+
+
+def named_kinds(kinds: Iterable[str]) -> list[str]:
+    """Return the kinds of pairs, with UNKNOWN_KIND for a pair without a kind."""
+    return [kind or UNKNOWN_KIND for kind in kinds]
+
+
+def known_kinds(kinds: Sequence[str]) -> list[str] | None:
+    """Return ``named_kinds``, or None if no pair has a kind."""
+    return named_kinds(kinds) if any(kinds) else None
 
 
 def weights_of_captions(captions: Sequence[CaptionTexts]) -> Floats | None:
