@@ -34,15 +34,9 @@ from annotation.models import (
 from annotation.work.operations import invite
 from common.errors import ObjectNotFound
 from judgments.access.permissions import IsStaff, VisibleRows
-from judgments.api.resources import (
-    Related,
-    Resource,
-    RowSerializer,
-    TrueOrFalse,
-    create_action,
-    filters_of,
-    study_filter,
-)
+from judgments.api.filters import TrueOrFalse, filters_of, study_filter
+from judgments.api.operations import create_action
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.kinds import KINDS
 
 

@@ -31,8 +31,9 @@ from evaluation.results import views as results_api
 from evaluation.results.operations import start_aggregation, start_evaluation
 from evaluation.results.reopening import reopen
 from judgments.access import views as access_api
-from judgments.api import resources as judgments
-from judgments.api.resources import operation_path
+from judgments.api import jobs as jobs_api
+from judgments.api import studies as studies_api
+from judgments.api.operations import operation_path
 from judgments.datasets import api as datasets_api
 from judgments.design.editing import api as design_api
 from judgments.operations import change_item, discard, generate, take_back_change
@@ -43,10 +44,10 @@ router = SimpleRouter()
 router.register("datasets", datasets_api.DatasetResource, "datasets")
 router.register("dataset-roles", datasets_api.DatasetRoleResource, "dataset-roles")
 router.register("systems", datasets_api.SystemResource, "systems")
-router.register("studies", judgments.StudyResource, "studies")
-router.register("units", judgments.UnitResource, "units")
-router.register("hits", judgments.HITResource, "hits")
-router.register("jobs", judgments.JobResource, "jobs")
+router.register("studies", studies_api.StudyResource, "studies")
+router.register("units", studies_api.UnitResource, "units")
+router.register("hits", studies_api.HITResource, "hits")
+router.register("jobs", jobs_api.JobResource, "jobs")
 router.register("assignments", annotation.AssignmentResource, "assignments")
 router.register("judgments", annotation.JudgmentResource, "judgments")
 router.register("workers", annotation.WorkerResource, "workers")
@@ -57,7 +58,7 @@ router.register("releases", releases_api.ReleaseResource, "releases")
 router.register("items", datasets_api.ItemResource, "items")
 router.register("captions", datasets_api.CaptionResource, "captions")
 router.register("outputs", datasets_api.OutputResource, "outputs")
-router.register("pairs", judgments.PairResource, "pairs")
+router.register("pairs", studies_api.PairResource, "pairs")
 router.register("events", access_api.EventResource, "events")
 router.register("roles", access_api.RoleResource, "roles")
 router.register("exclusions", cases.ExclusionResource, "exclusions")

@@ -15,15 +15,9 @@ from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.worksheet import shown_unit
 from contrib.adjudication import decisions, operations
 from judgments.access.permissions import staff_of, token_of
-from judgments.api.resources import (
-    Related,
-    Resource,
-    RowSerializer,
-    create_action,
-    filters_of,
-    row_action,
-    study_filter,
-)
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import create_action, row_action
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study
 from judgments.studies.designs import design_of
 

@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from contrib.archives.sending import publish_release
 from contrib.archives.views import DepositResource
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 router = SimpleRouter()
 router.register("deposits", DepositResource, "deposits")

@@ -10,7 +10,8 @@ from contrib.archives.models import Deposit
 from contrib.archives.sending import publish_release
 from evaluation.models import Release
 from evaluation.reports.releases.views import RELEASES_PARTS, ReleasesPart, done_jobs
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study
 from judgments.studies.pages import Context
 from judgments.studies.step_form import add_operation

@@ -20,7 +20,8 @@ from contrib.bounds.parameters import WG16_TOKENIZER, LeaveOneOutRequest
 from judgments.access.permissions import staff_of
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import signed_in
-from judgments.api.resources import JobSerializer, dataset_for, job_response
+from judgments.api.jobs import JobSerializer, job_response
+from judgments.api.resources import dataset_for
 from judgments.datasets.page import DatasetPage, add_dataset_page
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job

@@ -35,15 +35,9 @@ from contrib.challenges.submissions import (
 from judgments.access.permissions import token_of
 from judgments.access.tokens import scope_allows
 from judgments.api.bodies import FormParser
-from judgments.api.resources import (
-    SLUG,
-    JobSerializer,
-    Related,
-    RowSerializer,
-    filters_of,
-    job_action,
-    job_response,
-)
+from judgments.api.filters import filters_of
+from judgments.api.jobs import JobSerializer, job_action, job_response
+from judgments.api.resources import SLUG, Related, RowSerializer
 from judgments.jobs.queues import cancel_job
 from judgments.models import Job
 

@@ -4,7 +4,7 @@ from django.urls import path
 
 from contrib.comparing.metric_comparison import start_metric_comparison
 from contrib.comparing.views import ComparisonView
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 urlpatterns = [
     operation_path(start_metric_comparison),

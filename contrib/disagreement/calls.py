@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from contrib.disagreement.predictions import import_predictions
 from contrib.disagreement.views import PredictionResource, SoftLabelsView
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 router = SimpleRouter()
 router.register("predictions", PredictionResource, "predictions")

@@ -4,7 +4,7 @@ from django.urls import path
 
 from contrib.ethics.ready_texts import fill_consent_templates
 from contrib.ethics.views import EthicsView
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 urlpatterns = [
     operation_path(fill_consent_templates),

@@ -4,7 +4,7 @@ from django.urls import path
 
 from contrib.follow_up.batches import more_items, next_batch
 from contrib.follow_up.views import KnownItemResource, NextBatchView
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 urlpatterns = [
     operation_path(next_batch, NextBatchView),

@@ -25,7 +25,9 @@ from contrib.follow_up.known_items import TakeRequest, candidate_of, take_known_
 from evaluation.models import Consensus
 from judgments.access.permissions import studies_of, study_for, token_of
 from judgments.access.rights import Right
-from judgments.api.resources import OperationView, Related, Resource, RowSerializer, StudySerializer
+from judgments.api.operations import OperationView
+from judgments.api.resources import Related, Resource, RowSerializer
+from judgments.api.studies import StudySerializer
 from judgments.models import Study
 from judgments.operations import Outcome
 from judgments.studies.designs import kind_of

@@ -5,7 +5,7 @@ from rest_framework.routers import SimpleRouter
 
 from contrib.judges.operations import import_judge, start_judge_comparison, start_judge_run
 from contrib.judges.views import JudgeAnswerResource, JudgeResource, JudgesView
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 router = SimpleRouter()
 router.register("judges", JudgeResource, "judges")

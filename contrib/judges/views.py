@@ -24,7 +24,8 @@ from contrib.judges.prompts import has_orders, is_for_judges
 from evaluation.models import Analysis
 from evaluation.results.views import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import kind_of

@@ -6,7 +6,7 @@ from rest_framework.routers import SimpleRouter
 from contrib.planning.operations import use_plan
 from contrib.planning.rehearsals.resources import RehearsalResource
 from contrib.planning.resources import PlanResource
-from judgments.api.resources import operation_path
+from judgments.api.operations import operation_path
 
 router = SimpleRouter()
 router.register("plans", PlanResource, "plans")

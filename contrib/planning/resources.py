@@ -16,13 +16,10 @@ from contrib.planning.operations import JOB_KIND, PowerPlanRequest, plan_args, s
 from evaluation.models import Analysis
 from judgments.access.permissions import staff_of, study_for, token_of
 from judgments.access.rights import Right
-from judgments.api.resources import (
-    Resource,
-    RowSerializer,
-    filters_of,
-    jobs_about,
-    with_study,
-)
+from judgments.api.filters import filters_of
+from judgments.api.jobs import jobs_about
+from judgments.api.operations import with_study
+from judgments.api.resources import Resource, RowSerializer
 from judgments.jobs import queues
 from judgments.models import Job, Study
 

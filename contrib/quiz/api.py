@@ -18,7 +18,8 @@ from common.errors import ObjectNotFound
 from common.parameters import Parameters, PlainNumberField
 from contrib.quiz.attempts import answer_attempt, own_attempt, quiz_status, start_attempt
 from contrib.quiz.sheets import explain_answer, may_explain, question_at, quiz_picture_url, sheet_of
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study

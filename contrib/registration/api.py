@@ -15,14 +15,9 @@ from common.amounts import as_json
 from contrib.registration.models import Registration
 from contrib.registration.plans import compute_outcomes, find_deviations, register_plan
 from evaluation.reports.sections.registration import outcome_words
-from judgments.api.resources import (
-    Related,
-    Resource,
-    RowSerializer,
-    create_action,
-    filters_of,
-    study_filter,
-)
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import create_action
+from judgments.api.resources import Related, Resource, RowSerializer
 
 
 class RegistrationSerializer(RowSerializer[Registration]):

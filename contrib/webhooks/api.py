@@ -16,15 +16,9 @@ from contrib.webhooks.delivery import secret_of
 from contrib.webhooks.models import Webhook, WebhookDelivery
 from judgments.access.permissions import staff_of
 from judgments.access.rights import PERMISSIONS, RIGHTS, Right
-from judgments.api.resources import (
-    Related,
-    Resource,
-    RowSerializer,
-    create_action,
-    filters_of,
-    row_action,
-    study_filter,
-)
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import create_action, row_action
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study, StudyRole
 
 CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]

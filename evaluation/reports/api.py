@@ -13,7 +13,9 @@ from evaluation.data.export.views import ArchiveFiles, describe_files
 from evaluation.models import Analysis
 from evaluation.reports.shared_page import full_link
 from evaluation.reports.storage import report_archive
-from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import OperationView
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Study
 from judgments.operations import Outcome
 

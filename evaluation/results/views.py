@@ -55,7 +55,8 @@ from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address, signed_in
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.drawing.keys import content_key
 from judgments.figures import Figures, add_figures

@@ -52,7 +52,8 @@ from judgments.admin.base import (
     short_time,
     signed_in,
 )
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import ApiToken, Study, StudyEvent, StudyRole
 from judgments.operations import grant_role_operation, revoke_role_operation
 from judgments.studies.pages import Context, StudyPlace

@@ -14,7 +14,8 @@ from rest_framework.response import Response
 
 from judgments.access.dataset_roles import has_role
 from judgments.access.permissions import staff_of, token_of
-from judgments.api.resources import SLUG, Related, Resource, RowSerializer, dataset_filter, filters_of
+from judgments.api.filters import dataset_filter, filters_of
+from judgments.api.resources import SLUG, Related, Resource, RowSerializer
 from judgments.datasets.operations import OPERATIONS, DatasetOperation
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, System
 

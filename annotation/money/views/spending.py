@@ -20,7 +20,8 @@ from annotation.money.orders import CONFIRM, confirm_request, refuse_request
 from annotation.money.parameters import LimitsRequest
 from common.parameters import Parameters
 from judgments.access.permissions import staff_of, token_of
-from judgments.api.resources import Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
 
 
 class RefusalRequest(Parameters):

@@ -21,7 +21,9 @@ from common.errors import ObjectNotFound, WrongState
 from common.parameters import Parameters
 from judgments.access.permissions import study_for
 from judgments.access.rights import Right
-from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import OperationView
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 

@@ -10,16 +10,9 @@ from rest_framework import serializers
 from annotation.api import work
 from annotation.models import Case, Exclusion
 from annotation.quality import operations
-from judgments.api.resources import (
-    OperationView,
-    Related,
-    Resource,
-    RowSerializer,
-    TrueOrFalse,
-    filters_of,
-    row_action,
-    study_filter,
-)
+from judgments.api.filters import TrueOrFalse, filters_of, study_filter
+from judgments.api.operations import OperationView, row_action
+from judgments.api.resources import Related, Resource, RowSerializer
 
 DECIDED_BEFORE = {
     409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")

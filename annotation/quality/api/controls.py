@@ -14,7 +14,8 @@ from rest_framework.views import APIView
 from annotation.api import work
 from annotation.quality.control_figures import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
 from judgments.access.permissions import study_for
-from judgments.api.resources import Resource, UnitSerializer
+from judgments.api.resources import Resource
+from judgments.api.studies import UnitSerializer
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.models import Study, Unit
 

@@ -20,7 +20,9 @@ from annotation.quality.rule_replays import replay_rule
 from annotation.quality.rules_page import MAX_REPLAYED_JUDGMENTS
 from common.errors import WrongState
 from judgments.access.permissions import study_for
-from judgments.api.resources import OperationView, Related, Resource, RowSerializer, filters_of, study_filter
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.operations import OperationView
+from judgments.api.resources import Related, Resource, RowSerializer
 
 
 class RuleSerializer(RowSerializer[QualityRule]):

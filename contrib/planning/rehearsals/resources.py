@@ -18,16 +18,10 @@ from contrib.planning.rehearsals.operations import RehearsalRequest, delete_rehe
 from contrib.planning.resources import may_create
 from evaluation.models import Analysis
 from judgments.access.permissions import require, staff_of, studies_of
-from judgments.api.resources import (
-    SLUG,
-    JobSerializer,
-    Resource,
-    RowSerializer,
-    filters_of,
-    named_study,
-    study_filter,
-    with_study,
-)
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.jobs import JobSerializer
+from judgments.api.operations import named_study, with_study
+from judgments.api.resources import SLUG, Resource, RowSerializer
 from judgments.models import Job, Study
 
 

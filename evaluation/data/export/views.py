@@ -28,14 +28,10 @@ from evaluation.data.export.operations import ExportRequest, start_export
 from judgments.access.permissions import staff_of
 from judgments.admin.base import signed_in
 from judgments.api.bodies import RANGE_HEADERS, file_responses
-from judgments.api.resources import (
-    JobSerializer,
-    Resource,
-    filters_of,
-    jobs_about,
-    start_with_study,
-    with_study,
-)
+from judgments.api.filters import filters_of
+from judgments.api.jobs import JobSerializer, jobs_about
+from judgments.api.operations import start_with_study, with_study
+from judgments.api.resources import Resource
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation

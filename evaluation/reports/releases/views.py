@@ -23,16 +23,10 @@ from evaluation.data.releases.storage import find_release, is_stored, release_fi
 from evaluation.data.releases.terms import next_version
 from evaluation.models import Release
 from evaluation.reports.releases.making import ReleaseRequest, start_release, verify
-from judgments.api.resources import (
-    JobSerializer,
-    Related,
-    Resource,
-    RowSerializer,
-    filters_of,
-    start_with_study,
-    study_filter,
-    with_study,
-)
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.jobs import JobSerializer
+from judgments.api.operations import start_with_study, with_study
+from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.models import Job, Study
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal

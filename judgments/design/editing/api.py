@@ -21,7 +21,9 @@ from common.errors import EditConflict
 from judgments.access.permissions import IsStaff, staff_of, study_for
 from judgments.access.rights import Right
 from judgments.api.bodies import TOMLParser, body_of, toml_of
-from judgments.api.resources import SLUG, DesignSerializer, Resource, named_study, with_study
+from judgments.api.operations import named_study, with_study
+from judgments.api.resources import SLUG, Resource
+from judgments.api.studies import DesignSerializer
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml

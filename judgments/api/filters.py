@@ -1,0 +1,103 @@
+"""The filters of lists in the API: fields of a model, studies and datasets, and texts of related rows."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import django_filters as filters
+from django import forms
+from django.db import models
+from django.db.models import Q, QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import extend_schema_field
+from rest_framework.request import Request
+
+from judgments.access.permissions import studies_of, token_of
+from judgments.access.visible_rows import lookups_of, visible_rows
+from judgments.models import Dataset, Study
+
+
+@extend_schema_field(OpenApiTypes.BOOL)
+class TrueOrFalse(filters.TypedChoiceFilter):
+    def __init__(self, **options: Any) -> None:
+        choices = (("true", "true"), ("false", "false"))
+        super().__init__(**{"choices": choices, "coerce": lambda text: text == "true", **options})
+
+
+@extend_schema_field(OpenApiTypes.INT)
+class WholeNumber(filters.NumberFilter):
+    field_class = forms.IntegerField
+
+
+class Filters(filters.FilterSet):
+    FILTER_DEFAULTS = {
+        **filters.FilterSet.FILTER_DEFAULTS,
+        models.ForeignKey: {
+            "filter_class": filters.ModelChoiceFilter,
+            "extra": lambda field: {"queryset": partial(_visible, field.remote_field.model)},
+        },
+        models.BooleanField: {"filter_class": TrueOrFalse},
+        **{
+            field: {"filter_class": WholeNumber}
+            for field, options in filters.FilterSet.FILTER_DEFAULTS.items()
+            if issubclass(field, models.IntegerField) and options["filter_class"] is filters.NumberFilter
+        },
+    }
+
+
+def _visible(model: type[models.Model], request: Request | None) -> QuerySet[Any]:
+    """Return the rows that a filter may name.
+
+    The error for another row is that of a row that does not exist, so that responses do not reveal it.
+    """
+    if request is None:
+        return model._default_manager.none()
+    rows = visible_rows(model._default_manager.all(), request.user)
+    token = token_of(request)
+    if token is None or not token.limited:
+        return rows
+    of_token = Q(pk__in=[])
+    for lookup in lookups_of(model):
+        of_token |= Q(**{f"{lookup}__in": token.studies.order_by().values("pk")})
+    return rows.filter(of_token)
+
+
+def filters_of(
+    model: type[models.Model], *fields: str, **named: str | filters.Filter
+) -> type[filters.FilterSet]:
+    """Return the filters of a list.
+
+    Args:
+        fields: fields of the model.
+        named: further filters by name; a path such as ``worker__name`` compares a text.
+    """
+    members = {
+        name: filters.CharFilter(field_name=path) if isinstance(path, str) else path
+        for name, path in named.items()
+    }
+    meta = type("Meta", (), {"model": model, "fields": [*named, *fields]})
+    return type(f"{model.__name__}Filters", (Filters,), {**members, "Meta": meta})
+
+
+def study_filter(**options: Any) -> filters.ModelChoiceFilter:
+    """Return a filter by study, for which an unknown or invisible study is an error."""
+    return filters.ModelChoiceFilter(queryset=_studies, to_field_name="slug", **options)
+
+
+def _studies(request: Request | None) -> QuerySet[Study]:
+    return Study.objects.none() if request is None else studies_of(request)
+
+
+def dataset_filter() -> filters.ModelChoiceFilter:
+    """Return a filter by dataset, for which an unknown or invisible dataset is an error."""
+    return filters.ModelChoiceFilter(queryset=_datasets, to_field_name="name")
+
+
+def _datasets(request: Request | None) -> QuerySet[Dataset]:
+    if request is None:
+        return Dataset.objects.none()
+    rows, token = Dataset.objects.visible_to(request.user), token_of(request)
+    if token is None or not token.limited:
+        return rows
+    return rows.filter(pk__in=token.studies.order_by().values("dataset"))

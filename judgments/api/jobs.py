@@ -1,0 +1,128 @@
+"""Background jobs over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.utils.functional import cached_property
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.decorators import action
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.reverse import reverse
+
+from judgments.access.permissions import IsStaff, may_cancel, may_retry, staff_of, token_of
+from judgments.access.tokens import scope_allows
+from judgments.access.visible_rows import own_jobs
+from judgments.api.filters import filters_of
+from judgments.api.resources import Related, Resource, RowSerializer
+from judgments.jobs.queues import cancel_job, queue_positions, retry_job
+from judgments.jobs.registry import scope_of_kind
+from judgments.models import Job, Study
+from judgments.models.jobs import of_studies
+from judgments.operations import operation_of
+
+
+class JobSerializer(RowSerializer[Job]):
+    """A background job."""
+
+    args = serializers.DictField(read_only=True)
+    by = Related("created_by.username", optional=True)
+    place = serializers.SerializerMethodField(help_text="In the line of its queue, from 1, while it waits.")
+    result = serializers.DictField(
+        read_only=True, allow_null=True, help_text="Empty for a token that may not read what the job made."
+    )
+
+    @cached_property
+    def _queue_positions(self) -> dict[int, int]:
+        shown: Any = [self.instance] if self.parent is None else self.parent.instance
+        return queue_positions(shown)
+
+    def get_place(self, job: Job) -> int | None:
+        return self._queue_positions.get(job.pk)
+
+    def to_representation(self, instance: Job) -> dict[str, Any]:
+        fields: dict[str, Any] = super().to_representation(instance)
+        token = token_of(self.context["request"]) if "request" in self.context else None
+        if (
+            fields["result"]
+            and token
+            and not scope_allows(token.scopes, f"{scope_of_kind(instance.kind)}:read")
+        ):
+            fields["result"] = {}
+        return fields
+
+    class Meta:
+        model = Job
+        fields = [
+            "id", "kind", "args", "by", "queue", "state", "place", "progress", "words", "error", "result",
+            "created_at", "started_at", "finished_at",
+        ]  # fmt: skip
+
+
+def job_action(refused: str) -> Callable[[Any], Any]:
+    """Declare an action on a job. The schema describes its 409 response by ``refused``."""
+    responses = {200: JobSerializer, 409: OpenApiResponse(description=refused)}
+    return lambda do: extend_schema(request=None, responses=responses)(
+        action(detail=True, methods=["post"])(do)
+    )
+
+
+class JobResource(Resource):
+    """Background jobs with their progress and results."""
+
+    reading = "judgments.view_job"
+    queryset = Job.objects.select_related("created_by")
+    serializer_class = JobSerializer
+    filterset_class = filters_of(Job, "kind", "queue", "state")
+    orderings = {"id": "pk", "created_at": "created_at"}
+
+    def rows_for(self, rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+        return jobs_about(rows, studies, request)
+
+    @job_action("It has ended, or others rely on it.")
+    def cancel(self, request: Request, pk: str) -> Response:
+        """Cancel a job that waits or runs. A running job stops within five seconds, and stores nothing.
+
+        The person who asked for the job may cancel it, and everybody who may change its study or dataset.
+        """
+        return self._change(may_cancel, cancel_job)
+
+    @job_action("It neither failed nor was cancelled.")
+    def retry(self, request: Request, pk: str) -> Response:
+        """Queue a job again that failed or was cancelled.
+
+        Everybody may do so who may cancel the job and could ask for it now.
+        """
+        operation = operation_of(self.get_object().kind)
+        if operation is not None:
+            IsStaff.check_scope(request, operation)
+        return self._change(may_retry, retry_job)
+
+    def _change(self, may: Callable[[User, Job], bool], change: Callable[[Job], None]) -> Response:
+        job: Job = self.get_object()
+        if not may(staff_of(self.request), job):
+            raise PermissionDenied
+        change(job)
+        return Response(self.get_serializer(job).data)
+
+
+def jobs_about(rows: QuerySet[Job], studies: QuerySet[Study], request: Request) -> QuerySet[Job]:
+    """Return the jobs of visible studies and, without a limited token, the person's jobs outside studies."""
+    token = token_of(request)
+    of_visible_studies = of_studies(*studies.values_list("slug", flat=True))
+    return rows.filter(
+        of_visible_studies
+        if token is not None and token.limited
+        else of_visible_studies | own_jobs(staff_of(request))
+    )
+
+
+def job_response(request: Request, job: Job, *, route: str = "api:jobs-detail") -> Response:
+    address = reverse(route, args=[job.pk], request=request)
+    return Response(JobSerializer(job).data, status=202, headers={"Location": address})
