@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import re
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, cast
-from urllib.parse import urlencode
 
 from django.core.exceptions import ValidationError as FieldValidationError
 from django.db import connections
@@ -20,10 +17,9 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from common.errors import unknown_value
-from common.incoming.json_documents import load_json
+from judgments.api.paging import MAX_SIZE, link_with_cursor, page_size_of, read_cursor
 from quorum.numeric.names import nearest_name
 
-DEFAULT_SIZE, MAX_SIZE = 100, 1000
 PAGE_PARAMETERS = ("cursor", "page_size", "ordering")
 
 
@@ -90,7 +86,7 @@ class CursorPages(BasePagination):
         self, queryset: QuerySet[Any], request: Request, view: Any = None
     ) -> list[Any]:
         self.request = request
-        self.size = self._page_size(request)
+        self.size = page_size_of(request)
         name, down = self._ordering(request, view)
         field = view.orderings[name]
         position = self._position(request, queryset, field)
@@ -144,12 +140,6 @@ class CursorPages(BasePagination):
             for name, schema, description in described
         ]
 
-    def _page_size(self, request: Request) -> int:
-        text = request.query_params.get("page_size", str(DEFAULT_SIZE))
-        if not re.fullmatch("[0-9]{1,6}", text) or not 1 <= int(text) <= MAX_SIZE:
-            raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
-        return int(text)
-
     def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:
         text = request.query_params.get("ordering", next(iter(view.orderings)))
         name = text.removeprefix("-")
@@ -167,7 +157,7 @@ class CursorPages(BasePagination):
         if cursor is None:
             return None
         try:
-            backward, value, pk = load_json(urlsafe_b64decode(cursor.encode()))
+            backward, value, pk = read_cursor(cursor)
             fields = queryset.model._meta
             pk = fields.pk.to_python(pk)
             column = fields.pk if field == "pk" else fields.get_field(field)
@@ -188,6 +178,4 @@ class CursorPages(BasePagination):
 
     def _link(self, backward: bool, end: int) -> str:
         assert self.ends is not None  # an empty page has no next or previous page
-        cursor = urlsafe_b64encode(json.dumps([int(backward), *self.ends[end]]).encode()).decode()
-        parameters: Mapping[str, str] = {**self.request.query_params.dict(), "cursor": cursor}
-        return self.request.build_absolute_uri(f"{self.request.path}?{urlencode(parameters)}")
+        return link_with_cursor(self.request, [int(backward), *self.ends[end]])

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Any, ClassVar
-from urllib.parse import urlencode
 
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework import serializers
@@ -16,16 +13,15 @@ from rest_framework.views import APIView
 
 from common.amounts import as_json
 from common.errors import ObjectNotFound
-from common.incoming.json_documents import load_json
 from contrib.error_analysis.disagreements import MetricDisagreement, ScoresByMetric, disagreements_at
 from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
 from contrib.error_analysis.stored_rankings import find_disagreements, newest_evaluation
 from evaluation.models import Analysis
 from judgments.access.permissions import study_for
 from judgments.admin.base import picture_address
+from judgments.api.paging import MAX_SIZE, link_with_cursor, page_size_of, read_cursor
 from judgments.models import Study
 
-DEFAULT_SIZE, MAX_SIZE = 100, 1000
 NOT_EVALUATED = OpenApiResponse(description="No such study, metric or pair, or nothing was evaluated yet.")
 
 
@@ -131,14 +127,16 @@ class DisagreementsView(APIView):
         metric = query.get("metric", metrics[-1])
         ranked = find_disagreements(study, analysis, metric)
         positions = ranked.of_kind(query.get("kind", ""))
-        size = _page_size(query.get("page_size", str(DEFAULT_SIZE)))
+        size = page_size_of(request)
         stamp = f"{analysis.pk} {metric} {query.get('kind', '')} {len(positions)}"
         start = _page_start(query.get("cursor"), stamp)
         rows = disagreements_at(study, analysis, ranked, positions[start : start + size])
         return Response(
             {
-                "next": _next_link(request, start + size, stamp) if start + size < len(positions) else None,
-                "previous": _next_link(request, max(0, start - size), stamp) if start else None,
+                "next": link_with_cursor(request, [start + size, stamp])
+                if start + size < len(positions)
+                else None,
+                "previous": link_with_cursor(request, [max(0, start - size), stamp]) if start else None,
                 "metric": metric,
                 "metrics": metrics,
                 "compared": ranked.ranking.compared,
@@ -173,30 +171,17 @@ def _scores_by_metric(scores: ScoresByMetric) -> dict[str, list[float]]:
     return {name: [score for score in pair if score is not None] for name, pair in scores.items()}
 
 
-def _page_size(text: str) -> int:
-    if not text.isdecimal() or len(text) > 6 or not 1 <= int(text) <= MAX_SIZE:
-        raise ValidationError({"page_size": [f"must be a whole number from 1 to {MAX_SIZE}."]})
-    return int(text)
-
-
 def _page_start(cursor: str | None, stamp: str) -> int:
     """Return the index of the first row of a page. A cursor is valid only for the results for which it was made."""
     if cursor is None:
         return 0
     try:
-        start, of = load_json(urlsafe_b64decode(cursor.encode()))
+        start, of = read_cursor(cursor)
         if of == stamp and type(start) is int and start >= 0:
             return start
     except (ValueError, TypeError):
         pass
     raise ValidationError({"cursor": ["is none of this list as it is now; start without one."]})
-
-
-def _next_link(request: Request, start: int, stamp: str) -> str:
-    cursor = urlsafe_b64encode(json.dumps([start, stamp]).encode()).decode()
-    return request.build_absolute_uri(
-        f"{request.path}?{urlencode({**request.query_params.dict(), 'cursor': cursor})}"
-    )
 
 
 class CloserView(APIView):
