@@ -13,25 +13,11 @@ from django.contrib.auth.models import User
 from django.db import connection, models
 from django.utils import timezone
 
-from annotation.models import (
-    Assignment,
-    Budget,
-    Case,
-    CrowdCall,
-    Judgment,
-    QualityRule,
-    SpendingLimit,
-)
+from annotation.models import Assignment, Budget, Case, CrowdCall, Judgment, QualityRule, SpendingLimit
 from contrib.challenges.models import Challenge, Submission
 from contrib.registration.models import Registration
 from contrib.webhooks.models import Webhook
-from evaluation.models import (
-    Analysis,
-    Consensus,
-    MetricScore,
-    Prediction,
-    Release,
-)
+from evaluation.models import Analysis, Consensus, MetricScore, Prediction, Release
 from judgments.models import Caption, Job, Study, StudyEvent
 
 Values = dict[str, Any]

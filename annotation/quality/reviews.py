@@ -12,15 +12,7 @@ from django.utils import translation
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotation.models import (
-    AppealNote,
-    Assignment,
-    Case,
-    CrowdCall,
-    CrowdSession,
-    Exclusion,
-    Worker,
-)
+from annotation.models import AppealNote, Assignment, Case, CrowdCall, CrowdSession, Exclusion, Worker
 from annotation.models.assignments import AssignmentQuerySet
 from annotation.money.limits import commit_as_one_order
 from annotation.money.payments import ENDED_STATES, decide_session

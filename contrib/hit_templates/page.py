@@ -19,12 +19,7 @@ from common.errors import DataConflict, QuorumError
 from common.incoming import RequestBytesExceeded
 from common.incoming.bounded_files import TextRefused, uploaded_text
 from common.rate_limits import TooManyAttempts
-from contrib.hit_templates.importing import (
-    CheckedTemplate,
-    check_template,
-    import_template,
-    sketched_design,
-)
+from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template, sketched_design
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
 from judgments.datasets.page import short_name

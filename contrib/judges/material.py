@@ -13,12 +13,7 @@ import numpy as np
 
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import has_orders
-from evaluation.data.judgment_sets.loaders import (
-    ROWS_PER_BATCH,
-    clusters_of_units,
-    is_anonymous,
-    study_units,
-)
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, clusters_of_units, is_anonymous, study_units
 from judgments.drawing.keys import text_key
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import BEST

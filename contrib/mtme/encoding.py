@@ -17,12 +17,7 @@ from django.db.models import F
 from annotation.snapshots import Snapshot
 from common.files import HashedFile
 from common.rows.batches import KEYS_PER_QUERY, batched
-from contrib.mtme.judged_systems import (
-    JudgedSystems,
-    collect_systems,
-    judged_items,
-    system_of,
-)
+from contrib.mtme.judged_systems import JudgedSystems, collect_systems, judged_items, system_of
 from evaluation.data.export.parts import EPOCH, Encoding, ExportWork, Stage
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import ExportError

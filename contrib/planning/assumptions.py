@@ -14,13 +14,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of
 from quorum.statistics.inputs import StatisticsError
-from quorum.statistics.power import (
-    MAX_TASTE,
-    People,
-    Question,
-    TwoMetrics,
-    TwoSystems,
-)
+from quorum.statistics.power import MAX_TASTE, People, Question, TwoMetrics, TwoSystems
 
 POWER_WANTED = 0.8  # the power to reach, by Cohen's convention
 Share = Annotated[float, Field(ge=0, le=1)]

@@ -21,12 +21,7 @@ from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature
 from quorum.statistics.inputs import StatisticsError
-from quorum.statistics.power import (
-    Plan,
-    PowerResult,
-    Size,
-    plan_design,
-)
+from quorum.statistics.power import Plan, PowerResult, Size, plan_design
 
 
 def compute_plan(

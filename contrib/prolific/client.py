@@ -16,13 +16,7 @@ from annotation.crowds.base import CrowdRefusal, RetryLater
 from common.features import feature_settings
 from common.http.addresses import keeps_secrets
 from common.http.client import CallFailed, Client, HTTPReply
-from contrib.prolific.answers import (
-    column_of,
-    failure_of,
-    not_configured,
-    object_of_answer,
-    rows_of_answer,
-)
+from contrib.prolific.answers import column_of, failure_of, not_configured, object_of_answer, rows_of_answer
 from contrib.prolific.records import (
     BonusSetUp,
     Hook,

@@ -32,13 +32,7 @@ from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import candidate_key, text_key
 from judgments.drawing.phrases import known_titles
-from judgments.importers import (
-    TABLE_FORMATS,
-    ColumnMapping,
-    open_candidates,
-    open_dataset,
-    table_reader,
-)
+from judgments.importers import TABLE_FORMATS, ColumnMapping, open_candidates, open_dataset, table_reader
 from judgments.importers.records.rows import (
     HUMAN,
     HUMAN_OTHER,
@@ -58,16 +52,7 @@ from judgments.importers.textio import ImportNotes
 from judgments.importers.trec import read_runs
 from judgments.jobs.queues import enqueue
 from judgments.kinds import KINDS
-from judgments.models import (
-    Caption,
-    Dataset,
-    DatasetRole,
-    Item,
-    Output,
-    PublishedPair,
-    System,
-    SystemContent,
-)
+from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System, SystemContent
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 

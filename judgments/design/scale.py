@@ -14,13 +14,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any
 
 from django.utils.translation import gettext, pgettext
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainSerializer,
-    ValidationError,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, model_validator
 
 from judgments.design.numbers import NUMBER, display_number, exact, number_text, plain_number
 from judgments.design.tables.base import Part

@@ -16,11 +16,7 @@ from numpy.typing import NDArray
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
-from quorum.statistics.inputs import (
-    ROUNDING,
-    BadOption,
-    check_positive_int,
-)
+from quorum.statistics.inputs import ROUNDING, BadOption, check_positive_int
 
 ALTERNATIVES = ("two-sided", "greater", "less")
 Seed = int | np.integer[Any] | np.random.Generator

@@ -8,14 +8,7 @@ import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.models import (
-    Assignment,
-    Case,
-    CrowdCall,
-    Exclusion,
-    Invitation,
-    QualityRule,
-)
+from annotation.models import Assignment, Case, CrowdCall, Exclusion, Invitation, QualityRule
 from annotation.quality.flags import exclude_worker
 from contrib.adoption.adopting import adopt_captions
 from contrib.quiz.tests.quizzing import quizzed, take

@@ -3,12 +3,7 @@
 import pytest
 from django.utils import translation
 
-from annotation.templatetags.annotation_tags import (
-    box_of_word,
-    largest_first,
-    percent,
-    text_direction,
-)
+from annotation.templatetags.annotation_tags import box_of_word, largest_first, percent, text_direction
 from annotation.work.answers.form_answers import answers_of_form, undecided_positions
 from annotation.work.sheet.texts import spell_duration, spell_pay, spell_time_left
 from annotation.work.sheet.units import PageUnit

@@ -23,16 +23,7 @@ from config.observing.logs import without_secrets
 from evaluation.data.judgment_sets.records import UnitRow
 from evaluation.errors import ExportError
 from evaluation.models import Analysis
-from evaluation.presentation.content import (
-    Column,
-    DotPlot,
-    Estimate,
-    Heatmap,
-    LinePlot,
-    Plot,
-    Report,
-    Table,
-)
+from evaluation.presentation.content import Column, DotPlot, Estimate, Heatmap, LinePlot, Plot, Report, Table
 from evaluation.presentation.rendering import render_report, render_table
 from evaluation.reports import storage
 from evaluation.reports.loading import load_inputs

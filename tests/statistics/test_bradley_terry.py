@@ -10,10 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from quorum.statistics.aggregation import (
-    bradley_terry,
-    bradley_terry_of_comparisons,
-)
+from quorum.statistics.aggregation import bradley_terry, bradley_terry_of_comparisons
 from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.aggregation.bradley_terry.fitting import NO_TIES
 from quorum.statistics.inputs import BadValue

@@ -7,12 +7,7 @@ import pytest
 from scipy import stats
 
 from quorum.statistics.crossed import Contrast, Spread
-from quorum.statistics.meta import (
-    PeoplesWinners,
-    accuracy_difference,
-    metric_winners,
-    winners_without_raters,
-)
+from quorum.statistics.meta import PeoplesWinners, accuracy_difference, metric_winners, winners_without_raters
 
 # One-sample t test, two-sided at .05 (Faul et al. 2007): effect size, observations, power.
 G_POWER = [(0.5, 34, 0.8078), (0.2, 199, 0.8017), (0.8, 15, 0.8213)]

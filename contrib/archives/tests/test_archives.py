@@ -33,12 +33,7 @@ from common.http.client import seconds_to_wait
 from contrib.archives.describing import TEMPLATES, read_creators, read_papers
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
-from contrib.archives.sending import (
-    PublishReleaseRequest,
-    SentRelease,
-    plan_publication,
-    send_release,
-)
+from contrib.archives.sending import PublishReleaseRequest, SentRelease, plan_publication, send_release
 from contrib.archives.site import Site
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running
 from evaluation.data.integrity import check_integrity

@@ -15,12 +15,7 @@ from django.utils import timezone
 
 from common.amounts import coefficient
 from common.errors import WrongState
-from contrib.challenges.challenges import (
-    close_challenge,
-    leaderboard,
-    make_challenge,
-    remove_submission,
-)
+from contrib.challenges.challenges import close_challenge, leaderboard, make_challenge, remove_submission
 from contrib.challenges.errors import ChallengeError, LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission
 from contrib.challenges.submissions import (

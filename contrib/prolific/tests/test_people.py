@@ -26,15 +26,7 @@ from common.errors import DesignError, WrongState
 from contrib.prolific.backend import ProlificBackend
 from contrib.prolific.outbox.people import blocked_group_name
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator, Refusal
-from contrib.prolific.tests.panel import (
-    LOST,
-    PLACES,
-    PRICE,
-    Panel,
-    go_on,
-    only_call,
-    panel_study,
-)
+from contrib.prolific.tests.panel import LOST, PLACES, PRICE, Panel, go_on, only_call, panel_study
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, entry, start
 from tests.judgments.desk import do, page, words

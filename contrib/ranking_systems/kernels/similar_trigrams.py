@@ -15,15 +15,8 @@ import numpy as np
 
 from contrib.ranking_systems.kernels.texts import MATCH, Document
 from contrib.ranking_systems.kernels.word_similarity import Similarity, vocabulary_of
-from quorum.numeric.arrays import (
-    Floats,
-    Ints,
-    ratio,
-    starts_of,
-)
-from quorum.numeric.compiling import (
-    compiled,
-)
+from quorum.numeric.arrays import Floats, Ints, ratio, starts_of
+from quorum.numeric.compiling import compiled
 
 
 class _Captions(NamedTuple):

@@ -16,15 +16,7 @@ from django.test import Client
 from django.urls import get_script_prefix, reverse
 
 from annotation.crowds.mturk.frames import SALT, new_ticket
-from annotation.models import (
-    Assignment,
-    CrowdSession,
-    Judgment,
-    Participation,
-    Publication,
-    RawId,
-    Worker,
-)
+from annotation.models import Assignment, CrowdSession, Judgment, Participation, Publication, RawId, Worker
 from annotation.quality.flags import pause_worker
 from judgments.models import HIT, Study, StudyEvent
 from judgments.studies.studies import mark_closed

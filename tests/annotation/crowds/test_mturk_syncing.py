@@ -39,15 +39,7 @@ from annotation.quality.reviews import approve_assignments, reject_assignments
 from annotation.work.submissions import save_answers
 from evaluation.data.integrity import check_integrity
 from judgments.models import HIT, Job
-from tests.annotation.crowds.framing import (
-    ARN,
-    CERTIFICATE_URL,
-    EVENTS,
-    NOW,
-    Shelf,
-    certificate,
-    message,
-)
+from tests.annotation.crowds.framing import ARN, CERTIFICATE_URL, EVENTS, NOW, Shelf, certificate, message
 from tests.annotation.crowds.turking import (
     Crowd,
     books,

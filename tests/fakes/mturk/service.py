@@ -5,12 +5,7 @@ from collections import Counter, deque
 from dataclasses import dataclass
 from typing import Any
 
-from tests.fakes.mturk.errors import (
-    AccessDenied,
-    ParameterValidationError,
-    Refusal,
-    UnknownOperation,
-)
+from tests.fakes.mturk.errors import AccessDenied, ParameterValidationError, Refusal, UnknownOperation
 from tests.fakes.mturk.faults import Fault, FaultPlan
 from tests.fakes.mturk.operations import OPERATIONS
 from tests.fakes.mturk.replies import Reply, refusal_reply, struck_after, struck_before

@@ -8,21 +8,8 @@ from urllib.parse import urlencode
 from tests.fakes.mturk import lifecycle
 from tests.fakes.mturk.eligibility import may
 from tests.fakes.mturk.operations.qualifications import grant
-from tests.fakes.mturk.questions import (
-    Field,
-    answers_document,
-    form_answers_document,
-    parse_test,
-    score,
-)
-from tests.fakes.mturk.state import (
-    HIT,
-    Assignment,
-    QualificationRequest,
-    QualificationType,
-    Worker,
-    World,
-)
+from tests.fakes.mturk.questions import Field, answers_document, form_answers_document, parse_test, score
+from tests.fakes.mturk.state import HIT, Assignment, QualificationRequest, QualificationType, Worker, World
 
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # the id in a preview (D)
 MOST_HELD = 25  # assignments that a worker may hold at once (?)

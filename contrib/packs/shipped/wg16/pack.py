@@ -7,14 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from contrib.bounds.bounds import (
-    WG16_METRICS,
-    Bound,
-    Bounds,
-    computable_metrics,
-    compute_bounds,
-    read_corpus,
-)
+from contrib.bounds.bounds import WG16_METRICS, Bound, Bounds, computable_metrics, compute_bounds, read_corpus
 from contrib.packs.estimates import heat_plot
 from contrib.packs.flickr8k import references_by_image
 from contrib.packs.running import Run

@@ -21,13 +21,7 @@ from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.numbers import numbers_context, numbers_of
-from judgments.design.editing.views.saving import (
-    PREVIEW_BUTTONS,
-    REHEARSE,
-    is_save,
-    next_page,
-    store_design,
-)
+from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSE, is_save, next_page, store_design
 from judgments.design.editing.views.settings import Settings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset

@@ -40,13 +40,7 @@ from quorum.statistics.crossed import (
     quantile_of,
 )
 from quorum.statistics.inference import signed
-from quorum.statistics.inputs import (
-    BadShape,
-    BadValue,
-    encode,
-    one_per_row,
-    same_length,
-)
+from quorum.statistics.inputs import BadShape, BadValue, encode, one_per_row, same_length
 
 NO_TIES = "no comparison was tied, so nu is zero and has no interval"
 

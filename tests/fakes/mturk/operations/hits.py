@@ -5,12 +5,7 @@ from typing import Any
 
 from tests.fakes.mturk import lifecycle
 from tests.fakes.mturk.eligibility import check_requirements
-from tests.fakes.mturk.errors import (
-    ParameterValidationError,
-    RequestError,
-    out_of_range,
-    wrong_state,
-)
+from tests.fakes.mturk.errors import ParameterValidationError, RequestError, out_of_range, wrong_state
 from tests.fakes.mturk.ledger import MANY, cents_of, dollars
 from tests.fakes.mturk.operations.registry import (
     Answer,

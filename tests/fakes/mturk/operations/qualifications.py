@@ -3,11 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from tests.fakes.mturk.errors import (
-    ParameterValidationError,
-    RequestError,
-    wrong_state,
-)
+from tests.fakes.mturk.errors import ParameterValidationError, RequestError, wrong_state
 from tests.fakes.mturk.operations.registry import (
     Answer,
     Parameters,
