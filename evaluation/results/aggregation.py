@@ -27,7 +27,8 @@ from evaluation.results.consensus.counts import (
     unused_answers,
     worker_figures,
 )
-from evaluation.results.consensus.storage import ADJUDICATED, store_consensus
+from evaluation.results.consensus.outcomes import ADJUDICATED
+from evaluation.results.consensus.storage import store_consensus
 from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     OUTCOME,

@@ -35,7 +35,7 @@ from evaluation.data.judgment_sets.study_signatures import (
 )
 from evaluation.models import Analysis, ColumnBlock, Consensus
 from evaluation.results.aggregation import aggregate_study
-from evaluation.results.consensus import storage
+from evaluation.results.consensus import outcomes, storage
 from judgments.jobs.registry import scheduled_rounds
 from judgments.models import Caption, Item, Study
 from judgments.studies.generation.hand_changes import withdraw_control
@@ -112,7 +112,7 @@ def test_whatever_happens_the_stored_consensus_is_that_of_a_new_computation(
 ) -> None:
     """Batches whose digest is that of before are not read again."""
     monkeypatch.setattr(storage, "DIGESTED_FROM", 1)
-    monkeypatch.setattr(storage, "ROWS_PER_BATCH", 2)
+    monkeypatch.setattr(outcomes, "ROWS_PER_BATCH", 2)
     lot = random.Random(seed)
     study = casting.make_study(
         casting.make_dataset(pictures=False),

@@ -3,62 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import lru_cache
-from itertools import chain, repeat
-from operator import attrgetter
+from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from common.files import FiguresEncoder
-from common.rows.batches import batched
 from common.rows.loads import indexes_built_after, large_cache
 from common.rows.reading import plain_rows
 from common.rows.writing import insert_repeated, insert_rows
 from evaluation.data.judgment_sets import blocks
 from evaluation.models import Consensus
-from evaluation.results.consensus.study import PairConsensus, StudyConsensus, columns_and_others
-from judgments.kinds import Consensus as UnitConsensus
+from evaluation.results.consensus.outcomes import OUTCOME_FIELDS, OutcomeBatch, pair_batches, unit_batches
+from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import KindResults
-from judgments.kinds.consensus import ConsensusColumns
 from judgments.models import Study
-from quorum.numeric.arrays import Ints, places_in
 
-OUTCOME_FIELDS = ("study_id", "source", "n", "value", "answer", "share", "margin", "tie", "votes")
-ADJUDICATED, JUDGMENTS = Consensus.Source.ADJUDICATED.value, Consensus.Source.JUDGMENTS.value
 JSON_FIELDS = ("answer", "votes")
-ROWS_PER_BATCH = 5_000
 MAX_CACHED_TEXTS = 5_000
 DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
-
-
-Outcome = tuple[Any, ...]  # values of OUTCOME_FIELDS
-
-
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Rows of the consensus of some units or pairs. Many units have the same outcome.
-
-    Attributes:
-        field: "unit_id" or "pair_id".
-        pks: row ids of the units or pairs, ascending; those not in ``judged`` have no consensus.
-        judged: (M,) row ids of the units or pairs that have a consensus, ascending.
-        number: (M,) their indices in ``outcomes``.
-        outcomes: values of OUTCOME_FIELDS.
-    """
-
-    field: str
-    pks: Ints
-    judged: Ints
-    number: Ints
-    outcomes: list[Outcome]
-
-    def rows(self) -> list[tuple[Any, ...]]:
-        """Return rows with the values of the field and of OUTCOME_FIELDS."""
-        pairs = zip(self.judged.tolist(), self.number.tolist(), strict=True)
-        return [(pk, *self.outcomes[number]) for pk, number in pairs]
 
 
 def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResults) -> None:
@@ -67,9 +29,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
     rows_before, digested = stored.count(), len(consensus.units) >= DIGESTED_FROM
     before = blocks.read_digests(study, rows=rows_before) if digested else {}
     digests: dict[int, bytes] = {}
-    batches = chain(
-        _unit_batches(study, consensus, figures, before, digests), _pair_batches(study, consensus)
-    )
+    batches = chain(unit_batches(study, consensus, figures, before, digests), pair_batches(study, consensus))
     with large_cache():
         if rows_before:
             for batch in batches:
@@ -92,7 +52,7 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
         blocks.forget_digests(study)
 
 
-def _store_changes(study: Study, batch: _Batch) -> None:
+def _store_changes(study: Study, batch: OutcomeBatch) -> None:
     """Store the rows of a batch. Write only what changed."""
     field, names, rows = batch.field, (batch.field, *OUTCOME_FIELDS), batch.rows()
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
@@ -128,104 +88,3 @@ def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:
 def _sort_names(text: str | None) -> str | None:
     """Return JSON with sorted keys, because PostgreSQL stores keys in another order."""
     return None if text is None else json.dumps(json.loads(text), sort_keys=True)
-
-
-def _unit_batches(
-    study: Study,
-    consensus: StudyConsensus,
-    figures: KindResults,
-    before: Mapping[int, bytes],
-    digests: dict[int, bytes],
-) -> Iterator[_Batch]:
-    """Yield batches of units.
-
-    Fill ``digests``, by a batch's first unit, with digests of the batches whose consensus consists only of columns.
-    Skip such a batch if its digest in ``before`` is the same.
-    """
-    columns, single = columns_and_others(consensus.of_unit)
-    pks = np.sort(consensus.units.pk)
-    positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
-    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that differ from the columns
-    for start in range(0, len(pks), ROWS_PER_BATCH):
-        part = slice(start, start + ROWS_PER_BATCH)
-        if columns is not None and not rows_differ[part].any():
-            first = int(pks[start])
-            digests[first] = columns.digest(pks[part], positions[part])
-            if before.get(first) == digests[first]:
-                continue
-        in_columns = positions[part] >= 0
-        judged, number = pks[part][in_columns], np.empty(0, dtype=np.int64)
-        outcomes: list[Outcome] = []
-        if columns is not None:
-            number, outcomes = _outcomes_in_columns(study, columns, positions[part][in_columns], figures)
-        if others := [pk for pk in pks[part][~in_columns].tolist() if pk in single]:
-            judged = np.append(judged, others)
-            number = np.append(number, len(outcomes) + np.arange(len(others)))
-            outcomes += [_outcome(study, pk, single[pk], consensus, figures) for pk in others]
-            order = np.argsort(judged)
-            judged, number = judged[order], number[order]
-        yield _Batch("unit_id", pks[part], judged, number, outcomes)
-
-
-def _outcomes_in_columns(
-    study: Study, columns: ConsensusColumns, places: Ints, figures: KindResults
-) -> tuple[Ints, list[Outcome]]:
-    """Return the distinct outcomes of units, and the (M,) index of each unit's outcome.
-
-    ``places`` are the (M,) indices of the units in ``columns``.
-    """
-    if figures.units:  # each unit has its own answer
-        number, examples = np.arange(len(places)), places
-        answers = [_as_text(figures.units.get(pk)) for pk in columns.unit[places].tolist()]
-    else:
-        number, examples = columns.distinct(places)
-        answers = [None] * len(examples)
-    n, value, *others, votes = columns.cells(examples)
-    # The shortest column ends the outcomes, because repeated cells are infinite.
-    common = repeat(study.pk), repeat(JUDGMENTS)
-    return number, list(zip(*common, n, value, answers, *others, votes, strict=False))
-
-
-def _outcome(
-    study: Study, unit: int, outcome: UnitConsensus, consensus: StudyConsensus, figures: KindResults
-) -> Outcome:
-    source = ADJUDICATED if unit in consensus.decisions else JUDGMENTS
-    answer = _as_text(figures.units.get(unit) if outcome.answer is None else outcome.answer)
-    shares = outcome.share, outcome.margin, outcome.tie, json.dumps(outcome.votes)
-    return study.pk, source, outcome.n, outcome.value, answer, *shares
-
-
-def _as_text(answer: Any) -> str | None:
-    return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
-
-
-def _pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[_Batch]:
-    """Yield batches of pairs. Pairs with a winner or votes have a row."""
-    adjudicated = consensus.adjudicated_pairs()
-    for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_PER_BATCH):
-        index: dict[tuple[PairConsensus, bool], int] = {}
-        judged: list[int] = []
-        number: list[int] = []
-        for pair in pairs:
-            outcome = consensus.of_pair[pair.pk]
-            if outcome.wins or outcome.losses or outcome.ties or outcome.published:
-                judged.append(pair.pk)
-                number.append(index.setdefault((outcome, pair.pk in adjudicated), len(index)))
-        yield _Batch(
-            "pair_id",
-            np.array([pair.pk for pair in pairs], dtype=np.int64),
-            np.array(judged, dtype=np.int64),
-            np.array(number, dtype=np.int64),
-            [_pair_outcome(study, *key) for key in index],
-        )
-
-
-def _pair_outcome(study: Study, outcome: PairConsensus, is_adjudicated: bool) -> Outcome:
-    source = ADJUDICATED if is_adjudicated else JUDGMENTS
-    if outcome.published:
-        source = Consensus.Source.PUBLISHED.value
-    wins, losses, ties = outcome.wins, outcome.losses, outcome.ties
-    n = wins + losses + ties
-    shares = (max(wins, losses) / n, abs(wins - losses) / n) if n else (None, None)
-    votes = json.dumps({"wins": wins, "losses": losses, "ties": ties}) if n else "{}"
-    return study.pk, source, n, outcome.value, None, *shares, outcome.tie, votes
