@@ -77,7 +77,7 @@ def insert_repeated(
         number: (N,) index of each row's values in ``repeated``.
         ready: fields whose values already have the database's form.
     """
-    if connection.vendor != "sqlite":
+    if connection.vendor != "sqlite" or len(keys) < ROWS_IN_STATEMENT:
         pairs = zip(keys.tolist(), number.tolist(), strict=True)
         insert_rows(model, (key, *names), ((one, *repeated[at]) for one, at in pairs), ready=ready)
         return

@@ -15,7 +15,7 @@ from common.rows.writing import (
     insert_rows,
 )
 from evaluation.models import Consensus
-from judgments.models import System, Unit
+from judgments.models import Study, System, Unit
 from tests.refusals import refuses
 from tests.studies import make_study
 
@@ -87,38 +87,55 @@ def test_a_number_that_is_too_large_is_refused_instead_of_rounded(count: int) ->
         )
 
 
-@pytest.mark.django_db
-@pytest.mark.parametrize("distinct", [0, 1, 3, 5_000])
-def test_rows_that_repeat_values_are_stored_in_order(distinct: int) -> None:
+def study_of_units(count: int) -> tuple[Study, list[int]]:
+    """Return a study without consensus, and the row ids of its ``count`` units."""
     study = make_study("graded")
     study.consensus.all().delete()
-    units = np.array(sorted(study.units.values_list("pk", flat=True)), dtype=np.int64)
-    number = np.arange(len(units)) * 7 % max(distinct, 1)
+    study.units.all().delete()
+    item = study.dataset.items.get(position=0)
+    insert_rows(
+        Unit,
+        ("study_id", "key", "position", "item_id"),
+        ((study.pk, f"k{at}", at, item.pk) for at in range(count)),
+    )
+    return study, list(study.units.order_by("pk").values_list("pk", flat=True))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("count", [0, 3, 3 * ROWS_IN_STATEMENT])
+@pytest.mark.parametrize("distinct", [1, 3, 2 * ROWS_IN_STATEMENT])
+def test_rows_that_repeat_values_are_stored_in_order(count: int, distinct: int) -> None:
+    study, units = study_of_units(count)
     repeated = [
         (study.pk, at, at / 3 if at % 2 else None, at == 1, json.dumps({"é'": at, "?": "%s"}), None)
         for at in range(distinct)
     ]
+    number = [at * 7 % distinct for at in range(count)]
     names = ("study_id", "n", "value", "tie", "votes", "answer")
-    rows = slice(None if distinct else 0)
     insert_repeated(
-        Consensus, "unit_id", units[rows], names, repeated, number[rows], ready=("votes", "answer")
+        Consensus,
+        "unit_id",
+        np.array(units, dtype=np.int64),
+        names,
+        repeated,
+        np.array(number, dtype=np.int64),
+        ready=("votes", "answer"),
     )
     stored = Consensus.objects.filter(study=study).order_by("pk")
     assert repr(list(stored.values_list("unit_id", *names, "source", "pair_id"))) == repr(
         [
             (unit, *cells, json.loads(votes), answer, "judgments", None)
-            for unit, (*cells, votes, answer) in zip(
-                units[rows].tolist(), (repeated[at] for at in number[rows].tolist()), strict=True
-            )
+            for unit, (*cells, votes, answer) in zip(units, (repeated[at] for at in number), strict=True)
         ]
     )
 
 
 @pytest.mark.django_db
-def test_repeated_values_that_a_constraint_forbids_are_refused() -> None:
-    study = make_study("graded")
-    study.consensus.all().delete()
-    units = np.array(study.units.values_list("pk", flat=True), dtype=np.int64)
-    with pytest.raises(IntegrityError), transaction.atomic():
-        insert_repeated(Consensus, "unit_id", units, ("study_id", "n"), [(study.pk, -1)], units * 0)
+@pytest.mark.parametrize("count", [1, ROWS_IN_STATEMENT])
+def test_repeated_values_that_a_constraint_forbids_are_refused(count: int) -> None:
+    study, pks = study_of_units(count)
+    units = np.array(pks, dtype=np.int64)
+    for _ in range(2):
+        with pytest.raises(IntegrityError), transaction.atomic():
+            insert_repeated(Consensus, "unit_id", units, ("study_id", "n"), [(study.pk, -1)], units * 0)
     assert not study.consensus.exists()
