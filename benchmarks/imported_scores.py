@@ -59,7 +59,7 @@ def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str
 
 
 def speed(folder: Path) -> None:
-    from contrib.comparing.metrics import compare_with_scores
+    from contrib.comparing.people_scores import compare_with_scores
     from contrib.score_imports.reading import read_scores
     from contrib.score_imports.storing import store_metric_scores
 
@@ -87,7 +87,7 @@ def speed(folder: Path) -> None:
 
 
 def wmt(folder: Path, data: Path) -> None:
-    from contrib.comparing.metrics import compare_with_scores
+    from contrib.comparing.people_scores import compare_with_scores
     from contrib.score_imports.reading import read_scores
     from contrib.score_imports.storing import store_metric_scores
 

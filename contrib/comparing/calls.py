@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from contrib.comparing.metric_comparison import start_metric_comparison
+from contrib.comparing.operations import start_metric_comparison
 from contrib.comparing.views import ComparisonView
 from judgments.api.operations import operation_path
 

@@ -37,7 +37,8 @@ class CompareMetrics(QuorumCommand):
         self.add_output(parser)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from contrib.comparing.metrics import compare_metrics, compare_with_scores
+        from contrib.comparing.metrics import compare_metrics
+        from contrib.comparing.people_scores import compare_with_scores
 
         if bool(options["study"]) == bool(options["dataset"] and options["people"]):
             raise CommandError("Expected --study, or --dataset with --people.")
@@ -57,7 +58,7 @@ class CompareMetrics(QuorumCommand):
         self._summary(result)
 
     def _summary(self, result: dict[str, Any]) -> None:
-        from contrib.comparing.metric_comparison import describe_comparison
+        from contrib.comparing.wording import describe_comparison
 
         first, second = result["metrics"]
         shown = "percent" if result["what"] == "pairs" else "coefficient"

@@ -19,10 +19,11 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.errors import ObjectNotFound, did_you_mean
-from contrib.comparing.metric_comparison import JOB_KIND, describe_comparison, start_metric_comparison
+from contrib.comparing.operations import JOB_KIND, start_metric_comparison
 from contrib.comparing.sources.comparison import MISSING
 from contrib.comparing.sources.wording import describe_compared_sources
 from contrib.comparing.studies import cached_comparison, comparable_studies
+from contrib.comparing.wording import describe_comparison
 from evaluation.data.metrics_page import METRICS
 from evaluation.errors import EvaluationError
 from evaluation.results.consensus.study import SIDE_LABELS

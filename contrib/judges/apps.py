@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from common.environment import Environment
 from common.features import lazy_function
 from config.features import Feature
-
-if TYPE_CHECKING:
-    pass
 
 
 class JudgesConfig(Feature):
@@ -18,7 +15,7 @@ class JudgesConfig(Feature):
     calls = "contrib.judges.calls"
     enums = {"JudgeSource": "contrib.judges.models.Judge.Source"}
     report_sections = ("contrib.judges.findings.judges_section",)
-    other_answers = ("contrib.judges.findings.answers_of_judges",)
+    other_answers = ("contrib.judges.stored_answers.answers_of_judges",)
     commands = {
         "Results": {
             "judge import": (
@@ -62,4 +59,4 @@ class JudgesConfig(Feature):
     def connect_erasing(self) -> None:
         from judgments.models.studies import pages_in_use
 
-        pages_in_use.connect(lazy_function("contrib.judges.findings.describe_judge"), weak=False)
+        pages_in_use.connect(lazy_function("contrib.judges.stored_answers.why_pages_are_used"), weak=False)

@@ -1,16 +1,12 @@
-"""Report how judges compare with people."""
+"""The section of a report that says how judges compare with people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-
-from django.utils.translation import gettext as _
 
 from common.amounts import coefficient, json_float
 from contrib.judges.comparison import ALL_ITEMS
-from contrib.judges.material import ROWS_PER_BATCH
-from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import has_orders
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.models import Analysis
@@ -44,22 +40,6 @@ def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
     if judge.get("removed_at"):
         sentences.append(f"{name} was removed since; its figures are of the answers that it had.")
     return sentences
-
-
-def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
-    """Yield the judge's name, the unit's row id and the value of each answer of a judge."""
-    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
-    yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_PER_BATCH)
-
-
-def describe_judge(study: Study, **_signal: Any) -> str:
-    """Return a sentence if a judge answers the study's units, so that they cannot be discarded; else ""."""
-    if not Judge.objects.filter(study=study).exists():
-        return ""
-    return _(
-        "Study %(slug)r has answers of a judge, so its pages of work cannot be discarded. Remove the judge "
-        "first, or duplicate the study."
-    ) % {"slug": study.slug}
 
 
 def judges_section(study: Study) -> Section | None:

@@ -11,8 +11,9 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from contrib.comparing.metric_comparison import describe_comparison
-from contrib.comparing.metrics import compare_metrics, compare_with_scores
+from contrib.comparing.metrics import compare_metrics
+from contrib.comparing.people_scores import compare_with_scores
+from contrib.comparing.wording import describe_comparison
 from contrib.score_imports.reading import read_scores
 from contrib.score_imports.storing import store_metric_scores
 from contrib.score_imports.tests.test_score_imports import (

@@ -1,0 +1,119 @@
+"""The figures that compare two columns of scores with people: differences with tests, and agreement over systems."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from evaluation.errors import EvaluationError
+from evaluation.results.metrics.figures import COEFFICIENTS
+from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.crossed import ClusterColumns
+from quorum.statistics.meta import (
+    accuracy_difference,
+    correlation_difference,
+    grouped_correlation,
+    pair_accuracy,
+    pairwise_accuracy,
+    soft_pairwise_accuracy,
+)
+
+NO_ITEMS = "the metric has scores of systems alone"
+DIFFERENCE = ("first", "second", "difference", "low", "high", "p", "n", "clusters", "reason")
+
+
+def check_two_metrics(first: str, second: str) -> list[str]:
+    if first == second:
+        raise EvaluationError(f"{first!r} is named twice; expected two metrics.")
+    return [first, second]
+
+
+def compare_on_pairs(
+    scores: Sequence[Floats], winners: Floats, kinds: Sequence[str], clusters: ClusterColumns
+) -> list[dict[str, Any]]:
+    differences = accuracy_difference(scores[0], scores[1], winners, kinds, clusters=clusters)
+    accuracies = [pair_accuracy(both[:, 0], both[:, 1], winners, kinds, clusters=clusters) for both in scores]
+    return [
+        {
+            "kind": kind,
+            "measure": "accuracy",
+            **as_json(difference, *DIFFERENCE),
+            "own": [as_json(accuracy[kind], "value", "low", "high") for accuracy in accuracies],
+        }
+        for kind, difference in differences.items()
+    ]
+
+
+def compare_on_captions(
+    scores: Sequence[Floats], people: Floats, clusters: Mapping[str, Any], weights: Floats | None = None
+) -> list[dict[str, Any]]:
+    rows = []
+    for name, statistic in COEFFICIENTS.items():
+        difference = correlation_difference(
+            scores[0], scores[1], people, statistic, weights=weights, clusters=clusters
+        )
+        rows.append({"measure": name, **as_json(difference, *DIFFERENCE)})
+    return rows
+
+
+def calibrate_ties(
+    scores: Sequence[Floats], people: Floats, items: Ints, clusters: ClusterColumns, seed: int
+) -> list[dict[str, Any]]:
+    return [
+        as_json(
+            pairwise_accuracy(column, people, items, epsilon="calibrate", seed=seed, clusters=clusters),
+            "value", "low", "high", "epsilon", "groups",
+        )
+        for column in scores
+    ]  # fmt: skip
+
+
+def correlate_over_systems(
+    scores: Sequence[Floats],
+    people: Floats,
+    systems: Sequence[Any] | Ints,
+    items: Sequence[Any] | Ints,
+    alone: Sequence[bool] = (False, False),
+) -> dict[str, Any]:
+    """Return Pearson's r and soft pairwise accuracy over systems. Some images of a system may lack scores.
+
+    Soft pairwise accuracy is left out for a metric that only scores whole systems, since the certainty of its order
+    is unknown.
+
+    Args:
+        alone: whether each of the two metrics only scores whole systems.
+    """
+    rows, columns = (_number_values(np.asarray(column)) for column in (systems, items))
+    width = int(columns.max()) + 1
+    # If two captions of a system for an image were judged, the first one counts.
+    cells, first = np.unique(rows * width + columns, return_index=True)
+    tables = np.full((3, int(rows.max()) + 1, width), np.nan)
+    for table, column in zip(tables, (*scores, people), strict=True):
+        table.ravel()[cells] = column[first]
+    figures = []
+    for index, column in enumerate(scores):
+        means = grouped_correlation(column, people, items, systems, "pearson", grouping="system-level")
+        soft = as_json(
+            soft_pairwise_accuracy(tables[index], tables[2], missing="leave-out"),
+            *("value", "pairwise", "n", "left_out", "reason"),
+        )
+        if alone[index]:
+            soft |= {"value": None, "reason": NO_ITEMS}
+        figures.append(
+            {
+                "pearson": as_json(means, "value", "reason"),
+                "soft_pairwise_accuracy": soft,
+            }
+        )
+    return {"number": len(tables[0]), "own": figures}
+
+
+def _number_values(values: Ints) -> Ints:
+    """Return the codes of the values: numbers from 0, in the order in which the values first occur."""
+    _labels, first, codes = np.unique(values, return_index=True, return_inverse=True)
+    ranks = np.empty(len(first), dtype=np.int64)
+    ranks[np.argsort(first)] = np.arange(len(first))
+    return np.take(ranks, codes)

@@ -1,0 +1,28 @@
+"""The stored answers of judges, for analyses of other features and before pages of work are discarded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from contrib.judges.material import ROWS_PER_BATCH
+from contrib.judges.models import Judge, JudgeAnswer
+from judgments.models import Study
+
+
+def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
+    """Yield the judge's name, the unit's row id and the value of each answer of a judge."""
+    answers = JudgeAnswer.objects.filter(judge__study=study, state=JudgeAnswer.State.ANSWERED)
+    yield from answers.order_by("pk").values_list("judge__name", "unit_id", "value").iterator(ROWS_PER_BATCH)
+
+
+def why_pages_are_used(study: Study, **_signal: Any) -> str:
+    """Return a sentence if a judge answers the study's units, so that they cannot be discarded; else ""."""
+    if not Judge.objects.filter(study=study).exists():
+        return ""
+    return _(
+        "Study %(slug)r has answers of a judge, so its pages of work cannot be discarded. Remove the judge "
+        "first, or duplicate the study."
+    ) % {"slug": study.slug}
