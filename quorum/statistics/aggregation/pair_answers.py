@@ -7,6 +7,10 @@ and 2, as in Vedantam et al. 2015.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,6 +21,13 @@ FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
 MUCH = 10
 SURE = 100
 CONFIDENCES = (1, 2, 3)
+# Every side, or strength of a side, with every confidence.
+ALL_ANSWERS = tuple(
+    SURE * sure + side
+    for sure in (0, *CONFIDENCES)
+    for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
+)
+SIMULATED_TIES = 0.4  # nu of Davidson's model: how often simulated people see no difference
 
 
 def sides_of(answers: ArrayLike) -> Ints:
@@ -55,3 +66,34 @@ def confidences_of(answers: ArrayLike) -> Floats:
     sides_of(answers)
     confidence = np.asarray(answers, dtype=np.int64) // SURE
     return np.where(confidence > 0, confidence, np.nan)
+
+
+def is_same_side(answer: Any, expected: Any) -> bool:
+    """Return whether two answers choose the same side. False if one is not a whole number, as in some files."""
+    return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
+
+
+def side_probabilities(qualities: Sequence[float]) -> list[float]:
+    """Return the probability that a simulated person chooses each side, by the logistic function of the difference.
+
+    A reference wins against another image's caption with probability 0.95.
+    """
+    first = 1 / (1 + math.exp(qualities[1] - qualities[0]))
+    return [first, 1 - first]
+
+
+def answer_probabilities(answers: Sequence[int], qualities: Sequence[float]) -> list[float]:
+    """Return the probability that a simulated person gives each of these answers, by Davidson's model.
+
+    "Neither" is as probable as a quarter of "no difference". "Much better" gains twice as much from the difference in
+    quality as "better" does.
+    """
+    weights = [_answer_weight(answer % SURE, qualities[0] - qualities[1]) for answer in answers]
+    return [weight / sum(weights) for weight in weights]
+
+
+def _answer_weight(answer: int, difference: float) -> float:
+    if answer in (NO_DIFFERENCE, NEITHER):
+        return SIMULATED_TIES if answer == NO_DIFFERENCE else SIMULATED_TIES / 4
+    sign = 1 if answer % MUCH == FIRST else -1
+    return math.exp(sign * difference * (1 if answer >= MUCH else 0.5))

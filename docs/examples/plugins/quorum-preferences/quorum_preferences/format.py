@@ -5,8 +5,8 @@ from typing import Any
 from evaluation.data.export.formats import Format
 from evaluation.data.export.formats.consensus import GoldLines
 from judgments.kinds import KINDS, Consensus
-from judgments.kinds.pairs import FIRST, SECOND
 from judgments.models import Study, Unit
+from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 
 class PreferenceLines(GoldLines):

@@ -1,0 +1,88 @@
+"""The answers to a pair: their choices on the page, the order of the candidates, and their consensus.
+
+``quorum.statistics.aggregation.pair_answers`` has the codes of answers. A design can add some to the two sides: no
+difference, neither, strength, and confidence.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from django.utils.translation import gettext_noop
+
+from judgments.drawing.draws import balanced_sides
+from judgments.kinds.base import Aggregation, Answers, Choice, Sides, Units
+from judgments.kinds.consensus import ConsensusColumns
+from quorum.statistics.aggregation import majority_vote
+from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, sides_of
+from quorum.statistics.stopping import majority_range, plurality_range
+
+# The keys of the table ``answers`` of a design that add to the two sides, in order.
+FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
+NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
+NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
+SLIGHTLY, BY_FAR = gettext_noop("%(letter)s, slightly"), gettext_noop("%(letter)s, by far")
+CONFIDENCE_CHOICES = (
+    Choice(100, gettext_noop("A guess"), "7"),
+    Choice(200, gettext_noop("Fairly sure"), "8"),
+    Choice(300, gettext_noop("Certain"), "9"),
+)
+
+
+class TwoSides(Sides):
+    """The order of the two candidates. The second candidate is first in half of the units."""
+
+    def draw(self, units: Sequence[Any], rng: np.random.Generator) -> list[bool]:
+        return balanced_sides(len(units), rng)
+
+    def mirror(self, side: Any) -> bool:
+        return not side
+
+    def to_canonical(self, answer: int, *, side: Any) -> int:
+        """Swap first and second if the worker saw the second candidate first. Keep strength and confidence."""
+        chosen = answer % MUCH
+        if not side or chosen not in (FIRST, SECOND):
+            return answer
+        return answer - chosen + (SECOND if chosen == FIRST else FIRST)
+
+    def from_canonical(self, answer: int, *, side: Any) -> int:
+        return self.to_canonical(answer, side=side)
+
+
+class Majority(Aggregation):
+    """The consensus is the side with most votes, or a tie (V15 §3). Strength does not count.
+
+    "No difference" (0) and "neither" (3) can win. Such an outcome is not a tie of votes, but has no better candidate.
+    """
+
+    rule = "majority"
+    tie_rule = "set-aside"
+    supports_early_stopping = True
+
+    def __init__(self, labels: Sequence[int] = (FIRST, SECOND)) -> None:
+        self._labels = labels
+
+    def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
+        votes = majority_vote(units, sides_of(values), labels=self._labels)
+        value = np.array([*self._labels, np.nan])[votes.winner]
+        return ConsensusColumns(
+            unit=votes.units,
+            n=votes.n,
+            value=value,
+            share=votes.share,
+            margin=votes.margin,
+            tie=votes.tie,
+            votes=votes.counts,
+            answers=tuple(map(str, self._labels)),
+            is_integer=True,
+        )
+
+    def outcome_range(self, values: Sequence[float], remaining: int) -> tuple[int, int]:
+        counts = Counter(value % MUCH for value in values)
+        if len(self._labels) == 2:
+            return majority_range(counts[FIRST], counts[SECOND], remaining)
+        others = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))
+        return plurality_range(counts[FIRST], counts[SECOND], others, remaining)
