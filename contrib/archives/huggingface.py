@@ -14,9 +14,10 @@ from urllib.parse import quote
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from contrib.archives.describing import DepositFile, DepositPlan
 from contrib.archives.errors import PublishingError
+from contrib.archives.files import DepositFile
 from contrib.archives.models import Deposit
+from contrib.archives.plans import DepositPlan
 from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
 from judgments.studies.generation.progress import Progress
 

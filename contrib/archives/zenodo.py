@@ -12,9 +12,10 @@ from urllib.parse import quote
 from django.utils import timezone
 
 from common.features import feature_settings
-from contrib.archives.describing import DepositFile, DepositPlan
 from contrib.archives.errors import PublishingError
+from contrib.archives.files import DepositFile
 from contrib.archives.models import Deposit
+from contrib.archives.plans import DepositPlan
 from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
 from judgments.studies.generation.progress import Progress
 

@@ -30,7 +30,8 @@ from pytest_django import Settings
 from annotation.models import Erasure
 from common.errors import DataConflict
 from common.http.client import seconds_to_wait
-from contrib.archives.describing import TEMPLATES, read_creators, read_papers
+from contrib.archives.citations import Creator, Paper, read_creators, read_papers
+from contrib.archives.descriptions import TEMPLATES
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
 from contrib.archives.sending import PublishReleaseRequest, SentRelease, plan_publication, send_release
@@ -450,16 +451,16 @@ def test_texts_that_may_not_be_given_away_stay_here(
 
 def test_what_is_given_is_read_or_refused_with_an_example() -> None:
     assert read_creators("The Lab (University)\nDoe, Jane") == [
-        {"family": "The Lab", "given": "", "orcid": "", "affiliation": "University"},
-        {"family": "Doe", "given": "Jane", "orcid": "", "affiliation": ""},
+        Creator(family="The Lab", given="", orcid="", affiliation="University"),
+        Creator(family="Doe", given="Jane", orcid="", affiliation=""),
     ]
     with pytest.raises(PublishingError, match="no ORCID iD"):
         read_creators("Doe, Jane 0000-0002-1825-0098")
     with pytest.raises(PublishingError, match="'Doe"):
         read_creators("Doe, Jane, (")
     assert read_papers("arXiv:2401.12345v2, https://a.example/b") == [
-        {"identifier": "arXiv:2401.12345", "scheme": "arxiv"},
-        {"identifier": "https://a.example/b", "scheme": "url"},
+        Paper("arXiv:2401.12345", "arxiv"),
+        Paper("https://a.example/b", "url"),
     ]
     with pytest.raises(PublishingError, match="expected a DOI"):
         read_papers("tacl")

@@ -1,0 +1,83 @@
+"""The files of a deposit, with the hashes that archives compare."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from zipfile import ZipFile
+
+from contrib.archives.errors import PublishingError
+from evaluation.data.releases.bundle import CHUNK, BundleReader
+from evaluation.models import Release
+
+SAMPLE_BYTES = 512  # number of first bytes from which Hugging Face guesses how to store a file
+
+
+@dataclass(frozen=True, slots=True)
+class DepositFile:
+    """A file to send. ``open`` yields its bytes from an offset (default 0), and can be called again."""
+
+    name: str
+    size: int
+    sha256: str
+    md5: str
+    git: str  # the hash of a git blob
+    sample: bytes
+    open: Callable[..., Iterator[bytes]] = field(repr=False)
+
+    def read(self, begin: int, end: int) -> Iterator[bytes]:
+        left = end - begin
+        for part in self.open(begin):
+            yield part[:left]
+            left -= len(part)
+            if left <= 0:
+                return
+
+
+def file_of(name: str, opens: Callable[..., Iterator[bytes]]) -> DepositFile:
+    """Return a file with its hashes. Its bytes are read twice, because git hashes their number first."""
+    sha256, md5, size, sample = hashlib.sha256(), hashlib.md5(usedforsecurity=False), 0, b""
+    for part in opens():
+        sha256.update(part)
+        md5.update(part)
+        size += len(part)
+        sample += part[: SAMPLE_BYTES - len(sample)]
+    git = hashlib.sha1(f"blob {size}\0".encode(), usedforsecurity=False)
+    for part in opens():
+        git.update(part)
+    return DepositFile(name, size, sha256.hexdigest(), md5.hexdigest(), git.hexdigest(), sample, opens)
+
+
+def open_bundle(bundle: Path, release: Release) -> BundleReader:
+    """Open the bundle of a release. Raise PublishingError if the file is another one."""
+    digest = hashlib.sha256()
+    reader = BundleReader(bundle)
+    for part in read_file(bundle):
+        digest.update(part)
+    if digest.hexdigest() != release.sha256:
+        reader.close()
+        raise PublishingError(
+            f"{bundle} is not release {release.version} of study {release.study.slug!r}: its SHA-256 is "
+            f"{digest.hexdigest()}, expected {release.sha256}."
+        )
+    return reader
+
+
+def read_bytes(data: bytes, begin: int = 0) -> Iterator[bytes]:
+    yield data[begin:]
+
+
+def read_file(path: Path, begin: int = 0) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        file.seek(begin)
+        while part := file.read(CHUNK):
+            yield part
+
+
+def read_member(path: Path, name: str, begin: int = 0) -> Iterator[bytes]:
+    with ZipFile(path) as archive, archive.open(name) as file:
+        file.seek(begin)
+        while part := file.read(CHUNK):
+            yield part

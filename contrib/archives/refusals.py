@@ -1,0 +1,71 @@
+"""Reasons for which a release must not be sent to an archive."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from django.utils.translation import gettext as _
+
+from annotation.models import Erasure
+from contrib.archives.models import Deposit
+from evaluation.models import Release
+
+Archive = Deposit.Archive
+# What licences of texts say, in English and German.
+_NON_COMMERCIAL = re.compile(r"\bBY[ -]NC\b|\bnon[ -]?commercial|\bnicht[ -]?kommerziell", re.IGNORECASE)
+_SHARE_ALIKE = re.compile(r"\bBY(?:[ -]NC)?[ -]SA\b|\bshare[ -]?alike", re.IGNORECASE)
+_NO_RIGHTS = re.compile(
+    r"all rights reserved|alle rechte vorbehalten|\bproprietary\b|\b(?:no|not|never|without)\b[^.;]{0,30}\bredistribut"
+    r"|\b(?:no|not)\b[^.;]{0,20}\bdistribut|\bkeine weitergabe|\bresearch(?: purposes| use)? only\b"
+    r"|\bonly for (?:[\w-]+ ){0,2}research|\bnur (?:für|zu) forschung",
+    re.IGNORECASE,
+)
+
+
+def refusals(
+    release: Release, to: str, repository: str, *, has_creators: bool, cleared: bool
+) -> Iterator[str]:
+    """Yield the reasons for which a release must not be sent."""
+    if to == Archive.ZENODO and not has_creators:
+        yield _(
+            "Zenodo requires the names of the people who made the data; expected at least one creator "
+            "(--creators)."
+        )
+    if to == Archive.HUGGINGFACE and not repository:
+        yield _("Expected the owner and name of the Hugging Face repository, such as my-lab/judgments.")
+    if why := erasure_after_release(release):
+        yield why
+    rights = release.study.dataset.attribution
+    name = release.study.dataset.name
+    if not release.texts or cleared:
+        return
+    if not rights.strip():
+        yield _(
+            "This release contains the texts of dataset %(name)r, and the dataset has no licence. "
+            "Enter source and licence on the page of the dataset, choose a release without texts, "
+            "or confirm that you may publish the texts (--cleared)."
+        ) % {"name": name}
+    elif (
+        _NO_RIGHTS.search(rights)
+        or (_NON_COMMERCIAL.search(rights) and "NC" not in release.licence)
+        or (_SHARE_ALIKE.search(rights) and "SA" not in release.licence)
+    ):
+        yield _(
+            "This release contains the texts of dataset %(name)r under the licence %(licence)s, "
+            "but the licence of the texts is different (%(rights)s). Choose a release without "
+            "texts or with a licence that fits, or confirm that you may publish the texts "
+            "(--cleared)."
+        ) % {"name": name, "licence": release.licence, "rights": " ".join(rights.split())[:200]}
+
+
+def erasure_after_release(release: Release) -> str:
+    """Return why a release must no longer be published after somebody in it was erased; "" if it may be published."""
+    for erasure in Erasure.objects.filter(study=release.study_id).iterator():
+        before = [entry["sha256"] for entry in erasure.content.get("releases", ())]
+        if release.sha256 in before and not erasure.content.get("retention"):
+            return _(
+                "A participant was erased after release %(version)s was made, so the release may "
+                "still contain their answers. Make a new release and publish the new release."
+            ) % {"version": release.version}
+    return ""
