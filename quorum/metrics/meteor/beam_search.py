@@ -31,21 +31,37 @@ from quorum.numeric.compiling import compiled
 
 BEAM = 40  # partial alignments kept, as in the official program
 NONE = -1  # no open chunk; no match for a word; no earlier choice
-CARRIED_ALIGNMENT = -2  # a partial alignment that already covers the word
+CARRIED_ALIGNMENT = -2  # no choice at this word, because an earlier match of several words covers it
 
-# Columns of a partial alignment: matched words of both sides as the search weights them, closed chunks, sum of
-# distances, the next word of the reference, the end of the open chunk in the candidate, the last choice, and in all
-# further columns one bit for each word of the candidate: whether it is used.
+# The columns of a partial alignment ("path"):
+# TOTAL: matched words of both sides, as the search weights them.
+# CHUNKS_SO_FAR: closed chunks. DISTANCE: the sum of distances.
+# NEXT: the next word of the reference. OPEN: the end of the open chunk in the candidate, or NONE.
+# CHOICE: the row of the last choice, or NONE.
+# USED and all further columns: a bit for each word of the candidate, whether a match covers it.
 TOTAL, CHUNKS_SO_FAR, DISTANCE, NEXT, OPEN, CHOICE, USED = range(7)
 BITS_PER_NUMBER = 62  # bits used of a 64-bit number
 
-# Columns of an offer, a candidate for the next step's partial alignments: the first three columns of a partial
-# alignment, the row of the partial alignment that it extends, and the match that it adds.
+# The columns of a stored offer are those of a partial alignment up to DISTANCE, then these two (see `Offer`).
 PATH, MATCH = 3, 4
-OFFER = 5
+OFFER_COLUMNS = 5
 
 # Columns of a choice, after those of a match: the word of the reference, the previous choice.
 WHERE, BEFORE = COLUMNS, COLUMNS + 1
+
+
+class Offer(NamedTuple):
+    """A way to extend a path at a word of the reference.
+
+    total, chunks, distance: those of the extended path. path: the row of the path. match: the row of the match to add,
+    NONE to leave the word unmatched, or CARRIED_ALIGNMENT.
+    """
+
+    total: int
+    chunks: int
+    distance: int
+    path: int
+    match: int
 
 
 class AlignedTexts(NamedTuple):
@@ -64,9 +80,9 @@ class Workspace(NamedTuple):
     counts locate the matches that begin at the word. taken says whether a match taken before the search covers the
     word.
 
-    cover_1, cover_2: number of matches that cover each word of candidate and reference. states: (2, BEAM, USED +
-    limbs) partial alignments of this step and the next. offers: (BEAM, OFFER) the best offers. ranks: (BEAM,) their
-    order.
+    cover_1, cover_2: number of matches that cover each word of candidate and reference. paths: (2, BEAM, USED +
+    numbers) paths of this word and of the next. offers: (BEAM, OFFER_COLUMNS) the best offers, in no order. ranks:
+    (BEAM,) the rows of `offers`, best first. choices: the choices of all paths, each with the choice before it.
     """
 
     chosen: Matches
@@ -75,7 +91,7 @@ class Workspace(NamedTuple):
     taken: Flags
     cover_1: Ints
     cover_2: Ints
-    states: NDArray[np.int64]
+    paths: NDArray[np.int64]
     offers: NDArray[np.int64]
     ranks: Ints
     choices: NDArray[np.int64]
@@ -83,7 +99,6 @@ class Workspace(NamedTuple):
 
 @compiled
 def workspace(longest_1: int, longest_2: int) -> Workspace:
-    limbs = (longest_1 + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
     return Workspace(
         np.zeros((longest_2, COLUMNS), dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
@@ -91,11 +106,17 @@ def workspace(longest_1: int, longest_2: int) -> Workspace:
         np.zeros(longest_2, dtype=np.bool_),
         np.zeros(longest_1, dtype=np.int64),
         np.zeros(longest_2, dtype=np.int64),
-        np.zeros((2, BEAM, USED + limbs), dtype=np.int64),
-        np.zeros((BEAM, OFFER), dtype=np.int64),
+        np.zeros((2, BEAM, _width(longest_1)), dtype=np.int64),
+        np.zeros((BEAM, OFFER_COLUMNS), dtype=np.int64),
         np.zeros(BEAM, dtype=np.int64),
         np.zeros((BEAM * longest_2, COLUMNS + 2), dtype=np.int64),
     )
+
+
+@compiled
+def _width(length: int) -> int:
+    """Return the number of columns of a path, for a candidate of `length` words."""
+    return USED + (length + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
 
 
 @compiled
@@ -111,88 +132,77 @@ def search(
 
     Return the array of matches, which is a new one if it was full.
     """
-    chosen, ends, taken, counts = work.chosen, work.ends, work.taken, work.counts
-    offers, ranks, choices = work.offers, work.ranks, work.choices
     length_2 = pair.end - pair.begin
-    width = USED + (pair.length + BITS_PER_NUMBER - 1) // BITS_PER_NUMBER
-    now, then = work.states[0], work.states[1]
-    for column in range(width):
-        now[0, column] = 0
-    now[0, OPEN] = now[0, CHOICE] = NONE
-    # Mark the candidate's words that the matches taken before the search cover.
+    width = _width(pair.length)
+    paths, next_paths = work.paths[0], work.paths[1]
+    _begin(paths, width, work.chosen, length_2)
+    kept, choice_count = 1, 0
+    upto = length_2  # `matches` holds the matches of the reference's words before this one
     for position in range(length_2):
-        for covered in range(
-            chosen[position, POSITION], chosen[position, POSITION] + chosen[position, IN_CANDIDATE]
-        ):
-            now[0, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
-    live, choice_count, upto = 1, 0, length_2
-    for position in range(length_2):
-        _sort(now, live, width)
-        if taken[position] or counts[position] == 0:
-            _step(now, live, chosen, position)
+        _sort(paths, kept, width)
+        if work.taken[position] or work.counts[position] == 0:
+            _pass_word(paths, kept, work.chosen, position)
             continue
-        # Find further matches where `matches` ends.
         if not first <= position < upto:
             first = position
             matches, upto = find_matches(
-                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, ends
+                lookup, candidate, pair.text, pair.begin + first, pair.end, matches, work.ends
             )
             upto -= pair.begin
-        end = ends[position - first]
-        offered = _offer_choices(work, now, live, position, matches, end - counts[position], end)
-        # Extend each path by its offer: no match, a match that still covers this word, or a new match.
-        for rank in range(offered):
-            path, index = offers[ranks[rank], PATH], offers[ranks[rank], MATCH]
-            for column in range(DISTANCE + 1):
-                then[rank, column] = offers[ranks[rank], column]
-            for column in range(DISTANCE + 1, width):
-                then[rank, column] = now[path, column]
-            if index == NONE:
-                then[rank, NEXT] += 1
-                then[rank, OPEN] = NONE
-            elif index != CARRIED_ALIGNMENT:
-                last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
-                then[rank, NEXT] = position + matches[index, IN_REFERENCE]
-                then[rank, OPEN] = last
-                for covered in range(matches[index, POSITION], last):
-                    then[rank, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (
-                        covered % BITS_PER_NUMBER
-                    )
-                for column in range(COLUMNS):
-                    choices[choice_count, column] = matches[index, column]
-                choices[choice_count, WHERE] = position
-                choices[choice_count, BEFORE] = then[rank, CHOICE]
-                then[rank, CHOICE] = choice_count
-                choice_count += 1
-        now, then, live = then, now, offered
-    # Follow the best path back, and take its matches.
-    choice = _last_choice_of_best(now, live, width)
-    while choice != NONE:
-        for column in range(COLUMNS):
-            chosen[choices[choice, WHERE], column] = choices[choice, column]
-        choice = choices[choice, BEFORE]
+        end = work.ends[position - first]
+        offered = _offer_choices(work, paths, kept, position, matches, end - work.counts[position], end)
+        choice_count = _extend(work, paths, next_paths, offered, position, matches, choice_count, width)
+        paths, next_paths, kept = next_paths, paths, offered
+    _take_best(work, paths, kept, width)
     return matches
 
 
 @compiled
-def _step(states: NDArray[np.int64], live: int, chosen: Matches, position: int) -> None:
-    """Extend all partial alignments by a word without a choice: its match was taken before, or it has no match."""
+def _begin(paths: NDArray[np.int64], width: int, chosen: Matches, length_2: int) -> None:
+    """Write the first path. It uses the candidate's words that the matches taken before the search cover."""
+    for column in range(width):
+        paths[0, column] = 0
+    paths[0, OPEN] = paths[0, CHOICE] = NONE
+    for position in range(length_2):
+        first = chosen[position, POSITION]
+        _use(paths, 0, first, first + chosen[position, IN_CANDIDATE])
+
+
+@compiled
+def _use(paths: NDArray[np.int64], path: int, begin: int, end: int) -> None:
+    """Mark the words of the candidate from `begin` to `end` as used."""
+    for covered in range(begin, end):
+        paths[path, USED + covered // BITS_PER_NUMBER] |= np.int64(1) << (covered % BITS_PER_NUMBER)
+
+
+@compiled
+def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> bool:
+    unused = True
+    for covered in range(begin, end):
+        number = paths[path, USED + covered // BITS_PER_NUMBER]
+        unused &= (number >> (covered % BITS_PER_NUMBER)) & 1 == 0
+    return unused
+
+
+@compiled
+def _pass_word(paths: NDArray[np.int64], kept: int, chosen: Matches, position: int) -> None:
+    """Extend all paths by a word without a choice: its match was taken before, or it has no match."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
     worth = _match_score(chosen, position)
-    for path in range(live):
-        if states[path, NEXT] > position:
+    for path in range(kept):
+        if paths[path, NEXT] > position:
             continue
-        is_open = states[path, OPEN] != NONE
+        is_open = paths[path, OPEN] != NONE
         if length == 0:
-            states[path, CHUNKS_SO_FAR] += is_open
-            states[path, OPEN] = NONE
-            states[path, NEXT] += 1
+            paths[path, CHUNKS_SO_FAR] += is_open
+            paths[path, OPEN] = NONE
+            paths[path, NEXT] += 1
             continue
-        states[path, TOTAL] += worth
-        states[path, CHUNKS_SO_FAR] += is_open and states[path, OPEN] != first
-        states[path, DISTANCE] += abs(position - first)
-        states[path, NEXT] = position + length
-        states[path, OPEN] = first + chosen[position, IN_CANDIDATE]
+        paths[path, TOTAL] += worth
+        paths[path, CHUNKS_SO_FAR] += is_open and paths[path, OPEN] != first
+        paths[path, DISTANCE] += abs(position - first)
+        paths[path, NEXT] = position + length
+        paths[path, OPEN] = first + chosen[position, IN_CANDIDATE]
 
 
 @compiled
@@ -205,107 +215,143 @@ def _match_score(matches: Matches, index: int) -> int:
 @compiled
 def _offer_choices(
     work: Workspace,
-    states: NDArray[np.int64],
-    live: int,
+    paths: NDArray[np.int64],
+    kept: int,
     position: int,
     matches: Matches,
     first: int,
     end: int,
 ) -> int:
+    """Offer to each path the matches from `first` to `end` at this word, and to leave the word unmatched.
+
+    Return the number of offers kept in `work`.
+    """
     taken, offers, ranks = work.taken, work.offers, work.ranks
     offered = 0
-    for path in range(live):
-        total, chunks = states[path, TOTAL], states[path, CHUNKS_SO_FAR]
-        distance, open_end = states[path, DISTANCE], states[path, OPEN]
-        if states[path, NEXT] > position:
-            offered = _offer(offers, ranks, offered, total, chunks, distance, path, CARRIED_ALIGNMENT)
+    for path in range(kept):
+        total, chunks = paths[path, TOTAL], paths[path, CHUNKS_SO_FAR]
+        distance, open_end = paths[path, DISTANCE], paths[path, OPEN]
+        if paths[path, NEXT] > position:
+            offered = _keep(offers, ranks, offered, Offer(total, chunks, distance, path, CARRIED_ALIGNMENT))
             continue
         for index in range(first, end):
             begin = matches[index, POSITION]
-            is_free = True
-            for covered in range(begin, begin + matches[index, IN_CANDIDATE]):
-                is_free &= (
-                    states[path, USED + covered // BITS_PER_NUMBER] >> (covered % BITS_PER_NUMBER)
-                ) & 1 == 0
+            is_free = _is_unused(paths, path, begin, begin + matches[index, IN_CANDIDATE])
             for covered in range(position, position + matches[index, IN_REFERENCE]):
                 is_free &= not taken[covered]
             if is_free:
-                now = total + _match_score(matches, index)
+                gained = total + _match_score(matches, index)
                 broken = chunks + (open_end != NONE and open_end != begin)
-                offered = _offer(offers, ranks, offered, now, broken, distance, path, index)
-                distance += abs(position - begin)
-        offered = _offer(offers, ranks, offered, total, chunks + (open_end != NONE), distance, path, NONE)
+                offered = _keep(offers, ranks, offered, Offer(gained, broken, distance, path, index))
+                distance += abs(position - begin)  # for the later choices at this word only
+        unmatched = Offer(total, chunks + (open_end != NONE), distance, path, NONE)
+        offered = _keep(offers, ranks, offered, unmatched)
     return offered
 
 
 @compiled
-def _offer(
-    offers: NDArray[np.int64],
-    ranks: Ints,
-    offered: int,
-    total: int,
-    chunks: int,
-    distance: int,
-    path: int,
-    index: int,
-) -> int:
+def _keep(offers: NDArray[np.int64], ranks: Ints, offered: int, offer: Offer) -> int:
     """Keep an offer if it is among the BEAM best, and return the number of offers kept.
 
     Of equally good offers, the earlier one ranks higher.
     """
     rank = offered
-    while rank > 0:
-        other = ranks[rank - 1]
-        if total < offers[other, TOTAL]:
-            break
-        if total == offers[other, TOTAL]:
-            if chunks > offers[other, CHUNKS_SO_FAR]:
-                break
-            if chunks == offers[other, CHUNKS_SO_FAR] and distance >= offers[other, DISTANCE]:
-                break
+    while rank > 0 and _is_better_offer(offer, offers, ranks[rank - 1]):
         rank -= 1
     if rank == BEAM:
         return offered
     row = offered
-    if offered == BEAM:
+    if offered == BEAM:  # overwrite the worst one
         row = ranks[BEAM - 1]
         offered -= 1
     for later in range(offered, rank, -1):
         ranks[later] = ranks[later - 1]
     ranks[rank] = row
-    offers[row, TOTAL] = total
-    offers[row, CHUNKS_SO_FAR] = chunks
-    offers[row, DISTANCE] = distance
-    offers[row, PATH] = path
-    offers[row, MATCH] = index
+    offers[row, TOTAL] = offer.total
+    offers[row, CHUNKS_SO_FAR] = offer.chunks
+    offers[row, DISTANCE] = offer.distance
+    offers[row, PATH] = offer.path
+    offers[row, MATCH] = offer.match
     return offered + 1
 
 
 @compiled
-def _sort(states: NDArray[np.int64], live: int, width: int) -> None:
-    for index in range(1, live):
+def _is_better_offer(offer: Offer, offers: NDArray[np.int64], other: int) -> bool:
+    if offer.total != offers[other, TOTAL]:
+        return offer.total > offers[other, TOTAL]
+    if offer.chunks != offers[other, CHUNKS_SO_FAR]:
+        return offer.chunks < offers[other, CHUNKS_SO_FAR]
+    return offer.distance < offers[other, DISTANCE]
+
+
+@compiled
+def _extend(
+    work: Workspace,
+    paths: NDArray[np.int64],
+    next_paths: NDArray[np.int64],
+    offered: int,
+    position: int,
+    matches: Matches,
+    choice_count: int,
+    width: int,
+) -> int:
+    """Write the path that each offer extends to `next_paths`, best first, and return the number of choices."""
+    choices = work.choices
+    for rank in range(offered):
+        offer = work.offers[work.ranks[rank]]
+        path, index = offer[PATH], offer[MATCH]
+        for column in range(DISTANCE + 1):
+            next_paths[rank, column] = offer[column]
+        for column in range(DISTANCE + 1, width):
+            next_paths[rank, column] = paths[path, column]
+        if index == NONE:
+            next_paths[rank, NEXT] += 1
+            next_paths[rank, OPEN] = NONE
+        elif index != CARRIED_ALIGNMENT:
+            last = matches[index, POSITION] + matches[index, IN_CANDIDATE]
+            next_paths[rank, NEXT] = position + matches[index, IN_REFERENCE]
+            next_paths[rank, OPEN] = last
+            _use(next_paths, rank, matches[index, POSITION], last)
+            for column in range(COLUMNS):
+                choices[choice_count, column] = matches[index, column]
+            choices[choice_count, WHERE] = position
+            choices[choice_count, BEFORE] = next_paths[rank, CHOICE]
+            next_paths[rank, CHOICE] = choice_count
+            choice_count += 1
+    return choice_count
+
+
+@compiled
+def _take_best(work: Workspace, paths: NDArray[np.int64], kept: int, width: int) -> None:
+    """Follow the choices of the best path back, and write their matches to `work.chosen`."""
+    _sort(paths, kept, width)
+    for path in range(kept):  # close the open chunks
+        paths[path, CHUNKS_SO_FAR] += paths[path, OPEN] != NONE
+    _sort(paths, kept, width)
+    choice = paths[0, CHOICE]
+    while choice != NONE:
+        for column in range(COLUMNS):
+            work.chosen[work.choices[choice, WHERE], column] = work.choices[choice, column]
+        choice = work.choices[choice, BEFORE]
+
+
+@compiled
+def _sort(paths: NDArray[np.int64], kept: int, width: int) -> None:
+    """Sort paths by insertion, best first. The order of equally good paths stays."""
+    for index in range(1, kept):
         at = index
-        while at > 0 and _is_better(states, at, at - 1):
+        while at > 0 and _is_better_path(paths, at, at - 1):
             for column in range(width):
-                other = states[at, column]
-                states[at, column] = states[at - 1, column]
-                states[at - 1, column] = other
+                other = paths[at, column]
+                paths[at, column] = paths[at - 1, column]
+                paths[at - 1, column] = other
             at -= 1
 
 
 @compiled
-def _is_better(states: NDArray[np.int64], path: int, other_path: int) -> bool:
+def _is_better_path(paths: NDArray[np.int64], path: int, other_path: int) -> bool:
     for column in range(DISTANCE + 1):
-        if states[path, column] != states[other_path, column]:
+        if paths[path, column] != paths[other_path, column]:
             # More words are better, but fewer chunks and less distance.
-            return (states[path, column] > states[other_path, column]) == (column == TOTAL)
+            return (paths[path, column] > paths[other_path, column]) == (column == TOTAL)
     return False
-
-
-@compiled
-def _last_choice_of_best(states: NDArray[np.int64], live: int, width: int) -> int:
-    _sort(states, live, width)
-    for path in range(live):
-        states[path, CHUNKS_SO_FAR] += states[path, OPEN] != NONE
-    _sort(states, live, width)
-    return states[0, CHOICE]
