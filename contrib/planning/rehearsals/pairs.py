@@ -1,4 +1,4 @@
-"""The true winners of a rehearsed study's pairs, and how often systems, metrics and people are right about them."""
+"""How often systems, metrics and people are right about the true winners of a rehearsed study's pairs."""
 
 from __future__ import annotations
 
@@ -25,11 +25,59 @@ NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
 
 
 @dataclass(frozen=True, slots=True)
-class KnownPairs:
+class PairTruth:
     """The true winners (1 or 2) and the clusters of pairs, by the pair's row id."""
 
-    truth: Mapping[int, int]
+    winners: Mapping[int, int]
     cluster: Mapping[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PairFindings:
+    """What a rehearsed study found about its pairs, and what is true.
+
+    Attributes:
+        people: how often people are right; None if they are right no more often than by chance.
+        sides_of_metrics: the side that each metric names, by metric and by the pair's row id.
+        compared_systems: the two systems of the pairs that compare two, by the pair's row id.
+        metrics, systems: a row for each, best first: its name, the share of pairs on which it is right or wins in
+            "truth", and the same by people's votes in "found".
+    """
+
+    truth: PairTruth
+    people: People | None
+    sides_of_metrics: Mapping[str, Mapping[int, int]]
+    compared_systems: Mapping[int, tuple[str, str]]
+    metrics: list[dict[str, Any]]
+    systems: list[dict[str, Any]]
+
+
+def find_on_pairs(
+    study: Study,
+    truths: Mapping[int, Any],
+    evaluation: MetaEvaluation | None,
+    verdict: SystemsVerdict | None,
+) -> PairFindings:
+    """Compare a rehearsed study of pairs with the truth.
+
+    Args:
+        truths: the drawn true answer to each unit, by its row id.
+    """
+    truth = _true_winners(study, truths)
+    sides_of_metrics = _sides_of_metrics(evaluation, truth)
+    metrics = [
+        {"name": name, "truth": _share_of_truth(sides, truth), "found": _accuracy_of(evaluation, name)}
+        for name, sides in sides_of_metrics.items()
+    ]
+    systems = _compared_systems(study, truth)
+    return PairFindings(
+        truth=truth,
+        people=_people_of_crowd(study, truths),
+        sides_of_metrics=sides_of_metrics,
+        compared_systems=systems,
+        metrics=sorted(metrics, key=lambda row: -row["truth"]["value"]),
+        systems=_system_rows(systems, truth, verdict),
+    )
 
 
 def share_by_item(right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict[str, Any]:
@@ -37,17 +85,17 @@ def share_by_item(right: Sequence[bool], clusters: Sequence[int] | Ints) -> dict
     return clustered_share(np.array(right, dtype=np.bool_), np.ones(len(right), dtype=np.bool_), columns)
 
 
-def known_pairs(study: Study, truths: Mapping[int, Any]) -> KnownPairs:
+def _true_winners(study: Study, truths: Mapping[int, Any]) -> PairTruth:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     rows = {pair: (unit, item) for pair, unit, item in units.values_list("pair_id", "pk", "item_id")}
     clusters = loaders.clusters_of_items(study, [item for _, item in rows.values()])
-    return KnownPairs(
-        truth={pair: int(truths[unit]) for pair, (unit, _) in rows.items()},
+    return PairTruth(
+        winners={pair: int(truths[unit]) for pair, (unit, _) in rows.items()},
         cluster=dict(zip(rows, clusters.tolist(), strict=True)),
     )
 
 
-def people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
+def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
     table, design = loaders.load_judgments(study), design_of(study)
     keep = table.counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
@@ -66,7 +114,7 @@ def people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
         return None
 
 
-def metric_hits(evaluation: MetaEvaluation | None, pairs: KnownPairs) -> dict[str, dict[int, int]]:
+def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: PairTruth) -> dict[str, dict[int, int]]:
     if evaluation is None or evaluation.judged.pks is None:
         return {}
     pks = evaluation.judged.pks.tolist()
@@ -74,42 +122,42 @@ def metric_hits(evaluation: MetaEvaluation | None, pairs: KnownPairs) -> dict[st
         name: {
             pk: winner
             for pk, winner in zip(pks, metric_winners(scores[:, 0], scores[:, 1]).tolist(), strict=True)
-            if pk in pairs.truth
+            if pk in truth.winners
         }
         for name, scores in evaluation.judged.scores.items()
     }
 
 
-def share_of_truth(named: Mapping[int, int], pairs: KnownPairs) -> dict[str, Any]:
+def _share_of_truth(named: Mapping[int, int], truth: PairTruth) -> dict[str, Any]:
     """Return the share of pairs whose named side is the true winner.
 
     Args:
         named: the named side by pair row id.
     """
-    right = [side == pairs.truth[pair] for pair, side in named.items()]
-    return share_by_item(right, [pairs.cluster[pair] for pair in named])
+    right = [side == truth.winners[pair] for pair, side in named.items()]
+    return share_by_item(right, [truth.cluster[pair] for pair in named])
 
 
-def accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
+def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
     """Return the accuracy of a metric from an evaluation."""
     assert evaluation is not None, "it has the metric"
     return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
 
 
-def compared_systems(study: Study, pairs: KnownPairs) -> dict[int, tuple[str, str]]:
+def _compared_systems(study: Study, truth: PairTruth) -> dict[int, tuple[str, str]]:
     of_pair = loaders.systems_of_pairs(study)
-    rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in pairs.truth}
+    rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in truth.winners}
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
 
 
-def system_rows(
-    meetings: Mapping[int, tuple[str, str]], pairs: KnownPairs, verdict: SystemsVerdict | None
+def _system_rows(
+    compared: Mapping[int, tuple[str, str]], truth: PairTruth, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
     """Return for each system how often it truly wins, and how often it wins by the votes, as in the verdict."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
-    for name in sorted({name for names in meetings.values() for name in names}):
-        sides = {pk: names.index(name) + 1 for pk, names in meetings.items() if name in names}
+    for name in sorted({name for names in compared.values() for name in names}):
+        sides = {pk: names.index(name) + 1 for pk, names in compared.items() if name in names}
         voted = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE}
-        rows.append({"name": name, "truth": share_of_truth(sides, pairs), "found": voted})
+        rows.append({"name": name, "truth": _share_of_truth(sides, truth), "found": voted})
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))

@@ -15,17 +15,9 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.reports import RehearsalReport
 from annotation.rehearsal.truths import rehearsal_of, truths_of
 from common.amounts import percent
-from contrib.planning.rehearsals.pairs import (
-    accuracy_of,
-    compared_systems,
-    known_pairs,
-    metric_hits,
-    people_of_crowd,
-    share_by_item,
-    share_of_truth,
-    system_rows,
-)
-from contrib.planning.rehearsals.power import SIMULATIONS, power_of_means, simulate_power
+from contrib.planning.rehearsals.mean_power import power_of_means
+from contrib.planning.rehearsals.pair_power import SIMULATIONS, simulate_power
+from contrib.planning.rehearsals.pairs import find_on_pairs, share_by_item
 from evaluation.data.judgment_sets import loaders
 from evaluation.errors import EvaluationError
 from evaluation.models import Analysis
@@ -67,19 +59,9 @@ def compute_rehearsal(
     progress(0.7, "holding results against the truth")
     truths = truths_of(study, crowd.seed)
     if KINDS[study.protocol].compares_pairs:
-        pairs = known_pairs(study, truths)
-        people = people_of_crowd(study, truths)
-        right = metric_hits(evaluation, pairs)
-        metrics = sorted(
-            (
-                {"name": name, "truth": share_of_truth(of, pairs), "found": accuracy_of(evaluation, name)}
-                for name, of in right.items()
-            ),
-            key=lambda row: -row["truth"]["value"],
-        )
-        meetings = compared_systems(study, pairs)
-        systems = system_rows(meetings, pairs, aggregation.result["systems_verdict"])
-        power = simulate_power(study, people, systems, metrics, right, meetings, pairs, crowd.seed)
+        findings = find_on_pairs(study, truths, evaluation, aggregation.result["systems_verdict"])
+        metrics, systems = findings.metrics, findings.systems
+        power = simulate_power(study, findings, crowd.seed)
     elif (relevance := kind_of(study).relevance) is not None and relevance.is_mean:
         power = power_of_means(study, relevance, aggregation.consensus.decisions, truths)
     return RehearsalResult(

@@ -18,7 +18,7 @@ from common.amounts import percent
 from common.errors import WrongState
 from contrib.planning.rehearsals.copies import copy_for_rehearsal, rehearsals_of
 from contrib.planning.rehearsals.operations import delete_rehearsal
-from contrib.planning.rehearsals.power import needed_pairs
+from contrib.planning.rehearsals.pair_power import needed_pairs
 from contrib.planning.rehearsals.results import compute_rehearsal
 from evaluation.models import Analysis
 from evaluation.results.aggregation import aggregate_study

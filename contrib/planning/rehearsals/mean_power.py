@@ -1,0 +1,73 @@
+"""The power of a study like the rehearsed one to find the better of two systems, if its answers have a mean.
+
+It follows from the variance of the difference between the two best systems of the rehearsal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from evaluation.data.judgment_sets import loaders
+from evaluation.data.judgment_sets.records import Decision
+from evaluation.data.ranked_lists import Proposals, proposals_of
+from evaluation.results.standings import MEAN, outputs_of_answers
+from judgments.kinds import RelevanceScale
+from judgments.models import Study
+from quorum.numeric.arrays import Floats
+from quorum.statistics.significance import LEVEL
+
+# The differences between systems' means for which the power is reported, in steps of the scale. The power at
+# MAIN_STEPS decides whether a study counts as ready.
+STEPS_APART, MAIN_STEPS = (0.5, 1.0), 0.5
+MAX_GRADES = 10  # a scale with at most this many grades is divided by grades, others into this many steps
+
+
+def power_of_means(
+    study: Study, relevance: RelevanceScale, decisions: Mapping[int, Decision], truths: Mapping[int, Any]
+) -> list[dict[str, Any]]:
+    """Return the power for each of STEPS_APART; [] if fewer than two systems were judged.
+
+    Args:
+        truths: the drawn true answer to each unit, by its row id.
+    """
+    proposals = proposals_of(study)
+    outputs = outputs_of_answers(
+        proposals, loaders.load_judgments(study), decisions, anonymous=False, ends=relevance.ends
+    )
+    if outputs is None or len(outputs.names) < 2:
+        return []
+    standings = outputs.standings(MEAN)
+    first, second = np.argsort(-standings.strength, kind="stable")[:2].tolist()
+    contrast = standings.contrast(first, second)
+    low, high = relevance.ends
+    step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
+    true_means = _true_means(proposals, truths)
+    alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
+    return [
+        {
+            "what": "systems",
+            "first": standings.names[first],
+            "second": standings.names[second],
+            "difference": steps * step,
+            "main": steps == MAIN_STEPS,
+            "n": standings.items,
+            "power": as_json(contrast.spread.power(steps * step, LEVEL)),
+            "needed": None,
+            "alike": bool(alike),
+        }
+        for steps in STEPS_APART
+    ]
+
+
+def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
+    """Return the systems' mean true answers, highest first."""
+    output, unit = proposals.credits()
+    value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
+    drawn, system = ~np.isnan(value), proposals.system[output]
+    number, total = np.bincount(system[drawn]), np.bincount(system[drawn], value[drawn])
+    return np.sort(total[number > 0] / number[number > 0])[::-1]

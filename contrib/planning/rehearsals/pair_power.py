@@ -1,0 +1,127 @@
+"""The power of a study like the rehearsed one to find the better of two systems, or of two metrics, on pairs.
+
+Such studies are simulated: their people are as often right as those of the rehearsal, and the systems or metrics differ
+by given amounts.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from common.amounts import as_json
+from contrib.planning.assumptions import POWER_WANTED
+from contrib.planning.rehearsals.pairs import PairFindings
+from judgments.kinds import KINDS
+from judgments.models import Study, Unit
+from judgments.studies.designs import design_of
+from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
+
+SIMULATIONS = 400
+QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
+# The differences for which the power is reported: the share of pairs that the better system wins, and the difference
+# of two metrics' accuracies. The power at the main differences decides whether a study counts as ready.
+TRUE_SHARES_WON = (0.6, 0.7, 0.8)
+ACCURACY_DIFFERENCES = (0.05, 0.1, 0.2)
+MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
+MAX_DOUBLINGS, MAX_JUDGMENTS = 6, 50_000
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A question to simulate.
+
+    what: "systems" or "metrics". first, second: their names. pairs: number of pairs in the rehearsal that compare them.
+    difference: one of TRUE_SHARES_WON or of ACCURACY_DIFFERENCES.
+    """
+
+    what: str
+    first: str
+    second: str
+    pairs: int
+    difference: float
+    question: Question
+
+
+def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict[str, Any]]:
+    """Return the power for each difference; [] if people are not right more often than by chance.
+
+    The systems are the two that are compared most often. The metrics are the best two, with their agreement in the
+    rehearsal.
+    """
+    people = findings.people
+    if people is None:
+        return []
+    shares_won = [row["truth"]["value"] or 0.0 for row in findings.systems]
+    alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
+    units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
+    references = max(1, round(units / max(1, len(findings.truth.winners))))
+    votes = design_of(study).judgments_per_unit
+    rows = []
+    for comparison in (*_comparisons_of_systems(study, findings), *_comparisons_of_metrics(findings)):
+        question, size = comparison.question, Size(comparison.pairs, references, votes)
+        (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
+        figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
+        main = comparison.difference == MAIN_DIFFERENCES[comparison.what]
+        needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
+        rows.append(
+            {
+                "what": comparison.what,
+                "first": comparison.first,
+                "second": comparison.second,
+                "difference": comparison.difference,
+                "main": main,
+                "n": comparison.pairs,
+            }
+            | asdict(size)
+            | figures
+            | {"needed": needed, "alike": comparison.what == "systems" and alike}
+        )
+    return rows
+
+
+def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[Comparison]:
+    met = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
+    if met and KINDS[study.protocol].rehearses_systems:
+        # Prefer two systems to a system and people's texts, then those that met most often.
+        first, second = both = max(met, key=lambda names: ("people" not in names, met[names], names))
+        for share in TRUE_SHARES_WON:
+            yield Comparison("systems", first, second, met[both], share, TwoSystems(share))
+
+
+def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
+    if len(findings.metrics) < 2:
+        return
+    first, second = (row["name"] for row in findings.metrics[:2])
+    winners = findings.truth.winners
+    right = [
+        {pair: side == winners[pair] for pair, side in findings.sides_of_metrics[name].items()}
+        for name in (first, second)
+    ]
+    same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
+    for apart in ACCURACY_DIFFERENCES:
+        # The better metric is as accurate as in the rehearsal, and the other one is not worse than chance.
+        accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + apart)
+        # Two metrics of these accuracies agree on no fewer and no more pairs.
+        least, most = abs(2 * accuracy - apart - 1), 1 - apart
+        question = TwoMetrics(accuracy, accuracy - apart, min(max(same, least), most))
+        yield Comparison("metrics", first, second, len(right[0]), apart, question)
+
+
+def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:
+    """Return a number of pairs with which a study decides often enough; None if it would be too large.
+
+    The number is doubled until the power suffices.
+    """
+    for _doubling in range(MAX_DOUBLINGS):
+        if power >= POWER_WANTED:
+            break
+        size = replace(size, pairs=2 * size.pairs)
+        if size.judgments > MAX_JUDGMENTS:
+            return None
+        power = power_of(question, people, [size], simulations=QUICK_SIMULATIONS, seed=seed)[0].power
+    return size.pairs if power >= POWER_WANTED else None
