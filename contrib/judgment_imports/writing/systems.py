@@ -1,4 +1,8 @@
-"""Store the systems that a file of judgments credits, and the systems' outputs."""
+"""Store the systems that a file of judgments credits, and the systems' outputs.
+
+A system has a ranked list for each query: for the task "annotation" the captions of an image, for "search" the images
+of a caption. A file of judgments has only the judged part of these lists.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 
 class CreditedCaption(NamedTuple):
+    """A credit of a file, with the row ids of the image and of the caption that it is about."""
+
     credit: Credit
     item: int
     caption: int
@@ -24,8 +30,14 @@ class CreditedCaption(NamedTuple):
 class SystemWriter:
     """A writer that adds missing systems and outputs in batches, and refuses contradictions.
 
-    A file contains only judged captions. So the dataset marks these systems as partly known until their own files
+    Since a file has only a part of the lists, the dataset notes these systems as partly known, until their own files
     are imported.
+
+    Attributes:
+        by_name: the systems of the dataset, by their names and by the composed forms of their names.
+        partly_known: the names of systems whose lists are partly known, by task.
+        seen: the credits that were read before.
+        without_rank: credits that name no rank, in the order of the file. ``finish`` stores their outputs.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -56,25 +68,38 @@ class SystemWriter:
         self.systems_added += len(new_systems)
 
     def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
-        """Add the outputs that credits name. Outputs without a rank come last, after all known ranks."""
+        """Add the outputs that credits name at a rank. Those without a rank come after all known ranks, at the end."""
         new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
         self.seen.update(new)
         self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
-        self._add_ranked([caption for caption in new if caption.credit.rank is not None])
+        self._add_by_task([caption for caption in new if caption.credit.rank is not None])
 
-    def _add_ranked(self, credited: Sequence[CreditedCaption]) -> None:
+    def finish(self) -> None:
+        """Add the outputs without a rank, and note which systems are partly known."""
+        texts: dict[int, str] = {}
+        for some in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
+            texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
+        # in an order that does not depend on the order of the rows
+        in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
+        for batch in batched(in_order, ROWS_PER_BATCH):
+            self._add_by_task(batch)
+        known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
+        if known != self.dataset.known_in_part:
+            self.dataset.notes = {**self.dataset.notes, "known_in_part": known}
+            self.dataset.save(update_fields=["notes"])
+
+    def counts(self) -> dict[str, int]:
+        counts = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
+        return counts if any(counts.values()) else {}
+
+    def _add_by_task(self, credited: Sequence[CreditedCaption]) -> None:
         for task in Output.Task:
             of_task = [caption for caption in credited if caption.credit.task == task]
             if of_task:
                 self._add_outputs(task, of_task)
 
     def _add_outputs(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
-        partly_known = self.partly_known.setdefault(task, set())
-        for name in {caption.credit.system for caption in credited} - partly_known:
-            system = self.by_name[name]
-            if not (system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint):
-                renumber_ranks(system, task)
-                partly_known.add(name)
+        partly_known = self._open_lists(task, {caption.credit.system for caption in credited})
         lists = known_lists(
             task,
             systems={self.by_name[caption.credit.system].pk for caption in credited},
@@ -88,7 +113,7 @@ class SystemWriter:
         for caption in credited:
             system, rank = self.by_name[caption.credit.system], caption.credit.rank
             answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
-            ranking = lists[system.pk, _query_id(task, caption)]
+            ranking = lists[system.pk, _query_id(task, caption)]  # the known answers by rank
             if rank is None and answer in ranking.values():
                 continue
             rank = rank or max(ranking, default=0) + 1
@@ -102,6 +127,21 @@ class SystemWriter:
             )
         Output.objects.bulk_create(outputs, batch_size=ROWS_PER_BATCH)
         self.outputs_added += len(outputs)
+
+    def _open_lists(self, task: Output.Task, names: Iterable[str]) -> set[str]:
+        """Mark systems as partly known unless their own file was imported, and return all that are partly known.
+
+        Only the lists of these systems can get further outputs. Their ranks are made consecutive once, when the first
+        file of judgments names them.
+        """
+        partly_known = self.partly_known.setdefault(task, set())
+        for name in set(names) - partly_known:
+            system = self.by_name[name]
+            own_file = system.fingerprint if task == Output.Task.ANNOTATION else system.search_fingerprint
+            if not own_file:
+                renumber_ranks(system, task)
+                partly_known.add(name)
+        return partly_known
 
     def _conflict(
         self, task: Output.Task, caption: CreditedCaption, text: str, ranking: Mapping[int, str | int]
@@ -122,23 +162,7 @@ class SystemWriter:
             f"in dataset {self.dataset.name!r} it {knows}."
         )
 
-    def finish(self) -> None:
-        texts: dict[int, str] = {}
-        for some in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
-            texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
-        # in an order that does not depend on the order of the rows
-        in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
-        for batch in batched(in_order, ROWS_PER_BATCH):
-            self._add_ranked(batch)
-        known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
-        if known != self.dataset.known_in_part:
-            self.dataset.notes = {**self.dataset.notes, "known_in_part": known}
-            self.dataset.save(update_fields=["notes"])
-
-    def counts(self) -> dict[str, int]:
-        counts = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
-        return counts if any(counts.values()) else {}
-
 
 def _query_id(task: Output.Task, caption: CreditedCaption) -> int:
+    """Return the row id of the image or caption whose list has the credited answer."""
     return caption.item if task == Output.Task.ANNOTATION else caption.caption
