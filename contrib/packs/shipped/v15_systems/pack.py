@@ -1,6 +1,14 @@
-"""V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references."""
+"""V15 §7.3 and §7.4: a tournament of systems, and people and metrics on the same halves of the references.
 
-from dataclasses import replace
+The tournament: the five systems of PASCAL-50S meet in its machine-machine pairs. Each system's share of comparisons won
+is computed from people's winners and from each metric's, and both are correlated.
+
+The halves: the references of each pair are divided at random. The winner by the votes on one half is predicted from the
+other half, by people's votes on it and by metrics that have only these references.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,6 +66,23 @@ def analyse(run: Run) -> None:
         _halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
 
 
+@dataclass(frozen=True, slots=True)
+class _Tournament:
+    """The tournament of K systems by the winners that people or a metric name.
+
+    wins: (K,) each system's mean share of comparisons won over its opponents. draws: (B, K) the same in B resamples of
+    the images.
+    """
+
+    result: TournamentResult
+    wins: Floats
+    draws: Floats
+
+    def estimate(self, position: int) -> Estimate:
+        low, high, _ = percentile_interval(self.draws[:, position], CONFIDENCE)
+        return Estimate(float(self.wins[position]), low, high, int(self.result.compared[position].sum()))
+
+
 def _tournament(run: Run, data: FiftySentenceData) -> None:
     chosen = np.flatnonzero(data.of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
@@ -66,39 +91,44 @@ def _tournament(run: Run, data: FiftySentenceData) -> None:
     winners = {"people": data.winners[chosen]} | {
         metric: metric_winners(both[chosen, 0], both[chosen, 1]) for metric, both in scores.items()
     }
-    results = {
-        name: tournament(first, second, won, ties="no-win", resamples=0) for name, won in winners.items()
-    }
-    drawn = {name: _draws(won, first, second, images, run.seed) for name, won in winners.items()}
-    for name, result in results.items():
+    tournaments = {}
+    for name, won in winners.items():
+        result = tournament(first, second, won, ties="no-win", resamples=0)
+        draws = _draws(won, first, second, images, run.seed)
+        tournaments[name] = _Tournament(result, _mean_wins(result.table), draws)
         run.signed(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
         )
-    balanced = {name: _mean_wins(result.table) for name, result in results.items()}
-    correlations = {name: pearson(balanced["people"], balanced[name]) for name in TOURNAMENT_METRICS}
-    pooled = pearson(results["people"].fraction, results["cider"].fraction)
-    low, high, _ = percentile_interval(_correlations(drawn["people"], drawn["cider"]), CONFIDENCE)
-    others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, balanced["people"])
+    people, cider = tournaments["people"], tournaments["cider"]
+    correlations = {name: pearson(people.wins, tournaments[name].wins) for name in TOURNAMENT_METRICS}
+    low, high, _ = percentile_interval(_correlations(people.draws, cider.draws), CONFIDENCE)
+    pooled = pearson(people.result.fraction, cider.result.fraction)
+    others = {"all comparisons pooled": pooled} | _agreement_on_all_pairs(data, people.wins)
     ours = Estimate(correlations["cider"], low, high, len(SYSTEMS))
     run.number("section-7.3/pearson", ours, others=others)
+    _report_tournament(run, tournaments, correlations)
 
-    order = np.argsort(-balanced["people"], kind="stable").tolist()
-    systems = [str(name) for name in results["people"].systems.tolist()]
-    names = [systems[position] for position in order]
-    cells = {
-        name: [_estimate(balanced[name], drawn[name], position, result) for position in order]
-        for name, result in results.items()
-    }
-    rows = tuple((system, *(cells[name][row] for name in results)) for row, system in enumerate(names))
-    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in results))
+
+def _report_tournament(
+    run: Run, tournaments: Mapping[str, _Tournament], correlations: Mapping[str, float]
+) -> None:
+    """Add Figure 4, with the systems in people's order."""
+    systems = [str(name) for name in tournaments["people"].result.systems.tolist()]
+    by_people, by_cider = (
+        np.argsort(-tournaments[name].wins, kind="stable").tolist() for name in ("people", "cider")
+    )
+    names = [systems[position] for position in by_people]
+    cells = {name: [held.estimate(position) for position in by_people] for name, held in tournaments.items()}
+    rows = tuple((system, *(cells[name][row] for name in tournaments)) for row, system in enumerate(names))
+    columns = (Column("system"), *(Column(f"{name}, %", "share") for name in tournaments))
     title = (
         "Share of comparisons that a system wins, mean over its four opponents [95 % interval over images]"
     )
     table = Table("tournament", title, columns, rows)
-    by_cider = [systems[position] for position in np.argsort(-balanced["cider"], kind="stable").tolist()]
     sentences = [
-        f"People: {' > '.join(names)}. CIDEr: {' > '.join(by_cider)}. The paper has Midge first and Babytalk second "
-        "for both, Story last, and the two versions of Video in another order for CIDEr than for people.",
+        f"People: {' > '.join(names)}. CIDEr: {' > '.join(systems[position] for position in by_cider)}. The paper has "
+        "Midge first and Babytalk second for both, Story last, and the two versions of Video in another order for "
+        "CIDEr than for people.",
         "Pearson's r with people over the five systems: "
         f"{', '.join(f'{name} {value:.2f}' for name, value in correlations.items())}.",
     ]
@@ -122,11 +152,6 @@ def _mean_wins(table: Floats) -> Floats:
     """
     compared = ~np.isnan(table)
     return ratio(np.where(compared, table, 0.0).sum(axis=-1), compared.sum(axis=-1))
-
-
-def _estimate(value: Floats, draws: Floats, position: int, result: TournamentResult) -> Estimate:
-    low, high, _ = percentile_interval(draws[:, position], CONFIDENCE)
-    return Estimate(float(value[position]), low, high, int(result.compared[position].sum()))
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
@@ -181,15 +206,59 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     return {what: pearson(people, _mean_wins(better))}
 
 
+@dataclass(frozen=True, slots=True)
+class _Accuracy:
+    """The share of halves from which the winner of each of P pairs is predicted, and the number of halves: (P,) each.
+
+    A pair counts as often as it has halves with a winner to predict.
+    """
+
+    share: Floats
+    halves: Floats
+
+
 def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics."""
+    right = _right_predictions(run, dataset, data, metrics)
+    of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
+    of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
+    # People's accuracy over all halves, in closed form, instead of that over the drawn halves.
+    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
+    reached = {name: _mean_over_splits(rows) for name, rows in right.items()} | {
+        "people": _Accuracy(ratio(halves.agree, halves.decided), halves.decided),
+        "people, a tied half being half right": _Accuracy(
+            ratio(halves.ties_half, halves.decided), halves.decided
+        ),
+    }
+    cells = {
+        name: {
+            kind: share_by_image(accuracy.share, data.clusters, here & (accuracy.halves > 0), accuracy.halves)
+            for kind, here in of_kind.items()
+        }
+        for name, accuracy in reached.items()
+    }
+    for name in ("people", "cider"):
+        deviation = float(np.nanmean(right[name], axis=1).std(ddof=1))
+        run.number(
+            f"section-7.4/{dataset}/{name}",
+            estimate_of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS),
+        )
+    _report_halves(run, dataset, cells, list(of_kind))
+
+
+def _right_predictions(
+    run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]
+) -> dict[str, Floats]:
+    """Return whether people and each metric predict the winners of P pairs right: (SPLITS, P).
+
+    The value is nan if the half to predict has no winner.
+    """
     rng = np.random.default_rng(run.seed)
-    references = data.votes.shape[1]
     right: dict[str, list[Floats]] = {}
     signatures: dict[str, str] = {}
     for split in range(SPLITS):
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
-        order = rng.permutation(references)
+        order = rng.permutation(data.votes.shape[1])
         truth, shown = (np.sort(half) for half in np.split(order, 2))
         majority, other = (_majority(data.votes[:, half]) for half in (truth, shown))
         scores, signatures = data.scores(metrics, positions=shown.tolist())
@@ -198,48 +267,33 @@ def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str])
             right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
     for metric, signature in signatures.items():
         run.signed(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
-    of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
-    of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
-    halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    by_split = {name: _mean_over_splits(np.array(rows)) for name, rows in right.items()}
-    reached = by_split | {
-        "people": (ratio(halves.agree, halves.decided), halves.decided),
-        "people, a tied half being half right": (ratio(halves.ties_half, halves.decided), halves.decided),
-    }
-    cells = {
-        name: {
-            kind: share_by_image(shares, data.clusters, here & (weights > 0), weights)
-            for kind, here in of_kind.items()
-        }
-        for name, (shares, weights) in reached.items()
-    }
-    for name in ("people", "cider"):
-        deviation = float(np.nanmean(np.array(right[name]), axis=1).std(ddof=1))
-        run.number(
-            f"section-7.4/{dataset}/{name}",
-            estimate_of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS),
-        )
+    return {name: np.array(rows) for name, rows in right.items()}
 
-    order_of_names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
+
+def _report_halves(
+    run: Run, dataset: str, cells: Mapping[str, Mapping[str, Estimate]], kinds: Sequence[str]
+) -> None:
+    """Add the accuracies by pair kind, the best prediction first."""
+    names = sorted(cells, key=lambda name: -(cells[name]["all"].value or 0.0))
     title = "Accuracy in predicting the winner by 24 references from the 24 others [95 % interval]"
     note = (
         f"People over all halves, in closed form; metrics over {SPLITS} random ones, the same for each. A pair whose "
         "winner people leave open by one half is left out; where they are tied by the other half, or a metric is, the "
         "prediction is wrong. Intervals are by image."
     )
-    columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in of_kind))
+    columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in kinds))
     table = Table(
         f"halves-{dataset}",
         title,
         columns,
-        tuple((name, *cells[name].values()) for name in order_of_names),
+        tuple((name, *cells[name].values()) for name in names),
         note,
     )
     drawing = DotPlot(
-        tuple(order_of_names),
+        tuple(names),
         tuple(
-            DotPanel(kind, tuple(cells[name][kind] for name in order_of_names), (Level("chance", 0.5),))
-            for kind in of_kind
+            DotPanel(kind, tuple(cells[name][kind] for name in names), (Level("chance", 0.5),))
+            for kind in kinds
         ),
         axis="accuracy, %, with 95 % interval by image",
         shows="share",
@@ -264,13 +318,12 @@ def _majority(votes: Ints) -> Ints:
     return (first > second) + 2 * (second > first).astype(np.int64)
 
 
-def _mean_over_splits(right: Floats) -> tuple[Floats, Floats]:
-    """Return, for each of P pairs, the mean over the splits and the number of splits: (P,) each.
+def _mean_over_splits(right: Floats) -> _Accuracy:
+    """Return the mean over the splits. Those with nan are left out.
 
     Args:
-        right: (S, P) results of S splits; nan if the half to predict has no winner. Such splits are left out.
+        right: (S, P) a result of ``_right_predictions``.
     """
     decided = ~np.isnan(right)
-    return ratio(np.where(decided, right, 0.0).sum(axis=0), decided.sum(axis=0)), decided.sum(axis=0).astype(
-        np.float64
-    )
+    share = ratio(np.where(decided, right, 0.0).sum(axis=0), decided.sum(axis=0))
+    return _Accuracy(share, decided.sum(axis=0).astype(np.float64))
