@@ -24,15 +24,15 @@ def read_panel_list(run: JobRun, *, study: str, upload: str, columns: dict[str, 
     """
     panel = design_of(find_study(study)).panel
     with uploads.open_upload(upload, run.progress) as files:
-        shown: dict[str, Any] = {}
+        page_context: dict[str, Any] = {}
         try:
             submissions = read_submissions(read_whole(files.path), panel, columns=columns)
-            shown["rows"] = [submission.as_json() for submission in submissions]
+            page_context["rows"] = [submission.as_json() for submission in submissions]
         except ListProblem as problem:
             if not problem.columns:
                 raise
-            shown |= {"problem": str(problem), "columns": problem.columns}
-        uploads.job_file(upload).write_text(json.dumps(shown))
+            page_context |= {"problem": str(problem), "columns": problem.columns}
+        uploads.job_file(upload).write_text(json.dumps(page_context))
 
 
 def sync_crowd(run: JobRun, *, study: str) -> dict[str, Any]:

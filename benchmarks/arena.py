@@ -93,14 +93,18 @@ def simulate(runs: int, pages: int, even: float = 0.2) -> None:
     for name, twisted in (("strengths hold", False), ("no strengths hold", True)):
         differences = _differences(twisted)
         target = _target(differences)
-        found: dict[str, list[tuple[Floats, Floats, Floats]]] = {"even": [], "live": [], "live, weighted": []}
+        strengths_by_draw: dict[str, list[tuple[Floats, Floats, Floats]]] = {
+            "even": [],
+            "live": [],
+            "live, weighted": [],
+        }
         for seed in range(runs):
-            found["even"].append(_strengths(one_run(differences, seed, pages, 1.0)[0]))
+            strengths_by_draw["even"].append(_strengths(one_run(differences, seed, pages, 1.0)[0]))
             rows, chances = one_run(differences, seed, pages, even)
-            found["live"].append(_strengths(rows))
-            found["live, weighted"].append(_strengths(rows, (1 / chances) / (1 / chances).mean()))
+            strengths_by_draw["live"].append(_strengths(rows))
+            strengths_by_draw["live, weighted"].append(_strengths(rows, (1 / chances) / (1 / chances).mean()))
         print(f"{name}: {runs} runs of {pages * PAGE:,} judgments, {SYSTEMS} systems")
-        for words, results in found.items():
+        for words, results in strengths_by_draw.items():
             values, lows, highs = map(np.array, zip(*results, strict=True))
             bias = np.abs(values.mean(axis=0) - target).max()
             covered = ((lows <= target) & (target <= highs)).mean()

@@ -127,11 +127,11 @@ def flickr8k(folder: Path) -> None:
         }
     texts = dict(line.split("\t") for line in (folder / "Flickr8k.token.txt").read_text("utf-8").splitlines())
     captions, rows = [], []
-    places: dict[str, int] = {}
+    places_by_image: dict[str, int] = {}
     for line in (folder / "ExpertAnnotations.txt").read_text("utf-8").splitlines():
         image, caption, *grades = line.split("\t")
         if (image, caption) in scores:
-            place = places.setdefault(image, len(places))
+            place = places_by_image.setdefault(image, len(places_by_image))
             people = sum(map(int, grades)) / 3
             captions.append(CaptionTexts(None, place, caption, texts[caption], (), people))
             rows.append(scores[image, caption])
@@ -177,7 +177,7 @@ def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
         "what people say goes with usefulness by   bias (HT)   bias (Hajek)   of the most useful   coverage (Hajek)"
     )
     for slope in (0.0, 0.5, 1.0):
-        off: list[tuple[float, float, float, bool]] = []
+        errors: list[tuple[float, float, float, bool]] = []
         for run in range(runs):
             rng = np.random.default_rng([run, round(10 * slope)])
             useful = rng.gamma(1.0, 1.0, items)
@@ -189,9 +189,9 @@ def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
                 said[drawn], chance[drawn], estimator="horvitz-thompson", population=items
             )
             top = said[np.argsort(-useful)[:budget]].mean()
-            off.append((thompson.value - 3, hajek.value - 3, top - 3, hajek.low <= 3 <= hajek.high))
-        means = np.mean(off, axis=0)
-        error = np.std([one[1] for one in off]) / np.sqrt(runs)
+            errors.append((thompson.value - 3, hajek.value - 3, top - 3, hajek.low <= 3 <= hajek.high))
+        means = np.mean(errors, axis=0)
+        error = np.std([one[1] for one in errors]) / np.sqrt(runs)
         print(
             f"{slope:<40.1f}  {means[0]:+.4f}     {means[1]:+.4f} ± {1.96 * error:.4f}   {means[2]:+.4f}"
             f"             {means[3]:.3f}"

@@ -116,8 +116,8 @@ def flickr8k(folder: Path) -> None:
         "same for all": metric_probabilities(np.zeros(len(rows)), soft.counts, fold),
     }
     for metric in next(iter(scores.values())):
-        own: Floats = np.array([float(scores[row[0], row[1]][metric]) for row in rows])
-        predictions[metric] = metric_probabilities(own, soft.counts, fold)
+        metric_scores: Floats = np.array([float(scores[row[0], row[1]][metric]) for row in rows])
+        predictions[metric] = metric_probabilities(metric_scores, soft.counts, fold)
     for name, predicted in predictions.items():
         found = divergence(soft.shares, predicted)
         print(f"{name:15s} {found.mean_cross_entropy:.3f} {found.mean_jensen_shannon:.3f}")

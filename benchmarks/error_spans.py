@@ -28,10 +28,10 @@ def lines(path: Path) -> list[list[str]]:
 
 def scores(path: Path) -> dict[str, list[float | None]]:
     """Return the scores of each system's segments, which are None if nobody judged them."""
-    found: defaultdict[str, list[float | None]] = defaultdict(list)
+    scores_by_system: defaultdict[str, list[float | None]] = defaultdict(list)
     for system, value in lines(path):
-        found[system].append(None if value == "None" else float(value))
-    return found
+        scores_by_system[system].append(None if value == "None" else float(value))
+    return scores_by_system
 
 
 def means(found: dict[str, list[float | None]]) -> dict[str, float]:
@@ -43,20 +43,20 @@ def compare_mqm(human: Path) -> dict[str, float]:
     """Score the ratings of MQM, and count differences from the scores in the files. Return the scores."""
     from contrib.error_spans.kind.mqm import MQM
 
-    ours: defaultdict[str, list[float | None]] = defaultdict(list)
+    own_scores: defaultdict[str, list[float | None]] = defaultdict(list)
     for system, told in lines(human / "en-de.mqm.merged.seg.rating"):
-        ours[system].append(None if told == "None" else MQM.score(json.loads(told)["errors"]))
+        own_scores[system].append(None if told == "None" else MQM.score(json.loads(told)["errors"]))
     theirs = scores(human / "en-de.mqm.seg.score")
     pairs = [
         (one, other)
         for name in theirs
-        for one, other in zip(ours[name], theirs[name], strict=True)
+        for one, other in zip(own_scores[name], theirs[name], strict=True)
         if other is not None
     ]
     same = sum(one is not None and abs(one - other) < 1e-9 for one, other in pairs)
     print(f"MQM: {same:,} of {len(pairs):,} segments have the score of en-de.mqm.seg.score")
     whole = {system: float(value) for system, value in lines(human / "en-de.mqm.sys.score")}
-    found = means({name: ours[name] for name in theirs})
+    found = means({name: own_scores[name] for name in theirs})
     equal = sum(abs(found[name] - whole[name]) < 1e-9 for name in whole)
     print(f"MQM: {equal} of {len(whole)} systems have the score of en-de.mqm.sys.score")
     return found
@@ -80,30 +80,37 @@ def agree(campaign: Path) -> None:
         for batch in batches
         for one in batch["items"]
     }
-    marked: list[dict[tuple[str, str], list[tuple[int, int, str]]]] = []
+    spans_by_campaign: list[dict[tuple[str, str], list[tuple[int, int, str]]]] = []
     for name in CAMPAIGNS:
-        own: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
+        spans_of_campaign: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
         with (campaign / name).open(encoding="utf-8", newline="") as file:
             for row in csv.reader(file):
                 item, bad, document, spans = row[2], row[3], row[7], json.loads(row[9])
                 if bad == "TGT" and "tutorial" not in document and "#duplicate" not in document:
                     # a span includes its last character, and omissions have no position
-                    own[item, document] = [
+                    spans_of_campaign[item, document] = [
                         (one["start_i"], one["end_i"] + 1, one["severity"])
                         for one in spans
                         if one["start_i"] != "missing"
                     ]
-        marked.append(own)
-    both = sorted(marked[0].keys() & marked[1].keys() & texts.keys())
-    rows = [(key, number, own[key]) for key in both for number, own in enumerate(marked)]
+        spans_by_campaign.append(spans_of_campaign)
+    both = sorted(spans_by_campaign[0].keys() & spans_by_campaign[1].keys() & texts.keys())
+    rows = [
+        (key, number, spans_of_campaign[key])
+        for key in both
+        for number, spans_of_campaign in enumerate(spans_by_campaign)
+    ]
     columns: dict[str, Any] = {
         "texts": [" ".join(key) for key, _, _ in rows],
         "raters": [number for _, number, _ in rows],
         "lengths": [len(texts[key]) for key, _, _ in rows],
-        "spans": [[(start, min(end, len(texts[key]))) for start, end, _ in own] for key, _, own in rows],
+        "spans": [
+            [(start, min(end, len(texts[key]))) for start, end, _ in spans_of_campaign]
+            for key, _, spans_of_campaign in rows
+        ],
         "items": [key[1].split("#")[0] for key, _, _ in rows],
     }
-    labels = [[severity for *_, severity in own] for _, _, own in rows]
+    labels = [[severity for *_, severity in spans_of_campaign] for _, _, spans_of_campaign in rows]
     for statistic in (span_f1, span_alpha):
         for words, of in (("", None), (", by severity", labels)):
             found = statistic(**columns, labels=of)

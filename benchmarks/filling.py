@@ -238,8 +238,8 @@ def _ids(rows: Any, after: int = 0) -> Ints:
 
 
 def _last(model: Any) -> int:
-    found: int = model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    return found
+    last_id: int = model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return last_id
 
 
 SHOWN = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", "content")

@@ -55,20 +55,20 @@ NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP
 
 def captions_of(folder: Path) -> dict[str, dict[str, list[str]]]:
     """Return the captions of each data set, by image."""
-    found: dict[str, defaultdict[str, list[str]]] = {
+    captions_by_set: dict[str, defaultdict[str, list[str]]] = {
         name: defaultdict(list) for name in ("MS COCO", "Flickr8k", "PASCAL-50S", "ABSTRACT-50S")
     }
     coco = json.loads((folder / "coco-captions/captions_karpathy_test4.json").read_text("utf-8"))
     for row in coco["annotations"]:
-        found["MS COCO"][str(row["image_id"])].append(row["caption"])
+        captions_by_set["MS COCO"][str(row["image_id"])].append(row["caption"])
     for line in (folder / "flickr8k/Flickr8k.token.txt").read_text("utf-8").splitlines():
         image, _, text = line.partition("\t")
-        found["Flickr8k"][image.partition("#")[0]].append(text)
+        captions_by_set["Flickr8k"][image.partition("#")[0]].append(text)
     for name in ("PASCAL-50S", "ABSTRACT-50S"):
         for line in (folder / name.lower() / "references.jsonl").read_text("utf-8").splitlines():
             one = json.loads(line)
-            found[name][one["image"]].extend(one["references"])
-    return {name: dict(images) for name, images in found.items()}
+            captions_by_set[name][one["image"]].extend(one["references"])
+    return {name: dict(images) for name, images in captions_by_set.items()}
 
 
 def study_of(

@@ -105,7 +105,7 @@ def wmt(folder: Path, data: Path) -> None:
     for path, names in ((human, ["mqm"]), (data / "metric-scores" / PAIR, [])):
         done = store_metric_scores(dataset=dataset, files=read_scores(path, names), unknown="leave-out")
     timed(f"import {len(done.metrics)} metrics", begun)
-    found: dict[str, tuple[float, float]] = {}
+    accuracies: dict[str, tuple[float, float]] = {}
     first, *others = REPORTED
     for other in others:
         result = compare_with_scores(dataset=dataset, first=first, second=other, people="mqm")
@@ -113,12 +113,12 @@ def wmt(folder: Path, data: Path) -> None:
         for name, calibrated, own in zip(
             result["metrics"], systems["calibrated"], systems["own"], strict=True
         ):
-            found[name] = calibrated["value"], own["soft_pairwise_accuracy"]["value"]
+            accuracies[name] = calibrated["value"], own["soft_pairwise_accuracy"]["value"]
     print(f"\n{PAIR}, {systems['number']} systems    tie-calibrated          soft pairwise")
     for name, reported in REPORTED.items():
         cells = (
             f"{value:.4f} (reported {'–' if stated is None else f'{stated:.3f}'})"
-            for value, stated in zip(found[name], reported, strict=True)
+            for value, stated in zip(accuracies[name], reported, strict=True)
         )
         print(f"{name:24}", *cells)
 

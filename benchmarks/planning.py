@@ -115,13 +115,13 @@ def names_the_better(design: Design, generator: np.random.Generator) -> bool:
     winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
     deletions = winners_without_raters(pairs, raters, side, design.pairs)
     people = PeoplesWinners.of(winner, clusters={"item": np.arange(design.pairs), "rater": deletions})
-    everywhere: Flags = np.ones(design.pairs, dtype=np.bool_)
+    all_pairs: Flags = np.ones(design.pairs, dtype=np.bool_)
     if isinstance(design.question, TwoSystems):
-        share, spread = people.spread_if_even(half_for_none, everywhere)
+        share, spread = people.spread_if_even(half_for_none, all_pairs)
         return share > 0.5 and spread.p(share - 0.5) <= 0.05
     named = {"first": np.where(gains < 0, 2, 1), "second": np.where(gains > 0, 2, 1)}
     cells = {metric: {"value": 0.5, "low": 0.0, "high": 1.0} for metric in named}
-    verdict = pair_verdict(named, people, everywhere, cells)
+    verdict = pair_verdict(named, people, all_pairs, cells)
     return verdict["settled"] and verdict["leaders"] == ["first"]
 
 
@@ -204,8 +204,8 @@ def share_settled(
     differences = np.maximum.accumulate(
         [difference_of(draw(many, generator, SETS, one_gap)) for one_gap in GAPS.tolist()]
     )
-    settled: list[bool] = []
-    while len(settled) < studies:
+    is_settled: list[bool] = []
+    while len(is_settled) < studies:
         data = draw(Cell(items, raters, votes, taste, 0.0, False), generator, 1, gap)
         contrast = contrast_of(data, 0)
         contrast = Contrast(abs(contrast.difference), contrast.spread)
@@ -215,8 +215,8 @@ def share_settled(
         gap_seen = float(np.interp(contrast.difference, differences, GAPS))
         cell = Cell(larger["more"], raters + larger["more_raters"], votes, taste, 0.0, False)
         new = contrast_of(draw(cell, generator, 1, gap_seen), 0)
-        settled.append(new.p <= 0.05 and new.difference > 0)
-    return float(np.mean(settled))
+        is_settled.append(new.p <= 0.05 and new.difference > 0)
+    return float(np.mean(is_settled))
 
 
 def main() -> int:

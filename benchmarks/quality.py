@@ -252,12 +252,12 @@ def _count(outcome: Outcome, study: Any) -> None:
         for person in rehearsal_people(study, RehearsalCrowd(**notes))
     }
     total: Counter[int] = Counter()
-    kept: Counter[int] = Counter()
+    kept_pages: Counter[int] = Counter()
     for who, state in Judgment.objects.of_study(study).values_list(
         "assignment__worker_id", "assignment__state"
     ):
         total[who] += 1
-        kept[who] += state != "invalidated"
+        kept_pages[who] += state != "invalidated"
     first: dict[int, tuple[int, str]] = {}
     for who, answers, rule in (
         Case.objects.filter(study=study).order_by("answers", "pk").values_list("worker_id", "answers", "rule")
@@ -267,7 +267,7 @@ def _count(outcome: Outcome, study: Any) -> None:
         sort = sort_of[who]
         outcome.stops[sort].append((first[who][0], True) if who in first else (answers, False))
         outcome.judgments[sort] += answers
-        outcome.kept[sort] += kept[who]
+        outcome.kept[sort] += kept_pages[who]
         if who in first:
             outcome.by_rule[(sort, first[who][1])] += 1
 
@@ -328,11 +328,11 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
     for axes, (protocol, outcome) in zip(np.atleast_1d(panels), outcomes.items(), strict=True):
         style_axes(axes)
         axes.set_title(protocol, fontsize=SMALL + 1, color=INK, loc="left")
-        ends: list[tuple[float, float, str]] = []
+        line_ends: list[tuple[float, float, str]] = []
         for sort, (colour, line) in styles.items():
             xs, ys = zip(*at_work(outcome.stops[sort]), strict=True)
             axes.step(xs, ys, where="post", color=colour, linestyle=line, linewidth=1.8, label=sort)
-            ends.append((ys[-1], xs[-1], sort))
+            line_ends.append((ys[-1], xs[-1], sort))
         axes.set_ylim(-0.02, 1.04)
         axes.set_xlim(0, None)
         axes.set_xlabel("answers", fontsize=SMALL, color=INK, alpha=SOFT_OPACITY)

@@ -86,10 +86,10 @@ def compare(paths: dict[str, Path]) -> None:
 
 
 def _nested(qrels: dict[tuple[str, str], int]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
+    relevance_by_query: dict[str, dict[str, int]] = {}
     for (query, document), relevance in qrels.items():
-        found.setdefault(query, {})[document] = relevance
-    return found
+        relevance_by_query.setdefault(query, {})[document] = relevance
+    return relevance_by_query
 
 
 def _say(form: str, reader: str, words: str) -> None:

@@ -47,7 +47,7 @@ def step(name: str, folder: Path) -> None:
     bundles = [folder / "release-1.0.zip", folder / "release-1.1.zip"]
     before = peak_memory()
     start, processor = time.perf_counter(), time.process_time()
-    said: Any = ""
+    summary: Any = ""
     if name.startswith("release"):
         again = name.endswith("again")
         written = write_release(
@@ -55,14 +55,16 @@ def step(name: str, folder: Path) -> None:
             terms=Terms(version="1.1" if again else "1.0", licence="CC-BY-4.0"),
             path=bundles[again],
         )
-        said = f"{bundles[again].stat().st_size / 1e6:.1f} MB, {written.judgments:,} judgments"
+        summary = f"{bundles[again].stat().st_size / 1e6:.1f} MB, {written.judgments:,} judgments"
     elif name == "verify":
         found = verify_bundle(bundles[0])
-        said = f"{found.checked:,} values, {found.count} differences"
+        summary = f"{found.checked:,} values, {found.count} differences"
     else:
-        said = compare_bundles(*bundles)["judgments"]
+        summary = compare_bundles(*bundles)["judgments"]
     seconds, processor = time.perf_counter() - start, time.process_time() - processor
-    print(f"| {name} | {seconds:.1f} | {processor:.1f} | {peak_memory() - before:.0f} | {said} |", flush=True)
+    print(
+        f"| {name} | {seconds:.1f} | {processor:.1f} | {peak_memory() - before:.0f} | {summary} |", flush=True
+    )
 
 
 def main() -> None:

@@ -49,16 +49,16 @@ def check(seeds: range, folder: Path) -> None:
     designer = Client()
     designer.force_login(User.objects.create_superuser("designer"))
     counts: Counter[str] = Counter()
-    false: list[str] = []
+    wrong_sentences: list[str] = []
     for seed in seeds:
         checked, wrong = check_study(seed, designer, folder)
         counts += checked
-        false += wrong
+        wrong_sentences += wrong
     print(f"{len(seeds)} studies")
     for name, count in counts.most_common():
         print(f"{name}: {count:,} sentences")
-    print(f"{len(false)} false")
-    print(*false, sep="\n")
+    print(f"{len(wrong_sentences)} false")
+    print(*wrong_sentences, sep="\n")
 
 
 if __name__ == "__main__":

@@ -92,17 +92,17 @@ def on_the_platform(
 
     rng = np.random.default_rng(seed)
     waiting = list(people)
-    held: list[tuple[Any, Any]] = []
+    held_assignments: list[tuple[Any, Any]] = []
     spent, submitted = 0.0, 0
-    while waiting or held:
-        while waiting and len(held) < at_once:
+    while waiting or held_assignments:
+        while waiting and len(held_assignments) < at_once:
             worker = waiting.pop(int(rng.integers(len(waiting))))
             claim = claim_assignment(study=study, worker=worker)
             if claim is not None:
-                held.append((worker, claim.assignment))
-        if not held:
+                held_assignments.append((worker, claim.assignment))
+        if not held_assignments:
             break
-        worker, assignment = held.pop(int(rng.integers(len(held))))
+        worker, assignment = held_assignments.pop(int(rng.integers(len(held_assignments))))
         answers = [
             {
                 "position": place.position,
@@ -138,13 +138,13 @@ def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
 
     units = {unit.pk: unit for unit in Unit.objects.filter(study=study, control=False)}
     cast: dict[int, list[int]] = {pk: [] for pk in units}
-    voted: dict[int, set[int]] = {pk: set() for pk in units}
+    voters_by_unit: dict[int, set[int]] = {pk: set() for pk in units}
     rows = Judgment.objects.filter(assignment__study=study, unit__control=False)
     for pk, value, worker in rows.values_list("unit_id", "value", "assignment__worker_id"):
         cast[pk].append(int(value or 0))
-        voted[pk].add(worker)
+        voters_by_unit[pk].add(worker)
     for pk, votes in cast.items():
-        others = (worker for worker in people if worker.pk not in voted[pk])
+        others = (worker for worker in people if worker.pk not in voters_by_unit[pk])
         votes += [vote(units[pk], next(others)) for _ in range(VOTES - len(votes))]
     flat = [(pk, value) for pk, votes in cast.items() for value in votes]
     found = KINDS["triplet"].aggregation.consensus([pk for pk, _ in flat], [value for _, value in flat])

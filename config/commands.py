@@ -53,10 +53,10 @@ class LazyCommand(BaseCommand):
 def load_framework() -> None:
     """Import the REST framework without the modules in ``UNUSED_MODULES``, which would take half of the time."""
     # With None in sys.modules, importing the module fails.
-    unused: dict[str, Any] = {name: None for name in UNUSED_MODULES if name not in sys.modules}
-    sys.modules.update(unused)
+    blocked_modules: dict[str, Any] = {name: None for name in UNUSED_MODULES if name not in sys.modules}
+    sys.modules.update(blocked_modules)
     import_module("rest_framework.compat")
-    for name in unused:
+    for name in blocked_modules:
         del sys.modules[name]
 
 

@@ -75,10 +75,10 @@ class OwnPasswordForm(AdminOwnPasswordChangeForm):
     """The form to change one's own password. It checks the old password with the limits for signing in."""
 
     def clean_old_password(self) -> str:
-        old: str = self.cleaned_data["old_password"]
-        if authenticate(username=self.user.get_username(), password=old) is None:
+        old_password: str = self.cleaned_data["old_password"]
+        if authenticate(username=self.user.get_username(), password=old_password) is None:
             raise ValidationError(self.error_messages["password_incorrect"], code="password_incorrect")
-        return old
+        return old_password
 
 
 def change_password(request: HttpRequest) -> HttpResponseBase:

@@ -53,7 +53,7 @@ def import_dataset_upload(
         job = Job.objects.get(pk=run.job_id)
         folder = files.pictures if pictures is None else str(files.root / pictures)
         path = files.root / people.file if people.file else files.path
-        shared: dict[str, Any] = {"user": user, "progress": run.progress}
+        common_arguments: dict[str, Any] = {"user": user, "progress": run.progress}
         with pending_imports.problems_left(job, path):
             summary = importing.import_dataset(
                 path=path,
@@ -61,13 +61,13 @@ def import_dataset_upload(
                 images=folder or images or None,
                 attribution=attribution,
                 **people.source,
-                **shared,
+                **common_arguments,
             )
         for part in systems:
             path = files.root / part.file
             with pending_imports.problems_left(job, path):
                 added = importing.import_candidates(
-                    path=path, dataset=name, system=part.system, **part.source, **shared
+                    path=path, dataset=name, system=part.system, **part.source, **common_arguments
                 )
             summary = summary.with_system(added)
         summary.counts["systems"] = find_dataset(name).systems.count()

@@ -117,9 +117,9 @@ def measure_lines_passed() -> dict[str, float]:
             "evaluate": lambda: call_command("evaluate", finished, metrics="cider-d", stdout=quiet),
             "import": lambda: call_command("import_dataset", "jsonl", dataset, name="again", stdout=quiet),
         }
-        passed: dict[str, float] = {f"lines: {name}": lines_passed(step) for name, step in steps.items()}
+        line_counts: dict[str, float] = {f"lines: {name}": lines_passed(step) for name, step in steps.items()}
         assert Assignment.objects.filter(pk=assignment.pk, state="submitted").exists()
-        return passed
+        return line_counts
 
 
 def lines_passed(step: Callable[[], Any]) -> int:

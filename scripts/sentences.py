@@ -85,11 +85,11 @@ def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
 @cache
 def assigned(scope: Scope) -> Values:
     """Return the values that a module or function assigns to names, by name."""
-    found: dict[str, list[ast.expr]] = {}
+    values_by_name: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            found.setdefault(node.targets[0].id, []).append(node.value)
-    return found
+            values_by_name.setdefault(node.targets[0].id, []).append(node.value)
+    return values_by_name
 
 
 def literals(node: ast.AST, values: Values) -> Iterator[str]:

@@ -176,16 +176,16 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         if before is None and not late:
             _refuse_beyond_limit(session)
         candidate = _candidate(session, hit)
-        most: int | None = 0
+        max_new_slots: int | None = 0
         if _is_full(hit):  # ask the crowd only if the HIT is full, since the visitor waits for the response
-            most = None if session.confirmed or late else _slots_to_add(session)
+            max_new_slots = None if session.confirmed or late else _slots_to_add(session)
         try:
             with transaction.atomic():
                 if not late:
                     share_pause_lock(session.study)
                 mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
                 release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
-                make_room(hit, most=most)
+                make_room(hit, most=max_new_slots)
                 claim = claim_slot(candidate, session=session, allow_closed=late)
                 if claim is not None:
                     _restore_draft(claim.assignment)

@@ -53,9 +53,9 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
     reclaimed several times is paid for at most one lease with its extensions. Revised answers keep the time of the
     first submission.
     """
-    claimed: defaultdict[int, float] = defaultdict(float)
-    paid: defaultdict[int, float] = defaultdict(float)
-    differs: set[int] = set()
+    claims: defaultdict[int, float] = defaultdict(float)
+    payments: defaultdict[int, float] = defaultdict(float)
+    differing: set[int] = set()
     by_worker = _pages_by_worker(sessions)
     limits = _longest_leases(page.study for pages in by_worker.values() for page in pages)
     for pages in by_worker.values():
@@ -67,11 +67,11 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             allowed = max(limits[page.study], at_once)  # the study's team may have extended the lease
             seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
             paid_seconds += seconds
-            claimed[page.session] += page.claimed
-            paid[page.session] += seconds
+            claims[page.session] += page.claimed
+            payments[page.session] += seconds
             if page.claimed > seconds + CLOCK_TOLERANCE:
-                differs.add(page.session)
-    return {pk: PaidTime(claimed[pk], paid[pk], pk in differs) for pk in claimed}
+                differing.add(page.session)
+    return {pk: PaidTime(claims[pk], payments[pk], pk in differing) for pk in claims}
 
 
 def _longest_leases(studies: Iterable[int]) -> dict[int, float]:
@@ -94,24 +94,24 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
     )
     rows = Assignment.objects.filter(session__in=every).order_by("session", "hit", "accepted_at", "pk")
     pages: defaultdict[int, list[_Page]] = defaultdict(list)
-    lapsed: list[Assignment] = []
+    leases: list[Assignment] = []
     for row in rows.only(
         "session", "study", "hit", "worker", "state", "accepted_at", "expires_at", "submitted_at", "gaps"
     ).iterator():
         assert row.session_id is not None  # guaranteed by the query
-        lapsed = [
+        leases = [
             earlier
-            for earlier in lapsed
+            for earlier in leases
             if (earlier.session_id, earlier.hit_id) == (row.session_id, row.hit_id)
         ]
         seconds = claims.get(row.pk) or 0.0
         if seconds:
             assert row.submitted_at is not None  # guaranteed by its judgments
-            lease_spans = _spans_held([*lapsed, row])
+            lease_spans = _spans_held([*leases, row])
             page = _Page(row.session_id, row.study_id, row.submitted_at, seconds, lease_spans)
             pages[row.worker_id].append(page)
         elif row.state == Assignment.State.EXPIRED:
-            lapsed.append(row)  # its answers and times were moved to the assignment that replaced it
+            leases.append(row)  # its answers and times were moved to the assignment that replaced it
     return pages
 
 
@@ -147,13 +147,13 @@ class _SpanUnion:
 
     def add(self, spans: Iterable[Span]) -> None:
         for start, end in spans:
-            later: list[Span] = []
+            later_spans: list[Span] = []
             while self.spans and self.spans[-1][1] >= start:
                 first, last = self.spans.pop()
                 if first > end:
-                    later.append((first, last))
+                    later_spans.append((first, last))
                     continue
                 self.length -= last - first
                 start, end = min(start, first), max(end, last)
-            self.spans += [(start, end), *reversed(later)]
+            self.spans += [(start, end), *reversed(later_spans)]
             self.length += end - start

@@ -150,7 +150,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
         CrowdSession.objects.filter(pk__in=wanting).select_related("study", "worker").order_by("worker", "pk")
     )
     calls: list[CrowdCall] = []
-    left_out: list[str] = []
+    unpaid_people: list[str] = []
     problem: OverBudget | None = None
     for name, sessions in groupby(rows, key=lambda row: row.worker.name):
         try:
@@ -166,7 +166,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
                     for session in sessions
                 ]
         except OverBudget as error:
-            left_out.append(name)
+            unpaid_people.append(name)
             problem = error
         else:
             calls += paid
@@ -174,7 +174,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
         raise problem
     total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
     message = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
-    if left_out:
-        message += f" The budget does not reach for {', '.join(left_out)}."
+    if unpaid_people:
+        message += f" The budget does not reach for {', '.join(unpaid_people)}."
     note_event(study=study, what="top-up", sentence=message, by=by)
-    return TopUps(calls, left_out)
+    return TopUps(calls, unpaid_people)

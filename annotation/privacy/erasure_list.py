@@ -66,7 +66,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
     rows = _read(lines)
     again = entered = known = 0
     missing_studies: list[str] = []
-    waiting: list[str] = []
+    pending_entries: list[str] = []
     by_mark: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
@@ -92,14 +92,14 @@ def replay_erasures(lines: Path) -> ReplayResult:
                     texts=not row["content"].get("retention", False),
                 )
         except WrongState as error:
-            waiting.append(f"{study.slug}: {error}")
+            pending_entries.append(f"{study.slug}: {error}")
             continue
         again += bool(people)
         if not people and not stored:
             keep_erasure(study=study, row=row)
             entered += 1
         known += stored and not people
-    return ReplayResult(again, entered, known, missing_studies, waiting)
+    return ReplayResult(again, entered, known, missing_studies, pending_entries)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

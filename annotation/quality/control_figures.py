@@ -94,7 +94,7 @@ def compute_control_figures(study: Study) -> ControlFigures:
     item_of = {row[0]: _item_key(kind, row) for row in rows}
     by_kind: dict[str, list[int]] = {}
     by_item: dict[Hashable, list[int]] = {}
-    known: list[tuple[Hashable, int, bool]] = []
+    known_answers: list[tuple[Hashable, int, bool]] = []
     for answer in answers:
         right = kind.is_right(answer.answer, answer.expected)
         for counts in (
@@ -104,8 +104,8 @@ def compute_control_figures(study: Study) -> ControlFigures:
             counts[0] += 1
             counts[1] += right
         if answer.control_kind != REPEATED:  # a repeated unit has no right answer that is known
-            known.append((item_of[answer.unit], answer.worker, right))
-    tests = check_control_items(known, threshold=design_of(study).controls.threshold)
+            known_answers.append((item_of[answer.unit], answer.worker, right))
+    tests = check_control_items(known_answers, threshold=design_of(study).controls.threshold)
     return ControlFigures(
         by_unit={unit: AnswerCounts(*by_item[item]) for unit, item in item_of.items() if item in by_item},
         by_kind=[(name or "control", AnswerCounts(*counts)) for name, counts in sorted(by_kind.items())],

@@ -66,14 +66,14 @@ def check_control_items(
         threshold: the accuracy on other items from which a worker's answer counts.
     """
     by_item: dict[Hashable, list[tuple[Hashable, bool]]] = defaultdict(list)
-    seen: dict[Hashable, int] = defaultdict(int)
-    right: dict[Hashable, int] = defaultdict(int)
+    answer_counts: dict[Hashable, int] = defaultdict(int)
+    right_counts: dict[Hashable, int] = defaultdict(int)
     for item, worker, is_right in answers:
         by_item[item].append((worker, is_right))
-        seen[worker] += 1
-        right[worker] += is_right
+        answer_counts[worker] += 1
+        right_counts[worker] += is_right
     drafts = {
-        item: _count_vouching(answers_to_item, seen, right, threshold)
+        item: _count_vouching(answers_to_item, answer_counts, right_counts, threshold)
         for item, answers_to_item in by_item.items()
     }
     tested = [item for item, draft in drafts.items() if draft.vouching >= MIN_CAREFUL_WORKERS]

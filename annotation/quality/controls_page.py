@@ -52,20 +52,20 @@ class ControlGroup:
 
 def group_by_image(kind: Kind, units: Iterable[Unit], counts: dict[int, AnswerCounts]) -> list[ControlGroup]:
     groups: list[ControlGroup] = []
-    before: Unit | None = None
+    previous_unit: Unit | None = None
     for unit in units:
         together = (
             kind.grouped
-            and before is not None
-            and before.item_id == unit.item_id
-            and before.position == unit.position - 1
+            and previous_unit is not None
+            and previous_unit.item_id == unit.item_id
+            and previous_unit.position == unit.position - 1
         )
         if not together:
             groups.append(ControlGroup(image=unit.item, picture=picture_address(unit.item)))
         groups[-1].items.append(
             {"unit": unit, "counts": counts.get(unit.pk), **describe_control_item(kind, unit)}
         )
-        before = unit
+        previous_unit = unit
     return groups
 
 

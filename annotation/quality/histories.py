@@ -150,18 +150,18 @@ def history_of(
                     NAN if seconds is None else seconds,
                 )
             )
-    latest: list[OthersText] = []
+    others_texts: list[OthersText] = []
     if texts:
         theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
         rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MAX_TEXTS_OF_OTHERS]
-        latest = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
+        others_texts = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
     return make_history(
         judgments,
         answers_of_others,
         answers=answer_format_of(study),
         total=total,
         fresh=fresh,
-        others_texts=latest,
+        others_texts=others_texts,
     )
 
 
@@ -187,7 +187,7 @@ def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudg
 def pages_of(study: Study) -> Iterator[SubmittedPage]:
     """Yield the finished pages of a study in order of submission."""
     kind = kind_of(study)
-    known: dict[tuple[UUID, int], OwnJudgment] = {
+    own_judgments: dict[tuple[UUID, int], OwnJudgment] = {
         (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
         for answer in control_answers(study)
     }
@@ -198,7 +198,7 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
     rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
     for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(-2)):
         page = list(group)
-        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, known)))
+        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, own_judgments)))
 
 
 def _with_control_results(

@@ -46,16 +46,16 @@ def reports_by_type(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessT
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
     judgments: Counter[int] = Counter()
-    included: Counter[int] = Counter()
+    included_counts: Counter[int] = Counter()
     for worker, state in rows.values_list("assignment__worker_id", "assignment__state").iterator(2000):
         judgments[worker] += 1
-        included[worker] += state != "invalidated"
+        included_counts[worker] += state != "invalidated"
     stopped_at: dict[int, int] = {}
-    flagged: set[int] = set()
+    flagged_workers: set[int] = set()
     cases = Case.objects.filter(study=study).order_by("answers", "pk")
     for worker, action, answers in cases.values_list("worker_id", "action", "answers"):
         if action == QualityRule.Action.FLAG:
-            flagged.add(worker)
+            flagged_workers.add(worker)
         else:
             stopped_at.setdefault(worker, answers)
     active = set(
@@ -76,10 +76,10 @@ def reports_by_type(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessT
                 sort=sort,
                 people=len(workers),
                 stopped=len(took),
-                flagged=sum(worker in flagged and worker in active for worker in workers),
+                flagged=sum(worker in flagged_workers and worker in active for worker in workers),
                 answers=(low, middle, high) if took else None,
                 judgments=sum(judgments[worker] for worker in workers),
-                kept=sum(included[worker] for worker in workers),
+                kept=sum(included_counts[worker] for worker in workers),
             )
         )
     return tuple(reports)
@@ -122,8 +122,8 @@ def report_of_rehearsal(
     people = list(people)
     careless = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []
-    seen: Counter[bool] = Counter()
-    right: Counter[bool] = Counter()
+    control_counts: Counter[bool] = Counter()
+    right_counts: Counter[bool] = Counter()
     seconds = 0.0
     count = 0
     rows = (
@@ -138,8 +138,8 @@ def report_of_rehearsal(
             answers.append((unit, worker, value))
     checks = control_answers(study)
     for check in checks:
-        seen[check.worker in careless] += 1
-        right[check.worker in careless] += kind.is_right(check.answer, check.expected)
+        control_counts[check.worker in careless] += 1
+        right_counts[check.worker in careless] += kind.is_right(check.answer, check.expected)
     records = control_records(checks, rule=design_of(study).controls, kind=kind)
     used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
     outcomes = (
@@ -157,8 +157,8 @@ def report_of_rehearsal(
         units=judged,
         recovered=recovered / judged if judged else float("nan"),
         undecided=sum(outcome.tie for outcome in outcomes.values()) / judged if judged else float("nan"),
-        controls_careful=right[False] / seen[False] if seen[False] else None,
-        controls_spammers=right[True] / seen[True] if seen[True] else None,
+        controls_careful=right_counts[False] / control_counts[False] if control_counts[False] else None,
+        controls_spammers=right_counts[True] / control_counts[True] if control_counts[True] else None,
         seed=seed,
         invalidated=Judgment.objects.of_study(study).filter(assignment__state="invalidated").count(),
         by_sort=reports_by_type(study, {person.worker.pk: person.sort for person in people}),

@@ -56,11 +56,11 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
     truths: dict[int, Any] = {}
     of_key: dict[str, Any] = {}
-    again: dict[int, str] = {}
+    original_keys: dict[int, str] = {}
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
         if unit.control_kind == REPEATED:
-            again[unit.pk] = unit.content[ORIGINAL_UNIT]
+            original_keys[unit.pk] = unit.content[ORIGINAL_UNIT]
             continue
         if unit.control:
             truths[unit.pk] = unit.expected
@@ -81,7 +81,7 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
             ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
         truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
-    return truths | {pk: of_key[key] for pk, key in again.items()}
+    return truths | {pk: of_key[key] for pk, key in original_keys.items()}
 
 
 def _offsets_of_systems(study: Study, seed: int, apart: float) -> dict[int, float]:

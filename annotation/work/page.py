@@ -154,7 +154,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     texts = shown_texts(unit)
     labels = TEXT_LABELS if "second" in texts else {**TEXT_LABELS, "first": TEXT_LABELS["text"]}
-    known: dict[str, Any] = (
+    control: dict[str, Any] = (
         describe_control_item(kind, unit) if unit.control else {"right_answer": "", "texts": ()}
     )
     return {
@@ -162,8 +162,8 @@ def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
         "item": item,
         "picture": picture_address(item) if kind.page.shows_picture else "",
         "texts": [(name, _(labels.get(name, name)), text) for name, text in texts.items()],
-        "right": known["right_answer"]
-        or ", ".join(text.text for text, is_right in known["texts"] if is_right),
+        "right": control["right_answer"]
+        or ", ".join(text.text for text, is_right in control["texts"] if is_right),
         "repeated": unit.control_kind == REPEATED,
     }
 

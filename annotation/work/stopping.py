@@ -164,15 +164,15 @@ class _Slots:
             units[hit_unit.hit].append(hit_unit.unit)
         rows = HIT.objects.filter(pk__in=units).order_by("pk").select_for_update(no_key=True)
         hits = {hit.pk: hit for hit in rows}
-        live: Counter[int] = Counter()
-        coming: Counter[int] = Counter()
+        live_counts: Counter[int] = Counter()
+        coming_votes: Counter[int] = Counter()
         copies = Assignment.objects.filter(hit__in=units, state__in=LIVE_STATES)
         for hit, state, order in copies.values_list("hit_id", "state", "order"):
             assert hit is not None  # it is one of ``units``
-            live[hit] += 1
+            live_counts[hit] += 1
             if state in LEASED_STATES:
-                coming.update(units[hit][index] for index in order or range(len(units[hit])))
-        return cls(hit_units, hits, live, coming)
+                coming_votes.update(units[hit][index] for index in order or range(len(units[hit])))
+        return cls(hit_units, hits, live_counts, coming_votes)
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
@@ -199,15 +199,15 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     )
     unused = _excluded_workers(study, design, {worker for _, _, worker in rows})
     cast = Counter(unit for unit, _, _ in rows)
-    used: defaultdict[int, list[float]] = defaultdict(list)
+    values_by_unit: defaultdict[int, list[float]] = defaultdict(list)
     for unit, value, worker in rows:
         if worker not in unused and value is not None:
-            used[unit].append(value)
+            values_by_unit[unit].append(value)
     bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
     for outcome in bounds:
         unit = outcome.pk
         remaining = max(wanted[unit] - cast[unit], slots.pending_counts[unit], 0)
-        low, high = unit_range(kind, design.stopping, used[unit], remaining)
+        low, high = unit_range(kind, design.stopping, values_by_unit[unit], remaining)
         done = cast[unit] >= wanted[unit]
         if not outcome.full_depth:
             # the decision of the pair holds until the pair is updated
@@ -228,10 +228,10 @@ def _judgments_wanted(design: StudyDesign, slots: _Slots) -> dict[int, int]:
 
 def _write_bounds(bounds: Collection[OutcomeBounds]) -> None:
     """Store the bounds, with one statement for all units that have the same values."""
-    alike: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
+    units_by_values: defaultdict[tuple[int, int, int, bool], list[int]] = defaultdict(list)
     for outcome in bounds:
-        alike[outcome.cast, outcome.low, outcome.high, outcome.done].append(outcome.pk)
-    for (cast, low, high, done), units in alike.items():
+        units_by_values[outcome.cast, outcome.low, outcome.high, outcome.done].append(outcome.pk)
+    for (cast, low, high, done), units in units_by_values.items():
         OutcomeBounds.objects.filter(pk__in=units).update(cast=cast, low=low, high=high, done=done)
 
 
@@ -264,14 +264,14 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     if not pairs:
         return set()
     sums = OutcomeBounds.objects.filter(unit__pair__in=pairs).order_by().values_list("unit__pair")
-    settled: list[int] = []
-    unsettled: list[int] = []
+    settled_pairs: list[int] = []
+    unsettled_pairs: list[int] = []
     for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
         # a tie is decided when every triplet is decided
-        (settled if low > 0 or high < 0 or low == high else unsettled).append(pair)
-    ending = Q(unit__pair__in=settled, done=False, full_depth=False)
+        (settled_pairs if low > 0 or high < 0 or low == high else unsettled_pairs).append(pair)
+    ending = Q(unit__pair__in=settled_pairs, done=False, full_depth=False)
     reviving = Q(
-        unit__pair__in=unsettled,
+        unit__pair__in=unsettled_pairs,
         done=True,
         full_depth=False,
         low__lt=F("high"),
@@ -293,17 +293,17 @@ def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -
         wanting: the number of judgments of each unit that needs more.
     """
     wanted = _judgments_wanted(design, slots)
-    missing: defaultdict[int, int] = defaultdict(int)
+    missing_votes: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:
         if hit_unit.unit in wanting:
             lacking = wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
-            missing[hit_unit.hit] = max(missing[hit_unit.hit], lacking)
-    alike: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
+            missing_votes[hit_unit.hit] = max(missing_votes[hit_unit.hit], lacking)
+    hits_by_slots: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():
-        live, open_slots = slots.live_counts[hit.pk], missing[hit.pk]
+        live, open_slots = slots.live_counts[hit.pk], missing_votes[hit.pk]
         required = max(hit.required, live + open_slots)
         spared = required - live - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):
-            alike[open_slots, required, spared].append(hit.pk)
-    for (open_slots, required, spared), same in alike.items():
+            hits_by_slots[open_slots, required, spared].append(hit.pk)
+    for (open_slots, required, spared), same in hits_by_slots.items():
         HIT.objects.filter(pk__in=same).update(open_slots=open_slots, required=required, spared=spared)

@@ -86,19 +86,19 @@ def save_answers(
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
         locked = lock_assignment(assignment)
-        late: TooLate | None = None
+        lateness: TooLate | None = None
         try:
             refuse_ended(locked)
         except TooLate as error:
             if not keep_late:
                 raise
-            late = error
+            lateness = error
         unfinished_answers = {
             str(position): {"unfinished": text} for position, text in (unfinished or {}).items()
         }
         store_draft(locked, {**sheet.answers, **unfinished_answers})
-    if late is not None:
-        raise late
+    if lateness is not None:
+        raise lateness
     return locked
 
 

@@ -44,14 +44,14 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
-    known: set[str] = set()
+    texts: set[str] = set()
     images: set[int] = set()
     for key, text, of_caption, of_unit in rows:
-        known |= {key, text}
+        texts |= {key, text}
         images |= {image for image in (of_caption, of_unit) if image is not None}
     units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
     return [
-        pk for pk, content in units.values_list("pk", "content") if not known.isdisjoint(_texts_in(content))
+        pk for pk, content in units.values_list("pk", "content") if not texts.isdisjoint(_texts_in(content))
     ]
 
 

@@ -197,7 +197,7 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
     """
     listed = list(studies)
-    drawn: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
+    drawn_units: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
     hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
     ends = [
         Subquery(some.values("pk")[:1])
@@ -210,19 +210,21 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in listed]).values_list(
         "pk", Exists(hits_of_study.filter(version__gt=0)), *ends
     )
-    changed: set[int] = set()
+    changed_studies: set[int] = set()
     hits: set[int] = set()
     for study, is_changed, *some in rows_of_studies:
         hits.update(hit for hit in some if hit is not None)
         if is_changed:
-            changed.add(study)
+            changed_studies.add(study)
     rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
     for study, hit, item, control in rows.values_list(
         "hit__study", "hit", "unit__item", "unit__control_kind"
     ):
-        drawn[study][hit].append((item, control == REPEATED))
+        drawn_units[study][hit].append((item, control == REPEATED))
     return {
-        study.pk: _effort(design_of(study), drawn[study.pk], study.notes, changed=study.pk in changed)
+        study.pk: _effort(
+            design_of(study), drawn_units[study.pk], study.notes, changed=study.pk in changed_studies
+        )
         for study in listed
     }
 

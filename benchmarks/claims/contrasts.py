@@ -289,24 +289,26 @@ def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | 
         return None
     number = Counter(name for name, _ in outputs)
     average = {one: mean(rows.people_of(unit) for name, unit in outputs if name == one) for one in signs}
-    own: defaultdict[int, float] = defaultdict(float)
-    lost: defaultdict[tuple[int, str], float] = defaultdict(float)
+    deviations: defaultdict[int, float] = defaultdict(float)
+    person_deviations: defaultdict[tuple[int, str], float] = defaultdict(float)
     gone = set()
     for name, unit in outputs:
         item, weight = rows.units[unit].item_id, signs[name] / number[name]
-        own[item] += weight * (rows.people_of(unit) - average[name])
+        deviations[item] += weight * (rows.people_of(unit) - average[name])
         for person, _ in rows.votes[unit]:
             others = [vote for who, vote in rows.votes[unit] if who != person]
-            lost[item, person] += weight * (rows.people_of(unit) - mean(others)) if others else 0.0
+            person_deviations[item, person] += (
+                weight * (rows.people_of(unit) - mean(others)) if others else 0.0
+            )
             if not others:
                 gone.add((item, person))
     for cell in gone:  # without its only rater, an output is left out, and its item too
-        lost[cell] = own[cell[0]]
-    spread = over_items(own, {item: item for item in own})
+        person_deviations[cell] = deviations[cell[0]]
+    spread = over_items(deviations, {item: item for item in deviations})
     if spread is None:
         return None
     if not rows.anonymous:
-        spread = with_people(spread, lost, set(lost) - gone)
+        spread = with_people(spread, person_deviations, set(person_deviations) - gone)
     value = sum(signs[name] * average[name] for name in signs)
     highest = max(abs(rows.people_of(unit)) for _, unit in outputs)
     if spread.variance <= (TINY * highest) ** 2:

@@ -200,15 +200,15 @@ def _(rows: Rows) -> bool:
 
 def firsts(rows: Rows) -> dict[str, list[float]]:
     of_unit = {(unit.item_id, unit.first_id): pk for pk, unit in rows.units.items() if pk in rows.votes}
-    found: dict[str, list[float]] = defaultdict(list)
+    means_by_system: dict[str, list[float]] = defaultdict(list)
     outputs = (
         Output.objects.filter(item__dataset=rows.study.dataset).select_related("system").order_by("-rank")
     )
     first = {(output.system.name, output.item_id): output.caption_id for output in outputs}
     for (system, item), text in first.items():
         if (item, text) in of_unit:
-            found[system].append(rows.people_of(of_unit[item, text]))
-    return found
+            means_by_system[system].append(rows.people_of(of_unit[item, text]))
+    return means_by_system
 
 
 def reach(values: list[float], cut: float) -> float:

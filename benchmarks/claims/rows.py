@@ -192,22 +192,22 @@ class Rows:
     @cached_property
     def outputs(self) -> dict[str, list[int]]:
         """The units that judge outputs of a system, by system."""
-        found: defaultdict[str, list[int]] = defaultdict(list)
+        units_by_system: defaultdict[str, list[int]] = defaultdict(list)
         for pk in self.votes:
             for name in self.credited.get((self.units[pk].item_id, self.units[pk].first_id or 0), ()):
-                found[name].append(pk)
-        return found
+                units_by_system[name].append(pk)
+        return units_by_system
 
     @cached_property
     def systems(self) -> dict[str, list[float]]:
         """For each system, the credits of its comparisons (1, 0.5 or 0), or the mean answers to its outputs."""
         if self.protocol not in PAIRED:
             return {name: [self.people_of(unit) for unit in units] for name, units in self.outputs.items()}
-        came: defaultdict[str, list[float]] = defaultdict(list)
+        credits: defaultdict[str, list[float]] = defaultdict(list)
         for pair, (first, second) in self.systems_of_pairs.items():
-            came[first].append({1: 1.0, 2: 0.0}.get(int(self.pairs[pair] or 0), 0.5))
-            came[second].append({1: 0.0, 2: 1.0}.get(int(self.pairs[pair] or 0), 0.5))
-        return came
+            credits[first].append({1: 1.0, 2: 0.0}.get(int(self.pairs[pair] or 0), 0.5))
+            credits[second].append({1: 0.0, 2: 1.0}.get(int(self.pairs[pair] or 0), 0.5))
+        return credits
 
 
 def items(rows: Rows, units: Any) -> set[int]:

@@ -136,18 +136,18 @@ def spread_of(
     covariance = products((item_of[pair], part) for pair, part in influences.items()) * enlarged(number)
     variances, df = np.diag(covariance), max(number, 2) - 1
     width = len(covariance)
-    lost: defaultdict[tuple[int, str], np.ndarray] = defaultdict(lambda: np.zeros(width))
+    gradients_by_person: defaultdict[tuple[int, str], np.ndarray] = defaultdict(lambda: np.zeros(width))
     for parameter in range(width):
         credit = {pair: {1: gain[0][parameter], 2: gain[1][parameter]} for pair, gain in gains.items()}
         for cell, part in lost_votes(rows, credit).items():
-            lost[cell][parameter] = part
-    raters = list(Counter(name for _, name in lost).values())
+            gradients_by_person[cell][parameter] = part
+    raters = list(Counter(name for _, name in gradients_by_person).values())
     if rows.anonymous or len(raters) < 2:
         return covariance, np.full(width, df)
-    middle = sum(lost.values()) / len(lost)
-    centred = {cell: part - middle for cell, part in lost.items()}
+    middle = sum(gradients_by_person.values()) / len(gradients_by_person)
+    centred = {cell: part - middle for cell, part in gradients_by_person.items()}
     by_row, by_person = (products((cell[at], part) for cell, part in centred.items()) for at in (0, 1))
-    by_cell, judged = products(centred.items()), len({pair for pair, _ in lost})
+    by_cell, judged = products(centred.items()), len({pair for pair, _ in gradients_by_person})
 
     def added_along(direction: np.ndarray) -> People:
         row, person, cell = (float(direction @ form @ direction) for form in (by_row, by_person, by_cell))

@@ -57,13 +57,13 @@ def resolve_host(host: str, port: int, *, private: bool) -> str:
 
 
 def _refuse_private(address: Address) -> None:
-    inner: list[Address] = [address]
+    addresses: list[Address] = [address]
     if isinstance(address, ipaddress.IPv6Address):
-        inner += [address.sixtofour] if address.sixtofour else []
-        inner += list(address.teredo or ())
+        addresses += [address.sixtofour] if address.sixtofour else []
+        addresses += list(address.teredo or ())
         if address in NAT64:
-            inner = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
+            addresses = [ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)]
         elif address not in GLOBAL_UNICAST:  # other ranges are local, unused, or translated to IPv4
             raise BadAddress("it leads into a private network")
-    if not all(inner_address.is_global and not inner_address.is_multicast for inner_address in inner):
+    if not all(inner_address.is_global and not inner_address.is_multicast for inner_address in addresses):
         raise BadAddress("it leads into a private network")

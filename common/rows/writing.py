@@ -129,15 +129,16 @@ def _columns_of(
     The pairs are for the fields that are not in ``names``, which get their default values.
     """
     quote = connection.ops.quote_name
-    named: list[Any] = [model._meta.get_field(name) for name in names]
+    named_fields: list[Any] = [model._meta.get_field(name) for name in names]
     unnamed = [
         field
         for field in model._meta.concrete_fields
-        if field not in named and not field.null and not isinstance(field, models.AutoField)
+        if field not in named_fields and not field.null and not isinstance(field, models.AutoField)
     ]
-    columns = ", ".join(quote(field.column) for field in (*named, *unnamed))
+    columns = ", ".join(quote(field.column) for field in (*named_fields, *unnamed))
     prepare = [
-        _identity if name in ready else _preparation(field) for name, field in zip(names, named, strict=True)
+        _identity if name in ready else _preparation(field)
+        for name, field in zip(names, named_fields, strict=True)
     ]
     into = f"{quote(model._meta.db_table)} ({columns})"
     return into, prepare, [(field, _preparation(field)) for field in unnamed]

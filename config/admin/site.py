@@ -22,8 +22,8 @@ def _load_pages() -> None:
     are unused.
     """
     import_module("django.contrib.auth.admin")
-    own: list[Any] = [apps.get_app_config(label) for label in OWN_APPS]
-    for app in (*own, *settings.FEATURES.values()):
+    own_apps: list[Any] = [apps.get_app_config(label) for label in OWN_APPS]
+    for app in (*own_apps, *settings.FEATURES.values()):
         for page in app.pages:
             import_module(page)
 

@@ -130,14 +130,14 @@ class CursorPages(BasePagination):
 
     def get_schema_operation_parameters(self, view: Any) -> list[dict[str, Any]]:
         orderings = [sign + name for name in view.orderings for sign in ("", "-")]
-        described: tuple[tuple[str, dict[str, Any], str], ...] = (
+        parameters: tuple[tuple[str, dict[str, Any], str], ...] = (
             ("cursor", {"type": "string"}, "From `next` or `previous` of another page."),
             ("page_size", {"type": "integer", "minimum": 1, "maximum": MAX_SIZE}, "Rows a page."),
             ("ordering", {"type": "string", "enum": orderings}, "What to order by; `-` turns it around."),
         )
         return [
             {"name": name, "in": "query", "required": False, "schema": schema, "description": description}
-            for name, schema, description in described
+            for name, schema, description in parameters
         ]
 
     def _ordering(self, request: Request, view: Any) -> tuple[str, bool]:

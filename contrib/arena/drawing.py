@@ -134,20 +134,20 @@ def draw_page(
     answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
     drawing = Drawing.of(table.first, table.second, answers, state.strengths, even=design.arena.even)
     units_left = table.units - table.count_by_pair(met)
-    chosen: list[tuple[int, float, list[int]]] = []
+    drawn_pairs: list[tuple[int, float, list[int]]] = []
     for _ in range(page_size(design)):
         if not (units_left > 0).any():
             break
         pair, chance = drawing.draw(units_left > 0, rng)
         units_left[pair] -= 1
-        chosen.append((pair, chance, rng.integers(table.units[pair], size=MAX_TRIES).tolist()))
-    wanted = {int(table.start[pair]) + offset for pair, _, offsets in chosen for offset in offsets}
+        drawn_pairs.append((pair, chance, rng.integers(table.units[pair], size=MAX_TRIES).tolist()))
+    wanted = {int(table.start[pair]) + offset for pair, _, offsets in drawn_pairs for offset in offsets}
     rows = Unit.objects.filter(study=study, position__in=wanted)
     units: dict[int, Sequence[Any]] = {
         row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     }
     taken, items, drawn = set(met), set(), []
-    for pair, chance, offsets in chosen:
+    for pair, chance, offsets in drawn_pairs:
         start = int(table.start[pair])
         free = [start + offset for offset in offsets if start + offset not in taken]
         free = [at for at in free if shows_no_own_caption(units[at], own_captions)]

@@ -242,8 +242,8 @@ def compute_bounds(
         replaced = folds if most is None else hold_out(captioned, most=most, generator=generator)
         length = mean_length([text for texts in folds.images for text in texts], tokenizer)
         instead = _draw_replacements(replaced, others or {}, corpus, length, tokenizer, generator)
-        upper: dict[str, Floats] = {}
-        lower: dict[str, dict[str, Floats]] = {what: {} for what in instead}
+        upper_bounds: dict[str, Floats] = {}
+        lower_bounds: dict[str, dict[str, Floats]] = {what: {} for what in instead}
         signatures: dict[str, str] = {}
         warnings: dict[str, None] = {}
         named = list(metrics)
@@ -251,33 +251,33 @@ def compute_bounds(
         for index, metric in enumerate(named):
             progress(index / len(named), f"scoring by {metric}")
             bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
-            upper |= bounds.upper
+            upper_bounds |= bounds.upper
             signatures |= bounds.signatures
             warnings |= dict.fromkeys(bounds.warnings)
             floors = bounds.lower
             if replaced is not folds and instead:
                 floors = score_held_out(replaced, [metric], tokenizer, instead=instead).lower
             for what, by_metric in floors.items():
-                lower[what] |= by_metric
+                lower_bounds[what] |= by_metric
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from error
-    by_image = [_means_of_images(scores, folds) for scores in upper.values()]
+    by_image = [_means_of_images(scores, folds) for scores in upper_bounds.values()]
     # count only images with several captions: with one caption, there is no other to compare it with
     position = sum(len(texts) > 1 for texts in captions[:ranked])
     rows = np.flatnonzero(folds.image_of == position)
-    rows = rows[np.argsort(-next(iter(upper.values()))[rows], kind="stable")]
+    rows = rows[np.argsort(-next(iter(upper_bounds.values()))[rows], kind="stable")]
     return Bounds(
-        upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper.items()},
+        upper={name: _estimate_bound(scores, folds, seed) for name, scores in upper_bounds.items()},
         lower={
             what: {name: _estimate_bound(scores, replaced, seed) for name, scores in by_metric.items()}
-            for what, by_metric in lower.items()
+            for what, by_metric in lower_bounds.items()
         },
         image_taus=tau_matrix(by_image),
-        caption_taus=tau_matrix(list(upper.values())),
-        orders=rank_correlations(upper, folds.texts, folds.counts),
+        caption_taus=tau_matrix(list(upper_bounds.values())),
+        orders=rank_correlations(upper_bounds, folds.texts, folds.counts),
         item="",
         ranked=[
-            (folds.texts[row], {name: float(scores[row]) for name, scores in upper.items()})
+            (folds.texts[row], {name: float(scores[row]) for name, scores in upper_bounds.items()})
             for row in rows.tolist()
         ],
         signatures=signatures,
@@ -349,20 +349,20 @@ def _draw_replacements(
 ) -> dict[str, list[str]]:
     """Return the texts of each replacement, in the order listed in the module's docstring."""
     captions = [text for texts in folds.images for text in texts]
-    instead: dict[str, list[str]] = {}
+    replacements: dict[str, list[str]] = {}
     if len(folds.images) > 1:
-        instead["other-image"] = of_other_images(folds, generator)
+        replacements["other-image"] = of_other_images(folds, generator)
     if others:
-        instead["other-dataset"] = of_other_sources(
+        replacements["other-dataset"] = of_other_sources(
             folds, [others[name] for name in sorted(others)], generator
         )
     if corpus:
-        instead["corpus"] = of_other_sources(folds, [corpus], generator)
+        replacements["corpus"] = of_other_sources(folds, [corpus], generator)
     for what, texts in (("words", captions), ("corpus-words", corpus)):
         if texts:
-            instead[f"{what}-{WORDS}"] = gibberish(folds, texts, WORDS, generator, tokenizer)
-            instead[f"{what}-mean"] = gibberish(folds, texts, length, generator, tokenizer)
-    return instead
+            replacements[f"{what}-{WORDS}"] = gibberish(folds, texts, WORDS, generator, tokenizer)
+            replacements[f"{what}-mean"] = gibberish(folds, texts, length, generator, tokenizer)
+    return replacements
 
 
 def _means_of_images(values: Floats, folds: HeldOutCaptions) -> Floats:

@@ -237,8 +237,8 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Submission]:
         rows: Any = super().get_queryset(request)
-        seen: QuerySet[Submission] = rows.visible_to(request.user)
-        return seen
+        submissions: QuerySet[Submission] = rows.visible_to(request.user)
+        return submissions
 
     @display(description="submitted at", ordering="made_at")
     def made(self, submission: Submission) -> str:

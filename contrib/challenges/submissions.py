@@ -50,15 +50,15 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
         positions: the index (0, 1, ...) of each image by name.
     """
     captions: list[str | None] = [None] * len(positions)
-    unknown: list[str] = []
+    unknown_images: list[str] = []
     twice: list[str] = []
     number = 0
     for number, entry in enumerate(_read_entries(chunks), start=1):
         image, caption = _check_entry(number, entry)
         position = positions.get(image)
         if position is None:
-            unknown.append(image)
-            if len(unknown) > MAX_IMAGES_NAMED:
+            unknown_images.append(image)
+            if len(unknown_images) > MAX_IMAGES_NAMED:
                 break
         elif captions[position] is not None:
             twice.append(image)
@@ -66,10 +66,10 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
                 break
         else:
             captions[position] = caption
-    if unknown:
+    if unknown_images:
         raise SubmissionRefused(
             _("The file contains captions of images that are not in the challenge: %(images)s.")
-            % {"images": _names_shown(unknown)}
+            % {"images": _names_shown(unknown_images)}
         )
     if twice:
         raise SubmissionRefused(

@@ -112,9 +112,9 @@ def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
         form = SubmissionForm()
         form.fields["team"].initial = user.get_full_name()
         return _form_page(request, challenge, form)
-    sent: Any = request.POST.copy()  # the copy includes the file
-    sent.update(request.FILES)
-    form = SubmissionForm(data=sent)
+    form_data: Any = request.POST.copy()  # the copy includes the file
+    form_data.update(request.FILES)
+    form = SubmissionForm(data=form_data)
     if not form.is_valid():
         return _form_page(request, challenge, form, status=400)
     values = dict(form.validated_data)

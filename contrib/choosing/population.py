@@ -105,13 +105,13 @@ class Population:
             rows: (N, 2, M) scores of pairs, or (N, 1, M) scores of captions.
         """
         columns: dict[tuple[str, int], int] = {}
-        seen: Counter[tuple[int, str]] = Counter()
+        output_counts: Counter[tuple[int, str]] = Counter()
         cells: list[tuple[int, int, int, int]] = []
         for row, (item, names) in enumerate(zip(self.item.tolist(), self.systems, strict=True)):
             sides = enumerate(names) if self.pairs else ((0, name) for name in names or (PEOPLE,))
             for side, name in sides:
-                column = columns.setdefault((name, seen[item, name]), len(columns))
-                seen[item, name] += 1
+                column = columns.setdefault((name, output_counts[item, name]), len(columns))
+                output_counts[item, name] += 1
                 cells.append((item, column, row, side))
         table = np.full((self.size, len(columns), rows.shape[2]), np.nan)
         item_of, column_of, row_of, side_of = np.array(cells).T
@@ -234,12 +234,12 @@ def judged_population(study: Study) -> Population:
             )
             % {"slug": study.slug}
         )
-    gave: dict[tuple[int, str], list[int]] = {}
+    systems_by_text: dict[tuple[int, str], list[int]] = {}
     names: dict[int, str] = {}
     rows = Output.objects.of_study(study).annotations().order_by("system__name")
     for pk, name, item, key in rows.values_list("system", "system__name", "item_id", "caption__key"):
         names[pk] = name
-        gave.setdefault((item, key), []).append(pk)
+        systems_by_text.setdefault((item, key), []).append(pk)
     of_file = loaders.systems_of_units(study)
     return Population(
         per="images",
@@ -251,7 +251,7 @@ def judged_population(study: Study) -> Population:
                 dict.fromkeys(
                     names[pk]
                     for pk in credited_systems(
-                        of_file.get(text.unit, ()), gave.get((text.item, text.key), ())
+                        of_file.get(text.unit, ()), systems_by_text.get((text.item, text.key), ())
                     )
                     if pk in names
                 )

@@ -152,7 +152,7 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     order = sorted(defined, key=lambda name: -defined[name][-1]["value"])
     figure, axes = _new_curves(max(rows[-1]["judgments"] for rows in defined.values()))
     chance = 0.0 if correlated else CHANCE
-    ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
+    line_ends: list[LineEnd] = [(chance, _("chance"), INK, "")]
     for index, name in enumerate(order):
         rows = defined[name]
         colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
@@ -162,16 +162,16 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
             [row["judgments"] for row in rows], [row["value"] for row in rows], color=colour, marker=marker,
             markersize=4, linewidth=2 if name in leaders else 1.4, clip_on=False,
         )  # fmt: skip
-        ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
+        line_ends.append((rows[-1]["value"], name.partition("|")[0], colour, marker))
     values = [row["value"] for rows in defined.values() for row in rows]
     low, high = min([*values, chance]) - 0.04, max([*values, chance]) + 0.06
     axes.set_ylim(low, high)
     axes.axhline(chance, color=INK, alpha=0.45, linewidth=1, linestyle=DASH)
-    label_ends(axes, ends)
+    label_ends(axes, line_ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
     shown = coefficient if correlated else percent
-    longest = 2 + max(len(label) for _value, label, *_sign in ends)
+    longest = 2 + max(len(label) for _value, label, *_sign in line_ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
         f"{name} {shown(defined[name][0]['value'])} – {shown(defined[name][-1]['value'])}" for name in order

@@ -173,7 +173,7 @@ def correlation_so_far(
         scores: (U,) scores of the U units by metric, nan if missing.
         clusters: the clusters of the U captions.
     """
-    earlier: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
+    rows_by_metric: dict[str, list[dict[str, Any]]] = {name: [] for name in scores}
     for upto, mean in means:
         last = upto == means[-1][0]
         for name, values in scores.items():
@@ -191,11 +191,11 @@ def correlation_so_far(
                     clusters=clusters if last else NAIVE,
                 )
                 row |= as_json(tau, "value", "low", "high", "reason")
-            earlier[name].append(row)
-    cells = {name: rows[-1] for name, rows in earlier.items()}
+            rows_by_metric[name].append(row)
+    cells = {name: rows[-1] for name, rows in rows_by_metric.items()}
     raters = scope_fields(columns_and_deletions(clusters)[1])
     return {
         "metrics": cells,
-        "earlier": earlier,
+        "earlier": rows_by_metric,
         "verdict": correlation_verdict(scores, means[-1][1], clusters, cells, weights),
     } | raters

@@ -139,11 +139,11 @@ def _why_no_alpha(kind: Kind, result: dict[str, Any]) -> str:
 
 def _plots_of(result: dict[str, Any]) -> dict[str, Any]:
     """Return the stored English plots, or draw them in the reader's language."""
-    stored: dict[str, Any] = result.get("drawings", {})
-    if not stored or (get_language() or "en").startswith("en"):
-        return stored
+    stored_plots: dict[str, Any] = result.get("drawings", {})
+    if not stored_plots or (get_language() or "en").startswith("en"):
+        return stored_plots
     of = {name: result[name] for name in ("growth", "evaluation")}
-    return stored | cached_drawing(draw_plots, of)
+    return stored_plots | cached_drawing(draw_plots, of)
 
 
 def _notes_on_worker(row: dict[str, Any], threshold: Any) -> str:

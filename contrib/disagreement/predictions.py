@@ -63,7 +63,7 @@ def read_distributions(
     lines: Iterable[str], source: str, units: set[str], values: Sequence[float]
 ) -> Iterator[tuple[str, str, Floats]]:
     labels = [f"{value:g}" for value in values]
-    seen: set[str] = set()
+    units_read: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -86,9 +86,9 @@ def read_distributions(
         # the comparison is also false for nan
         if not ((shares >= 0).all() and abs(total - 1) <= SUM_TOLERANCE):
             raise EvaluationError(f"{where} adds up to {total:g}; expected shares from 0 whose sum is 1.")
-        if unit in seen:
+        if unit in units_read:
             raise EvaluationError(f"{where} tells unit {unit!r} again.")
-        seen.add(unit)
+        units_read.add(unit)
         yield where, unit, shares / total
 
 

@@ -38,14 +38,14 @@ def disagreements_at(
     pairs = KINDS[study.protocol].compares_pairs
     pks = [int(ranked.pks[position]) for position in positions]
     if pairs:
-        judged: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
+        judged_rows: Any = CandidatePair.objects.filter(pk__in=pks).select_related("item", "first", "second")
         decided = Consensus.objects.filter(pair__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, pair__in=pks)
     else:
-        judged = Unit.objects.filter(pk__in=pks).select_related("item", "first")
+        judged_rows = Unit.objects.filter(pk__in=pks).select_related("item", "first")
         decided = Consensus.objects.filter(unit__in=pks)
         scored = MetricScore.objects.filter(analysis=analysis, unit__in=pks)
-    by_pk = {row.pk: row for row in judged}
+    by_pk = {row.pk: row for row in judged_rows}
     consensus = {row.pair_id if pairs else row.unit_id: row for row in decided}
     scores: dict[int, ScoresByMetric] = {}
     for score in scored.order_by("pk"):

@@ -37,12 +37,12 @@ def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, 
             gettext("“%(name)s” is not a question of the form; expected %(names)s")
             % {"name": ascii(unknown[:60])[1:-1], "names": _list_names(names)}
         )
-    checked: dict[str, Any] = {}
+    stored_form: dict[str, Any] = {}
     for question in questions:
         value = CHECKS[question.shape](question, answer.get(question.name))
         if value is not None:
-            checked[question.name] = value
-    return checked
+            stored_form[question.name] = value
+    return stored_form
 
 
 def _list_names(names: Sequence[str]) -> str:

@@ -67,9 +67,9 @@ def check_template(
     columns: tuple[str, ...] = ()
     first: dict[str, str] = {}
     rows = known = 0
-    odd: list[str] = []
-    marked: Counter[str] = Counter()
-    empty: Counter[str] = Counter()
+    unreadable_cells: list[str] = []
+    marked_cells: Counter[str] = Counter()
+    empty_cells: Counter[str] = Counter()
     wanted = _options_of(template)
     for row in table.rows():
         if not rows:
@@ -82,12 +82,12 @@ def check_template(
             cells = dict(row.fields)
             known += bool(expected_of(filled_questions(template.questions, cells), cells))
         except ExpectedProblem as problem:
-            odd.append(f"{row.image}, column “{problem.column}”: {problem}")
+            unreadable_cells.append(f"{row.image}, column “{problem.column}”: {problem}")
         for name, cell in row.fields:
             if MARKUP.search(cell):
-                marked[name] += 1
+                marked_cells[name] += 1
             if name in wanted and not cell.strip():
-                empty[name] += 1
+                empty_cells[name] += 1
     return CheckedTemplate(
         source=source,
         template=template,
@@ -97,8 +97,8 @@ def check_template(
         rows_with_answers=known,
         left_out=(
             *template.left_out,
-            *_about_cells(template, columns, marked, empty),
-            *_describe_known_rows(template, columns, known, odd),
+            *_about_cells(template, columns, marked_cells, empty_cells),
+            *_describe_known_rows(template, columns, known, unreadable_cells),
         ),
     )
 

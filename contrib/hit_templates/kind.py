@@ -160,7 +160,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
 
         ``share`` and ``margin`` are means over the closed questions. ``tie`` is true if any of them is tied.
         """
-        combined: dict[str, Any] = {}
+        aggregated_answers: dict[str, Any] = {}
         votes: dict[str, int] = {}
         shares, margins, ties = [], [], []
         for question in self._kind.form.questions:
@@ -168,17 +168,17 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
             if not values or question.shape == "fixed":
                 continue
             if question.shape == "number":
-                combined[question.name] = {
+                aggregated_answers[question.name] = {
                     "n": len(values),
                     "mean": fmean(values),
                     "median": float(median(values)),
                 }
                 continue
             if question.shape == "text":
-                combined[question.name] = {"n": len(values), "texts": values}
+                aggregated_answers[question.name] = {"n": len(values), "texts": values}
                 continue
             outcome = _combine_choices(values) if question.shape == "choice" else _combine_ticks(values)
-            combined[question.name] = outcome
+            aggregated_answers[question.name] = outcome
             votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
             shares.append(outcome["share"])
             margins.append(outcome["margin"])
@@ -189,7 +189,7 @@ class AnswersByQuestion(TemplatePart, OpenAggregation):
             margin=fmean(margins) if margins else None,
             tie=any(ties),
             votes=votes,
-            answer=combined,
+            answer=aggregated_answers,
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:

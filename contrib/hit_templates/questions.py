@@ -144,23 +144,25 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
 
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
-    seen: set[str] = set()
+    element_ids: set[str] = set()
     for element in walk(page):
         element_id = element.attributes.get("id", "")
-        if element_id and (element_id in seen or FIELD.search(element_id) or len(element_id.split()) != 1):
+        if element_id and (
+            element_id in element_ids or FIELD.search(element_id) or len(element_id.split()) != 1
+        ):
             del element.attributes["id"]
-        seen.add(element_id)
+        element_ids.add(element_id)
 
 
 def _read(
     nodes: list[Element | str], labels: _Labels, questions: dict[str, FormQuestion], sentences: list[str]
 ) -> None:
-    remaining: list[Element | str] = []
+    kept_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
             if isinstance(node, Element):
                 _read(node.children, labels, questions, sentences)
-            remaining.append(node)
+            kept_nodes.append(node)
             continue
         control = _control(node)
         if control in BUTTONS | UNSUPPORTED_TYPES:
@@ -172,8 +174,8 @@ def _read(
             )
             continue
         _take(node, control, labels, questions)
-        remaining.append(node)
-    nodes[:] = remaining
+        kept_nodes.append(node)
+    nodes[:] = kept_nodes
 
 
 def _control(element: Element) -> str:

@@ -143,8 +143,8 @@ def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
     Answers that mark errors count by their similarity (F1) instead of 0 or 1.
     """
     if kind.marks is None:
-        equal: Floats = others.counts[people.unit, people.value.astype(np.int64)]
-        return equal
+        equal_counts: Floats = others.counts[people.unit, people.value.astype(np.int64)]
+        return equal_counts
     answers: defaultdict[int, list[Any]] = defaultdict(list)
     for unit, answer in zip(others.unit.tolist(), others.marks, strict=True):
         answers[unit].append(answer)
@@ -284,8 +284,8 @@ def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
     Args:
         outputs: (U, S) whether each text is a system's.
     """
-    some: Flags = np.logical_or.reduce(outputs, axis=1)
-    return some & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
+    has_output: Flags = np.logical_or.reduce(outputs, axis=1)
+    return has_output & ~np.logical_and.reduce(outputs | np.isnan(material.lengths), axis=1)
 
 
 def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:

@@ -119,7 +119,7 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     kind, design = kind_of(study), design_of(study)
     units = {unit.key: unit for unit in _units_to_answer(study, kind)}
     column = "answer" if kind.is_open else "value"
-    seen: set[tuple[Any, ...]] = set()
+    answers_read: set[tuple[Any, ...]] = set()
     for line, row in _parse_rows(answers, column):
         key = str(row.get("unit", "")).strip()
         if key not in units:
@@ -147,11 +147,11 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
                 f"Line {line} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
             )
         answer = {"unit_id": unit.pk, "rater": rater, "swapped": ORDERS[order]}
-        if tuple(answer.values()) in seen:
+        if tuple(answer.values()) in answers_read:
             raise EvaluationError(
                 f"Line {line} answers unit {key!r} again, by the same rater in the same order."
             )
-        seen.add(tuple(answer.values()))
+        answers_read.add(tuple(answer.values()))
         yield {**answer, **answer_field_of(value)}
 
 

@@ -118,14 +118,14 @@ class PairMetrics(_Metrics):
             "undecided": chosen.get("undecided", UNDECIDED[0]),
         }
         values, influences = {}, {}
-        used: Flags = np.zeros(len(winners), dtype=np.bool_)
+        has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)
         for name, named in self.named(chosen).items():
             credit, counts = pair_credits(named, winners, **rules)
             n = int(counts.sum())
             values[name] = float(credit[counts].mean()) if n else math.nan
             influences[name] = np.where(counts, credit - values[name], 0.0) / max(n, 1)
-            used |= counts
-        return _figures(values, influences, used, self._images, chosen)
+            has_vote |= counts
+        return _figures(values, influences, has_vote, self._images, chosen)
 
 
 class CaptionMetrics(_Metrics):

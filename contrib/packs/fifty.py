@@ -95,12 +95,12 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
     triplets = open_judgments(name, folder, protocol="triplet")
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
     winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
-    better: list[int] = []
+    preferred_captions: list[int] = []
     if name == PASCAL:
         pairwise = open_judgments(name, folder, protocol="pairwise")
         judged = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
         of_pair = _majorities(judged)
-        better = [of_pair[row.pair] for row in rows]
+        preferred_captions = [of_pair[row.pair] for row in rows]
     pairs = tuple(
         PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
         for position, row in enumerate(rows)
@@ -110,7 +110,7 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
         tuple((row.first_system, row.second_system) for row in rows),
         references,
         np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
-        np.array(better, dtype=np.int64),
+        np.array(preferred_captions, dtype=np.int64),
     )
 
 

@@ -106,11 +106,11 @@ class Contents(PackTable):
 
     @model_validator(mode="after")
     def _check_names(self) -> Contents:
-        seen: set[str] = set()
+        number_ids: set[str] = set()
         for number in self.number:
-            if number.id in seen:
+            if number.id in number_ids:
                 raise ValueError(f"number {number.id!r} stands there twice, expected every id once")
-            seen.add(number.id)
+            number_ids.add(number.id)
             if number.data and not (number.data in self.data and self.data[number.data].optional):
                 raise ValueError(
                     f"number {number.id!r} needs {number.data!r}, expected an optional table of data"

@@ -21,11 +21,11 @@ def papers() -> Iterator[str]:
             rows = list(rows_in_full(list(csv.reader(file))[1:]))
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
         yield from _table([row for row in rows if row[5] != NOT_REPRODUCIBLE])
-        missing: dict[str, list[str]] = {}
+        numbers_by_reason: dict[str, list[str]] = {}
         for position, number, published, *_, verdict, why in rows:
             if verdict == NOT_REPRODUCIBLE:
-                missing.setdefault(why, []).append(f"{position}: {number}: {published}")
-        for why, numbers in missing.items():
+                numbers_by_reason.setdefault(why, []).append(f"{position}: {number}: {published}")
+        for why, numbers in numbers_by_reason.items():
             yield f"\nNot reproducible: {why}.\n"
             yield from (f"- {number}" for number in numbers)
 

@@ -145,11 +145,11 @@ def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[R
         pack.find_data(folder)
     if len(packs) == 1:
         return [run_pack(packs[0], folder, progress)]
-    done: list[Replication] = []
+    replications: list[Replication] = []
     for replication in map_parts(_run_part, (packs, folder), range(len(packs))):
-        done.append(replication)
-        progress(len(done) / len(packs), replication.pack.name)
-    return done
+        replications.append(replication)
+        progress(len(replications) / len(packs), replication.pack.name)
+    return replications
 
 
 def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication:

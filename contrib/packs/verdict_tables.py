@@ -45,10 +45,12 @@ def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
     """Yield the rows of a `verdict_table`. Cells that it leaves empty are filled from above."""
-    over: tuple[str, ...] = COLUMNS
+    row_above: tuple[str, ...] = COLUMNS
     for row in rows:
-        over = tuple(above if cell == REPEAT_MARK else cell for cell, above in zip(row, over, strict=True))
-        yield over
+        row_above = tuple(
+            above if cell == REPEAT_MARK else cell for cell, above in zip(row, row_above, strict=True)
+        )
+        yield row_above
 
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:

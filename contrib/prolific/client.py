@@ -240,16 +240,16 @@ class ProlificClient(Client):
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
         """Yield the pages of a list. An endpoint links to the next page, or gives a count, or has a single page."""
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
-        before: list[Mapping[str, Any]] = []
+        previous_rows: list[Mapping[str, Any]] = []
         for number in range(2, MAX_PAGES + 2):
             answer = self._answered("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise RetryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
-            if rows == before:  # the endpoint has no pages, and sent the same rows again
+            if rows == previous_rows:  # the endpoint has no pages, and sent the same rows again
                 return
             yield rows
-            before = rows
+            previous_rows = rows
             links = answer.get("_links")
             if isinstance(links, dict):
                 following = (links.get("next") or {}).get("href")

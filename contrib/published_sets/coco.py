@@ -67,7 +67,7 @@ class CocoDataset(DatasetSource):
             actual = "a list" if "" in members else "a document without both lists"
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
-        described: set[str] = set()
+        captioned_images: set[str] = set()
         for record in self._records("annotations", members):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
@@ -76,14 +76,14 @@ class CocoDataset(DatasetSource):
                 )
             position = register.position(row.image_id)
             if register.add(record, row.id, row.image_id, row.caption, column="id"):
-                described.add(row.image_id)
+                captioned_images.add(row.image_id)
                 image = images[row.image_id]
                 yield ReferenceRow(
                     row.image_id, row.caption, row.id, position, url=image.coco_url, file=image.file_name
                 )
-        if not described:
+        if not captioned_images:
             raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
-        self.notes.count("no-captions", len(images) - len(described))
+        self.notes.count("no-captions", len(images) - len(captioned_images))
 
     def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
         """Yield the objects of one list of the document. Add the names of all members of the document to ``there``."""

@@ -125,24 +125,24 @@ class _Folder:
         self._encoding = encoding
 
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
-        seen: set[str] = set()
+        images_read: set[str] = set()
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
             row = _OF_IMAGE.read(record)
-            if row.image in seen:
+            if row.image in images_read:
                 raise record.problem("image", f"{quoted(row.image)} a second time", "every image on one line")
-            seen.add(row.image)
+            images_read.add(row.image)
             yield record, row.image, row.references
-        if not seen:
+        if not images_read:
             raise ImportProblem(self._references_file, None, None, "no references", "at least one line")
 
     def pairs(self, images: Container[str] | None = None) -> Iterator[tuple[Record, CandidatePairRow]]:
         references = {image: texts for _, image, texts in self.images()}
-        seen: set[str] = set()
+        pairs_read: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
             row = _PAIR.read(record)
-            if row.pair in seen:
+            if row.pair in pairs_read:
                 raise record.problem("pair", f"{quoted(row.pair)} a second time", "every pair once")
-            seen.add(row.pair)
+            pairs_read.add(row.pair)
             if row.image not in references:
                 raise record.problem("image", quoted(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
@@ -155,7 +155,7 @@ class _Folder:
                     row.pair, row.image, row.kind, row.first, row.second, *systems, references=used
                 ),
             )
-        if not seen:
+        if not pairs_read:
             raise ImportProblem(self._pairs_file, None, None, "no pairs", "at least one line")
 
     def _systems(self, record: Record, kind: str) -> tuple[str, str]:
@@ -208,14 +208,14 @@ class FiftyDataset(_FiftyReader, DatasetSource):
 
     def pairs(self) -> Iterator[CandidatePairRow]:
         references = {(image, one_text(text)) for _, image, texts in self._folder.images() for text in texts}
-        seen: set[tuple[str, frozenset[str]]] = set()
+        contents_read: set[tuple[str, frozenset[str]]] = set()
         for _, row in self._folder.pairs():
             first, second = one_text(row.first_text), one_text(row.second_text)
             for candidate in (first, second):
                 self.notes.count("candidate-is-reference", (row.image, candidate) in references)
             content = (row.image, frozenset((first, second)))
-            self.notes.count("repeated-pair", content in seen)
-            seen.add(content)
+            self.notes.count("repeated-pair", content in contents_read)
+            contents_read.add(content)
             self.notes.count("equal-candidates", first == second)
             yield row
 

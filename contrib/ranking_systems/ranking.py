@@ -61,22 +61,22 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
 
     Also return the settings of the joined models.
     """
-    tried: list[tuple[Setting, Projections]] = []
+    trials: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
         fitted = fit_kcca(images.training, captions.training, regularisation)
         sides = fitted.project_first(images.development), fitted.project_second(captions.development)
         for size, affinity in affinities(*sides, _sizes(fitted.correlations.size)):
             places = original_places(affinity if task == "annotation" else affinity.T)
             recalls = tuple(float((places < cut).mean()) for cut in CUTS)
-            tried.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
-    chosen = _best_settings([setting for setting, _ in tried])
+            trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
+    chosen = _best_settings([setting for setting, _ in trials])
     rankings = []
     for index in chosen:
-        setting, fitted = tried[index]
+        setting, fitted = trials[index]
         sides = fitted.project_first(images.test), fitted.project_second(captions.test)
         ((_, affinity),) = affinities(*sides, [setting.dimensions])
         rankings.append(rank_by_affinity(affinity if task == "annotation" else affinity.T))
-    return join_rankings(rankings), [tried[index][0] for index in chosen]
+    return join_rankings(rankings), [trials[index][0] for index in chosen]
 
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:
@@ -121,9 +121,9 @@ def _best_settings(settings: Sequence[Setting]) -> list[int]:
 
     None is chosen twice, and ties go to the better median rank.
     """
-    chosen: list[int] = []
+    best_indices: list[int] = []
     for cut in range(len(CUTS)):
-        remaining = [index for index in range(len(settings)) if index not in chosen]
+        remaining = [index for index in range(len(settings)) if index not in best_indices]
         remaining.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
-        chosen += remaining[:PER_CUT]
-    return chosen
+        best_indices += remaining[:PER_CUT]
+    return best_indices

@@ -30,24 +30,24 @@ def affinities_of_texts(
         captions: the captions of the pool.
         training: captions of other images, from which word similarities are learned.
     """
-    described: list[Document] = [stems_of(texts) for texts in images]
+    documents: list[Document] = [stems_of(texts) for texts in images]
     pool: list[Document] = [stems_of([text]) for text in captions]
     known = [stems_of(texts) for texts in training]
-    idf = idf_of(described)
-    firsts = [document[:1] for document in described]
+    idf = idf_of(documents)
+    firsts = [document[:1] for document in documents]
     both = distributional_similarity, alignment_similarity
     return {
-        "f1-idf": idf_overlaps(described, pool, idf),
-        "tag4": TagRank.of(described)(described, pool),
+        "f1-idf": idf_overlaps(documents, pool, idf),
+        "tag4": TagRank.of(documents)(documents, pool),
         "bow1": BagOfWords()(firsts, pool),
         "bow1-idf": BagOfWords(idf)(firsts, pool),
-        "bow4": BagOfWords()(described, pool),
-        "bow4-idf": BagOfWords(idf)(described, pool),
+        "bow4": BagOfWords()(documents, pool),
+        "bow4-idf": BagOfWords(idf)(documents, pool),
         "tri1": Trigrams()(firsts, pool),
         "tri1-idf": Trigrams(idf)(firsts, pool),
-        "tri4": Trigrams()(described, pool),
-        "tri4-idf": Trigrams(idf)(described, pool),
-        "tri4-dist": SimilarTrigrams.of(known, [distributional_similarity])(described, pool),
-        "tri4-align": SimilarTrigrams.of(known, [alignment_similarity])(described, pool),
-        "tri4-sem": SimilarTrigrams.of(known, both, idf)(described, pool),
+        "tri4": Trigrams()(documents, pool),
+        "tri4-idf": Trigrams(idf)(documents, pool),
+        "tri4-dist": SimilarTrigrams.of(known, [distributional_similarity])(documents, pool),
+        "tri4-align": SimilarTrigrams.of(known, [alignment_similarity])(documents, pool),
+        "tri4-sem": SimilarTrigrams.of(known, both, idf)(documents, pool),
     }

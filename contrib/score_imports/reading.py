@@ -293,11 +293,11 @@ def _is_of_systems(file: Path) -> bool:
 
 
 def _number_segments(systems: Sequence[str]) -> Sequence[int]:
-    seen: Counter[str] = Counter()
+    segment_counts: Counter[str] = Counter()
     segments = array("q")
     for system in systems:
-        segments.append(seen[system])
-        seen[system] += 1
+        segments.append(segment_counts[system])
+        segment_counts[system] += 1
     return segments
 
 
@@ -308,7 +308,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
 
     systems: list[str] = []
     scores = array("d")
-    once: dict[str, str] = {}
+    interned_names: dict[str, str] = {}
     try:
         batches = csv.open_csv(
             open_bounded(file),
@@ -320,14 +320,14 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
         )
         for batch in batches:
             coded = batch["system"].dictionary_encode()
-            names = [once.setdefault(name, name) for name in coded.dictionary.to_pylist()]
+            names = [interned_names.setdefault(name, name) for name in coded.dictionary.to_pylist()]
             numbers = batch["score"].to_numpy(zero_copy_only=False)
             fit = all(read_name(name, "the name of a system") == name for name in names)
             if not fit or batch["score"].null_count != np.count_nonzero(~(np.abs(numbers) <= LARGEST)):
                 return _read_by_line(file)
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
-            _check_size(file, _size_of_lines(systems, once))
+            _check_size(file, _size_of_lines(systems, interned_names))
     except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):
         return _read_by_line(file)
     return systems, np.frombuffer(scores, dtype=np.float64)

@@ -96,8 +96,8 @@ def store_metric_scores(
     from quorum.metrics.registry import METRICS, package_names  # imported lazily, since it loads a compiler
 
     computed = {*METRICS, *package_names()}
-    stored: list[ImportedMetric] = []
-    same: list[str] = []
+    stored_metrics: list[ImportedMetric] = []
+    equal_metrics: list[str] = []
     left_out = 0
     match = RowMatcher(dataset)
     with transaction.atomic():
@@ -113,11 +113,11 @@ def store_metric_scores(
                     )
                 metric = _store_metric(block, name, scores[order], better, rows.file.name, replace, by)
                 if metric is None:
-                    same.append(name)
+                    equal_metrics.append(name)
                 else:
-                    stored.append(metric)
+                    stored_metrics.append(metric)
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
-    return ImportResult(tuple(stored), tuple(same), left_out)
+    return ImportResult(tuple(stored_metrics), tuple(equal_metrics), left_out)
 
 
 def _store_metric(

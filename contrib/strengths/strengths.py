@@ -99,16 +99,16 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
     options = "-".join(f"{name}={settings[name]}" for name in sorted(settings))
     key = f"strengths-{study.pk}-{event}-{options}"
     judgments = Judgment.objects.filter(assignment__study=study)
-    newest: int
+    newest_judgment: int
     strengths: dict[str, Any]
-    newest, strengths = cache.get(key) or (-1, {})
-    if judgments.filter(pk__gt=newest).exists() or newest < 0:
-        newest = blocks.newest_judgment(study)
+    newest_judgment, strengths = cache.get(key) or (-1, {})
+    if judgments.filter(pk__gt=newest_judgment).exists() or newest_judgment < 0:
+        newest_judgment = blocks.newest_judgment(study)
         try:
             strengths = strengths_of(study, **settings)
         except NothingToRank as error:
             strengths = {"nothing": error.why}
-        cache.set(key, (newest, strengths), KEPT_SECONDS)
+        cache.set(key, (newest_judgment, strengths), KEPT_SECONDS)
     if "nothing" in strengths:
         raise NothingToRank(strengths["nothing"], study.slug)
     return strengths

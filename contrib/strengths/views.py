@@ -49,17 +49,17 @@ def ranks_systems(study: Study) -> bool:
 
 @study_page("ranking", order=53, has_tab=ranks_systems, group=StudyPlace.FINDINGS, parent_page="results")
 def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    chosen: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
-    form = RankingForm({name: request.GET.get(name, default) for name, default in chosen.items()})
+    options: dict[str, Any] = {"model": "adjacent", "control": "none", "order_effect": False}
+    form = RankingForm({name: request.GET.get(name, default) for name, default in options.items()})
     if form.is_valid():
-        chosen = dict(form.cleaned_data)
+        options = dict(form.cleaned_data)
     # there is only one model for choices of the best of several
     of_pairs = KINDS[study.protocol].compares_pairs
-    context |= {"form": RankingForm(chosen) if of_pairs else None, "chosen": chosen}
+    context |= {"form": RankingForm(options) if of_pairs else None, "chosen": options}
     if not of_pairs:
-        chosen = {}
+        options = {}
     try:
-        strengths = cached_strengths(study, **chosen)
+        strengths = cached_strengths(study, **options)
     except EvaluationError as error:
         return TemplateResponse(request, "evaluation/study_ranking.html", context | {"problem": str(error)})
     # A reason with numbers has no translation, and is shown in English, as the statistics return it.

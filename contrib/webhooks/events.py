@@ -84,13 +84,13 @@ def note_completions() -> int:
     be completed in other ways.
     """
     written = 0
-    known: dict[int, bool] = {}
+    complete_by_study: dict[int, bool] = {}
     for webhook in Webhook.objects.filter(active=True, completions=True).select_related("study"):
         study = webhook.study
-        if study.pk not in known:
-            known[study.pk] = is_complete(study)
+        if study.pk not in complete_by_study:
+            complete_by_study[study.pk] = is_complete(study)
         noted_at = webhook.told_complete_at
-        if not known[study.pk]:
+        if not complete_by_study[study.pk]:
             if noted_at is not None:
                 Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
         elif noted_at is None or _has_new_submissions(study, webhook):

@@ -129,10 +129,10 @@ class ImportedScores:
     def has_scores(self, captions: Sequence[tuple[int, str]]) -> Flags:
         """Return (N,) flags that say whether all metrics which score captions have a score of the caption."""
         columns = [by_per[Per.CAPTIONS] for by_per in self.columns.values() if Per.CAPTIONS in by_per]
-        scored: Flags = np.ones(len(captions), dtype=np.bool_)
+        is_scored: Flags = np.ones(len(captions), dtype=np.bool_)
         if columns:
-            scored = np.all([~np.isnan(self._scores_of(column, captions)) for column in columns], axis=0)
-        return scored
+            is_scored = np.all([~np.isnan(self._scores_of(column, captions)) for column in columns], axis=0)
+        return is_scored
 
     def _scores_of(
         self, column: ScoreColumn, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()

@@ -130,7 +130,7 @@ class Agreement(QuorumCommand):
             self._measure(options)
 
     def _measure(self, options: dict[str, Any]) -> None:
-        chosen: str | None = options["level"]
+        given_level: str | None = options["level"]
         names = _coefficients(options["coefficient"])
         mapped = mapping_of(options, options["path"]) is not None
         kind = None if mapped else open_kind_of(options["path"], encoding=options["encoding"])
@@ -139,8 +139,8 @@ class Agreement(QuorumCommand):
             return
         if options["design"] is not None:
             raise EvaluationError("--design is about open answers, expected a file that has some.")
-        table = self._read(options, chosen)
-        level = chosen or table.level
+        table = self._read(options, given_level)
+        level = given_level or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol needs numbers, but the file has a text: read it again, for an error that names the line.
             table = self._read(options, level)

@@ -110,19 +110,19 @@ class Table:
 
     def data(self) -> tuple[list[str], list[list[Any]]]:
         """Return headings and unrounded rows. A column with intervals becomes four columns: value, low, high and n."""
-        heads: list[str] = []
+        headings: list[str] = []
         rows: list[list[Any]] = [[] for _ in self.rows]
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
             head = column.name.removesuffix(", %") if column.shows == "share" else column.name
             with_intervals = any(isinstance(cell, Estimate) for cell in cells)
-            heads += [head, f"{head} low", f"{head} high", f"{head} n"] if with_intervals else [head]
+            headings += [head, f"{head} low", f"{head} high", f"{head} n"] if with_intervals else [head]
             for row, cell in zip(rows, cells, strict=True):
                 if isinstance(cell, Estimate):
                     row += [cell.value, cell.low, cell.high, cell.n]
                 else:
                     row += [cell, None, None, None] if with_intervals else [cell]
-        return heads, rows
+        return headings, rows
 
     def as_json(self) -> dict[str, Any]:
         columns, rows = self.data()

@@ -310,11 +310,11 @@ def _evaluation(
         caption_of = {pk: (item, key) for pk, item, key, _ in loaders.caption_units(study)}
         captions = tuple(caption_of[pk] for pk in pks)
         return EvaluationInputs(evaluation, scores, pks, people_of_units(consensus, pks), captions)
-    newest: Mapping[str, Any] = (
+    defaults: Mapping[str, Any] = (
         stored[0].settings if stored else {"metrics": DEFAULT_METRICS, "tok": DEFAULT_TOKENIZER}
     )
     computed = compute_evaluation(
-        study=study, metrics=list(metrics) or newest["metrics"], tokenizer=tokenizer or newest["tok"]
+        study=study, metrics=list(metrics) or defaults["metrics"], tokenizer=tokenizer or defaults["tok"]
     )
     return EvaluationInputs(
         AnalysisResult(computed.result, computed.settings, computed.signature),

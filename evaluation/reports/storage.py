@@ -119,10 +119,10 @@ def methods(
     inputs: ReportInputs, study: Study, sections: Sequence[Section]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the paragraphs on methods, and the keys of the works that they cite."""
-    cited: dict[str, None] = {}
+    cited_keys: dict[str, None] = {}
 
     def work(key: str) -> str:
-        cited[key] = None
+        cited_keys[key] = None
         return cite_in_text(key)
 
     def cite(*keys: str) -> str:
@@ -177,7 +177,7 @@ def methods(
     for name in ("collection", "analysis"):
         sentences = [fill_template(text, values) for text in SENTENCES[name]]
         paragraphs.append(" ".join(text for text in sentences if text))
-    return tuple(paragraphs), tuple(cited)
+    return tuple(paragraphs), tuple(cited_keys)
 
 
 MANIFEST = "manifest.json"

@@ -53,9 +53,9 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
         )
     table = loaders.load_judgments(study)
     if need == ReopeningReason.SHORT:
-        counted: Counter[int] = Counter(table.unit[table.counted].tolist())
+        vote_counts: Counter[int] = Counter(table.unit[table.counted].tolist())
         wanted = design_of(study).judgments_per_unit
-        return [unit.key for unit in loaders.unit_rows(study) if counted[unit.pk] < wanted]
+        return [unit.key for unit in loaders.unit_rows(study) if vote_counts[unit.pk] < wanted]
     consensus = consensus_of(study, table)
     chosen = []
     for unit in consensus.units:

@@ -204,17 +204,17 @@ def _weight_by_confidence(fitting: ModelInput) -> dict[str, Any]:
     confidences = confidences_of(fitting.table.full_value[fitting.table.counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
-    fits: list[Any] = []
+    models: list[Any] = []
 
     def fit(*columns: Any, **options: Any) -> Any:
         unit, worker, value = columns
-        fits.append(confidence_vote(unit, worker, value, confidences, **options))
-        return fits[0]
+        models.append(confidence_vote(unit, worker, value, confidences, **options))
+        return models[0]
 
     result = model_answers(fitting, fit, ("confidence",))
-    if fits:
+    if models:
         columns = ("levels", "answers", "right", "compared", "weights")
-        rows = zip(*(getattr(fits[0], name).tolist() for name in columns), strict=True)
+        rows = zip(*(getattr(models[0], name).tolist() for name in columns), strict=True)
         names = ("level", "answers", "right", "compared", "weight")
         result["levels"] = [dict(zip(names, row, strict=True)) for row in rows]
     return result

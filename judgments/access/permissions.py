@@ -132,8 +132,8 @@ class VisibleRows(BaseFilterBackend):
             return queryset
         studies = studies_of(request)
         if hasattr(view, "rows_for"):
-            seen: QuerySet[Any] = view.rows_for(queryset, studies, request)
-            return seen
+            readable_rows: QuerySet[Any] = view.rows_for(queryset, studies, request)
+            return readable_rows
         path = getattr(view, "study_path", "")
         if not path:
             return queryset.none()

@@ -328,7 +328,7 @@ class ApiTokenAdmin(ReadOnlyAdmin):
         if not self.has_add_permission(request):
             raise PermissionDenied
         form = TokenForm(request.POST or None, user=signed_in(request))
-        created: dict[str, Any] = {}
+        new_token: dict[str, Any] = {}
         if request.method == "POST" and form.is_valid():
             token, key = create_token(
                 user=signed_in(request),
@@ -337,9 +337,9 @@ class ApiTokenAdmin(ReadOnlyAdmin):
                 studies=list(form.cleaned_data["studies"]),
                 expires_at=form.expires_at,
             )
-            created = {"token": token, "key": key}
+            new_token = {"token": token, "key": key}
         return self._page(
-            request, "judgments/token_new.html", gettext("Create a token"), form=form, **created
+            request, "judgments/token_new.html", gettext("Create a token"), form=form, **new_token
         )
 
     def revoke_view(self, request: HttpRequest, pk: int) -> HttpResponse:

@@ -59,8 +59,8 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     model: type[Model] = rows.model
     if model in DATASET_MODELS:
         own_rule: Any = rows
-        visible: QuerySet[M] = own_rule.visible_to(user)
-        return visible
+        readable_rows: QuerySet[M] = own_rule.visible_to(user)
+        return readable_rows
     if sees_all(user, model):
         return rows
     studies = Study.objects.visible_to(user)

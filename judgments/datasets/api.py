@@ -61,8 +61,10 @@ def dataset_action(operation: DatasetOperation) -> Any:
 
 
 def readable_by_all(resource: Any) -> Any:
-    ways: Any = [{}, {"cookieAuth": []}, {"token": []}]
-    return extend_schema_view(list=extend_schema(auth=ways), retrieve=extend_schema(auth=ways))(resource)
+    schemes: Any = [{}, {"cookieAuth": []}, {"token": []}]
+    return extend_schema_view(list=extend_schema(auth=schemes), retrieve=extend_schema(auth=schemes))(
+        resource
+    )
 
 
 @readable_by_all

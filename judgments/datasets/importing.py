@@ -317,14 +317,14 @@ def _store_rows(
     files: dict[str, str] = {}
     stored = 0
     for batch in batched(rows, ROWS_PER_BATCH):
-        fresh: dict[str, ReferenceRow | ImageRow | InputRow] = {}
+        new_rows: dict[str, ReferenceRow | ImageRow | InputRow] = {}
         for row in batch:
             if row.image not in items:
-                fresh.setdefault(row.image, row)
+                new_rows.setdefault(row.image, row)
         created = Item.objects.bulk_create(
-            _item(dataset, len(items) + index, row) for index, row in enumerate(fresh.values())
+            _item(dataset, len(items) + index, row) for index, row in enumerate(new_rows.values())
         )
-        for item, row in zip(created, fresh.values(), strict=True):
+        for item, row in zip(created, new_rows.values(), strict=True):
             items[item.name] = item.pk
             files[item.name] = _file_of(row)
         references = (
@@ -644,10 +644,10 @@ def _complete(
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")
     for item, ranked in lists.items():
-        best: dict[str, CandidateRow] = {}
+        best_rows: dict[str, CandidateRow] = {}
         for row in sorted(ranked, key=attrgetter("rank")):
-            best.setdefault(one_text(row.text), row)
-        lists[item] = list(best.values())
+            best_rows.setdefault(one_text(row.text), row)
+        lists[item] = list(best_rows.values())
     known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
     for (_, item), positions in known.items():
         new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
@@ -738,13 +738,13 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
         )
-    known: set[tuple[int, int, int]] = set()
+    stored_rows: set[tuple[int, int, int]] = set()
     if system.pk:
         if getattr(system, column) == digest:
             return 0
-        known = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
+        stored_rows = set(system.outputs.filter(task=task).values_list(query, item, "rank"))
     in_part = name in dataset.known_in_part.get(task, ())
-    if known and (not in_part or not known <= {row[:3] for row in rows}):
+    if stored_rows and (not in_part or not stored_rows <= {row[:3] for row in rows}):
         raise DataConflict(
             f"Dataset {dataset.name!r} has a system {name!r} with other lists for {task}; choose another name."
         )
@@ -754,7 +754,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
     return insert_rows(
         Output,
         ("system_id", query, item, "task", "rank", "score"),
-        ((system.pk, *row[:2], task, *row[2:]) for row in rows if row[:3] not in known),
+        ((system.pk, *row[:2], task, *row[2:]) for row in rows if row[:3] not in stored_rows),
     )
 
 

@@ -50,10 +50,10 @@ MAX_LISTED_PROBLEMS = 500  # problems on a page, each with a field; a form has a
 def find_pending_import(upload: str) -> dict[str, Any] | None:
     """Return the kind, arguments and table of an upload's pending import; None if the upload has none."""
     try:
-        waiting: dict[str, Any] = load_json(job_file(upload).read_text())
+        content: dict[str, Any] = load_json(job_file(upload).read_text())
     except (FileNotFoundError, ValueError):
         return None
-    return waiting if waiting.get("kind") in registered_job_kinds() else None  # its feature may be off
+    return content if content.get("kind") in registered_job_kinds() else None  # its feature may be off
 
 
 def leave_pending(kind: str, args: Mapping[str, Any], table: UploadTable) -> None:

@@ -102,17 +102,17 @@ def scale_picture(picture: str) -> dict[str, Any]:
         scaled files.
     """
     original = Path(settings.MEDIA_ROOT) / picture
-    scaled: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
+    attributes: dict[str, Any] = {"picture": picture, "bytes": 0, "widths": []}
     try:
-        scaled["bytes"] = original.stat().st_size
+        attributes["bytes"] = original.stat().st_size
         with open_picture(original) as opened:
             photograph = opened.format in ("JPEG", "MPO")
             turned = photograph and opened.getexif().get(ExifTags.Base.Orientation) in TURNED_ORIENTATIONS
             size = opened.size[::-1] if turned else opened.size
-            scaled |= {"width": size[0], "height": size[1]}
+            attributes |= {"width": size[0], "height": size[1]}
             animated = not photograph and getattr(opened, "is_animated", False)
             if animated or opened.mode not in MODES:
-                return scaled
+                return attributes
             largest = _fit_size(size, SIZES[-1][0])
             prepare_decoding(opened, largest[::-1] if turned else largest)
             profile = opened.info.get("icc_profile", b"")
@@ -124,7 +124,7 @@ def scale_picture(picture: str) -> dict[str, Any]:
             pixels = _in_colour(upright, b"" if sent else profile)
             for box, most in SIZES:
                 target = _fit_size(size, box)
-                if target == size and scaled["bytes"] <= most:  # small enough as it is
+                if target == size and attributes["bytes"] <= most:  # small enough as it is
                     break
                 data = _encoded(
                     pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
@@ -132,12 +132,12 @@ def scale_picture(picture: str) -> dict[str, Any]:
                     drawn=not photograph,
                     **options,
                 )
-                if target[0] not in scaled["widths"] and len(data) < scaled["bytes"]:
+                if target[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
                     _write(scaled_path(picture, target[0]), data)
-                    scaled["widths"].append(target[0])
+                    attributes["widths"].append(target[0])
     except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
-        scaled["widths"] = []  # a corrupt picture; the browser shows what it can
-    return scaled
+        attributes["widths"] = []  # a corrupt picture; the browser shows what it can
+    return attributes
 
 
 def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:

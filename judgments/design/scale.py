@@ -51,7 +51,7 @@ class Scale(Part):
         labels = values.get("labels") if isinstance(values, Mapping) else None
         if not isinstance(labels, Mapping):
             return values
-        named: dict[str, Any] = {}
+        by_number: dict[str, Any] = {}
         for name, label in labels.items():
             if isinstance(label, Mapping):
                 raise ValueError(
@@ -67,8 +67,8 @@ class Scale(Part):
                     pgettext("staff", "“labels” contains %(name)r; expected a number on the scale")
                     % {"name": name}
                 )
-            named[number_text(float(name))] = label
-        return {**values, "labels": {name: named[name] for name in sorted(named, key=float)}}
+            by_number[number_text(float(name))] = label
+        return {**values, "labels": {name: by_number[name] for name in sorted(by_number, key=float)}}
 
     @model_validator(mode="after")
     def _check_points(self) -> Scale:

@@ -261,7 +261,7 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
     texts: Texts | None = design.translations.get(language or "")
     if texts is None:
         return design
-    changed: Mapping[str, object] = {
+    changed_fields: Mapping[str, object] = {
         name: text
         for name in ("name", "question", "instructions", "consent", "labels")
         if (text := getattr(texts, name))
@@ -272,7 +272,7 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
     ]
     return design.model_copy(
         update={
-            **changed,
+            **changed_fields,
             "examples": tuple(examples) or design.examples,
             "crowd": design.crowd.model_copy(
                 update={"description": texts.description or design.crowd.description}

@@ -52,16 +52,16 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
     lists = []
     for _ in range(count):
         order = rng.permutation(items).tolist()
-        chosen: list[int] = []
-        while len(chosen) < size:
-            free = [item for item in order if item not in chosen]
-            chosen.append(min(free, key=lambda item: (came[item], met[item, chosen].sum())))
-        for item in chosen:
+        list_items: list[int] = []
+        while len(list_items) < size:
+            free = [item for item in order if item not in list_items]
+            list_items.append(min(free, key=lambda item: (came[item], met[item, list_items].sum())))
+        for item in list_items:
             came[item] += 1
-        for first, second in combinations(chosen, 2):
+        for first, second in combinations(list_items, 2):
             met[first, second] += 1
             met[second, first] += 1
-        lists.append(frozenset(chosen))
+        lists.append(frozenset(list_items))
     return lists
 
 

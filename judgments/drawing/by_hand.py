@@ -203,12 +203,12 @@ class _ChangedDraw:
                 continue
             del self._page_of[other.key]
             if new is not None and repeats:
-                again: dict[str, Any] = {
+                repetition_fields: dict[str, Any] = {
                     "key": content_key("by hand", other.key, new.key),
                     "content": {**new.content, ORIGINAL_UNIT: new.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
-                self._add(page, replace(new, **again, **control))
+                self._add(page, replace(new, **repetition_fields, **control))
             elif new is not None:
                 self._add(page, new)
 
@@ -218,11 +218,11 @@ class _ChangedDraw:
             raise DesignError(
                 gettext("by_hand: the changes leave no item on any page of work."), field="by_hand"
             )
-        shown: dict[str, set[str]] = defaultdict(set)
+        references: dict[str, set[str]] = defaultdict(set)
         for unit in (unit for hit in hits for unit in hit.units if unit.pair):
-            shown[unit.pair].add(unit.reference.key if unit.reference else "")
+            references[unit.pair].add(unit.reference.key if unit.reference else "")
         pairs = tuple(
-            _shown_pair(pair, shown[pair.key]) for pair in self._pairs.values() if pair.key in shown
+            _shown_pair(pair, references[pair.key]) for pair in self._pairs.values() if pair.key in references
         )
         sentence = (
             f"Changed by hand after the draw: {len(self._design.by_hand)} changes, as by_hand names them."

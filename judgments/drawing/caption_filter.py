@@ -47,8 +47,8 @@ def passes_filter(
     hits, totals = bleu_pre_pairs(list(number), references, pairs, order=order)
     limit = Fraction(str(threshold)).limit_denominator(10_000)
     total = totals[np.concatenate(pairs)]
-    passed: Flags = hits * limit.denominator >= total * limit.numerator
-    return passed & (total > 0)
+    reaches_limit: Flags = hits * limit.denominator >= total * limit.numerator
+    return reaches_limit & (total > 0)
 
 
 @dataclass(frozen=True, slots=True)

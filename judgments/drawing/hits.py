@@ -54,13 +54,13 @@ def pack_groups(
         if evenly:
             size = -(-waiting // max(-(-waiting // per_hit), 0 if repeat_images else -heap[0][0]))
         while len(page) < size and heap:
-            used: list[tuple[int, int, str]] = []
+            used_entries: list[tuple[int, int, str]] = []
             while len(page) < size and heap:
                 left, order, name = heapq.heappop(heap)
                 page.append(queues[name].pop())
                 if left < -1:
-                    used.append((left + 1, order, name))
-            for entry in used:
+                    used_entries.append((left + 1, order, name))
+            for entry in used_entries:
                 heapq.heappush(heap, entry)
             if not repeat_images:
                 break

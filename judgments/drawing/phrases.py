@@ -186,7 +186,7 @@ def known_titles(
     runs = np.unique(
         np.fromiter((hash(gram) for text in texts for gram, _ in ngrams(words_of(text), longest)), np.int64)
     )
-    known: set[str] = set()
+    titles_found: set[str] = set()
     read = 0
     stream = iter(titles)
     while batch := list(islice(stream, TITLES_PER_BATCH)):
@@ -196,10 +196,10 @@ def known_titles(
         positions[positions == len(runs)] = 0
         is_known = runs[positions] == hashes if len(runs) else np.zeros(len(hashes), dtype=bool)
         # A hash collision only adds a title that occurs in no text and thus is never offered.
-        known.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
+        titles_found.update(phrase for phrase, hit in zip(phrases, is_known.tolist(), strict=True) if hit)
         read += len(batch)
         progress(read)
-    return sorted(known)
+    return sorted(titles_found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -510,9 +510,9 @@ class _Reading:
 
     def _ours(self, record: Record, key: str) -> Record:
         missing = self.missing
-        ours: dict[str, Any] = {}
+        mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}
-        taken: set[str] = set()
+        mapped_columns: set[str] = set()
         for name, sources in self.sources.items():
             for source in sources:
                 origin = source.replace(NUMBER, key)
@@ -521,19 +521,21 @@ class _Reading:
                 if value is not None:
                     if self.unseen:
                         self.unseen -= {source, origin}
-                    taken.add(origin)
+                    mapped_columns.add(origin)
                     if missing and name not in TEXT_COLUMNS and foreign.cell_text(value) in missing:
                         value = ""
                 if value is not None and value != "":
-                    ours[name], origins[name] = value, origin
+                    mapped_values[name], origins[name] = value, origin
                     break
                 if name in OUTPUTS and is_blank(value) and origin.partition(".")[0] in record.values:
-                    ours[name] = ""  # a later source may replace it
+                    mapped_values[name] = ""  # a later source may replace it
                 origins.setdefault(name, origin)
         if not self.alone:
-            others = record.values.keys() - taken - ours.keys() - self.excluded_columns
-            ours = {name: value for name, value in record.values.items() if name in others} | ours
-        return replace(record, values=ours, origins=origins, renamed=self.alone)
+            others = record.values.keys() - mapped_columns - mapped_values.keys() - self.excluded_columns
+            mapped_values = {
+                name: value for name, value in record.values.items() if name in others
+            } | mapped_values
+        return replace(record, values=mapped_values, origins=origins, renamed=self.alone)
 
     def _cell(self, record: Record, source: str) -> Any:
         if source in record.values or source.isidentifier():  # most of Quorum's columns are missing in a file
@@ -574,14 +576,14 @@ def _merged(records: Iterable[Record]) -> Iterator[Record]:
 
 
 def _latest_records(records: Iterable[Record], notes: ImportNotes) -> Iterator[Record]:
-    latest: dict[tuple[str, ...], Record] = {}
+    latest_records: dict[tuple[str, ...], Record] = {}
     for record in records:
         key = tuple(str(record.values.get(name)) for name in ("unit", "worker"))
-        last = latest.get(key)
+        last = latest_records.get(key)
         notes.count("skipped-row", last is not None)
         if last is None or str(last.values.get("submitted_at")) <= str(record.values.get("submitted_at")):
-            latest[key] = record
-    yield from latest.values()
+            latest_records[key] = record
+    yield from latest_records.values()
 
 
 def read_mapping(path: Path) -> ColumnMapping:

@@ -82,7 +82,7 @@ class BestWorstAnswers:
 
 def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
     """Return answers as columns. If ``by_system``, distinguish equal texts that different systems are credited for."""
-    places: dict[ShownCaption, int] = {}
+    caption_indices: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
     captions_of: dict[int, list[ShownCaption]] = {}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
@@ -93,14 +93,14 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
             for option, credited in zip(options, systems, strict=True)
         ]
         for caption in captions_of[unit.pk]:
-            places.setdefault(caption, len(places))
-    shown = [[places[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged]
+            caption_indices.setdefault(caption, len(caption_indices))
+    shown = [[caption_indices[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged]
 
     def places_of(end: str) -> list[int]:
         return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
 
     return BestWorstAnswers(
-        captions=list(places),
+        captions=list(caption_indices),
         units=[judgment.unit.key for judgment in judged],
         shown=shown,
         best=places_of(BEST),
@@ -266,8 +266,10 @@ class BestWorstScores(Results):
             return []
         answers = _read_answers(judged, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
-        worst: Sequence[int | None] = answers.worst or [None] * len(judged)
-        for judgment, shown, best, least in zip(judged, answers.shown, answers.best, worst, strict=True):
+        worst_captions: Sequence[int | None] = answers.worst or [None] * len(judged)
+        for judgment, shown, best, least in zip(
+            judged, answers.shown, answers.best, worst_captions, strict=True
+        ):
             for caption in shown:
                 ratings[caption].append((judgment.worker, float(caption == best) - (caption == least)))
         return [
@@ -316,10 +318,10 @@ class BestWorstRehearsal(Rehearsal):
 
         If workers choose only the best caption, draw it by Luce's model from the qualities of the captions.
         """
-        worth: list[float] = [int(content_key("worth", option["key"]), 16) for option in _options(unit)]
-        if WORST not in self.ends and len(qualities) == len(worth):
-            worth = (np.array(qualities) + rng.gumbel(size=len(worth))).tolist()
-        truth = {BEST: worth.index(max(worth)) + 1, WORST: worth.index(min(worth)) + 1}
+        worths: list[float] = [int(content_key("worth", option["key"]), 16) for option in _options(unit)]
+        if WORST not in self.ends and len(qualities) == len(worths):
+            worths = (np.array(qualities) + rng.gumbel(size=len(worths))).tolist()
+        truth = {BEST: worths.index(max(worths)) + 1, WORST: worths.index(min(worths)) + 1}
         return {end: truth[end] for end in self.ends}
 
     def draw_answer(
@@ -502,14 +504,14 @@ class BestWorst(OpenKind):
         captions = shuffle(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
         wanted = 1 if end == WORST else size - 1
-        damaged: dict[str, Text] = {}
+        damaged_captions: dict[str, Text] = {}
         for base in captions * size:
             text = degraded_text(base, image, slot.images, slot.rng, whole=True)
-            if text is not None and len(damaged) < wanted:
-                damaged.setdefault(text.text, text)
-        if len(damaged) < wanted:
+            if text is not None and len(damaged_captions) < wanted:
+                damaged_captions.setdefault(text.text, text)
+        if len(damaged_captions) < wanted:
             return None
-        options = [*captions[: size - wanted], *damaged.values()]
+        options = [*captions[: size - wanted], *damaged_captions.values()]
         odd = options[-1] if end == WORST else options[0]
         return self._control(slot, image, shuffle(options, slot.rng), (end, odd), DEGRADED)
 

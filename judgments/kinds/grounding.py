@@ -90,14 +90,14 @@ class NamedBoxes(Results):
         consensus = MajorityOfLinks().consensus(
             [judgment.unit.pk for judgment in judged], [judgment.answer for judgment in judged]
         )
-        named: defaultdict[str, list[set[int]]] = defaultdict(list)
+        box_sets: defaultdict[str, list[set[int]]] = defaultdict(list)
         boxes: dict[str, int] = {}
         for pk, unit in units.items():
             boxes[unit.item.name] = len(unit.content["boxes"])
-            named[unit.item.name].append(set(box_numbers(consensus[pk].answer, unit.content["boxes"])))
+            box_sets[unit.item.name].append(set(box_numbers(consensus[pk].answer, unit.content["boxes"])))
         return KindResults(
             units={pk: {"boxes": boxes_named(consensus[pk].answer)} for pk in units},
-            study={"content_selection": content_figures(named, boxes, seed=seed)},
+            study={"content_selection": content_figures(box_sets, boxes, seed=seed)},
         )
 
 
@@ -394,13 +394,15 @@ def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links
     For a label of several words, link its last word.
     """
     tokens = [trim_punctuation(normalise_text(token)) for token in caption.split()]
-    heads: dict[str, list[str]] = {}
+    ids_by_head: dict[str, list[str]] = {}
     for box in boxes:
         tokens_of_label = words_of(label_words(box["label"]))
         if tokens_of_label:
-            heads.setdefault(tokens_of_label[-1], []).append(box["id"])
+            ids_by_head.setdefault(tokens_of_label[-1], []).append(box["id"])
     return {
-        tokens.index(head): ids[0] for head, ids in heads.items() if len(ids) == 1 and tokens.count(head) == 1
+        tokens.index(head): ids[0]
+        for head, ids in ids_by_head.items()
+        if len(ids) == 1 and tokens.count(head) == 1
     }
 
 

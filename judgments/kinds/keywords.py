@@ -350,10 +350,10 @@ def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
     """Return the summed counts of keywords with the same stem (MC12 §3.2). A sum may exceed the number of workers."""
     from quorum.metrics.keywords import keyword_forms
 
-    merged: Counter[str] = Counter()
+    merged_counts: Counter[str] = Counter()
     for form, count in zip(keyword_forms(list(counts)), counts.values(), strict=True):
-        merged[form] += count
-    return sort_by_count(merged)
+        merged_counts[form] += count
+    return sort_by_count(merged_counts)
 
 
 @lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts

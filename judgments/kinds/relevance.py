@@ -145,17 +145,17 @@ class Relevance(ImageCaptionKind):
         size, rng = slot.design.captions_per_image, slot.rng
         right = right_caption_count(image, size, rng)
         captions = shuffle(image.distinct_references, rng)
-        damaged: dict[str, Text] = {}
+        damaged_captions: dict[str, Text] = {}
         for base in captions * size:  # damage each caption several times, with other words
-            if len(damaged) == size - right:
+            if len(damaged_captions) == size - right:
                 break
             text = degraded_text(base, image, slot.images, slot.rng, whole=True)
             if text is not None:
-                damaged.setdefault(text.text, text)
-        if not damaged:
+                damaged_captions.setdefault(text.text, text)
+        if not damaged_captions:
             return None
         units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
-        units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged.values()]
+        units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged_captions.values()]
         units += self._filled(slot, image, units)
         return Group(image.name, tuple(shuffle(units, rng)))
 

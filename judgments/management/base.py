@@ -57,8 +57,8 @@ class OperationCommand(QuorumCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         study, values = self.study_and_values(options)
         with progress_bar() as progress:
-            more: dict[str, Any] = {"progress": progress} if self.operation.job else {}
-            self.say(self.operation.run(study, values, by=None, **more).message)
+            options_of_run: dict[str, Any] = {"progress": progress} if self.operation.job else {}
+            self.say(self.operation.run(study, values, by=None, **options_of_run).message)
 
     def study_and_values(self, options: dict[str, Any]) -> tuple[Study, dict[str, Any]]:
         """Return the study and the checked parameters.

@@ -121,10 +121,10 @@ def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> Study
 
 def jobs_to_show(study: Study) -> list[Job]:
     """Return queued and running jobs. For each kind of job, also return the last job if it failed."""
-    shown: dict[str, Job] = {}
+    jobs_by_kind: dict[str, Job] = {}
     for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
-        shown.setdefault(job.kind, job)
-    return [job for job in shown.values() if job.is_under_way or job.error]
+        jobs_by_kind.setdefault(job.kind, job)
+    return [job for job in jobs_by_kind.values() if job.is_under_way or job.error]
 
 
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:

@@ -159,13 +159,13 @@ class Comparison:
         )
 
     def distinct_documents(self, enough: int) -> int:
-        seen: set[tuple[str, ...]] = set()
+        distinct_texts: set[tuple[str, ...]] = set()
         bounds = self.group_starts.tolist()
         for group in np.flatnonzero(self.weights).tolist():
-            seen.add(tuple(self.texts[bounds[group] : bounds[group + 1]]))
-            if len(seen) == enough:
+            distinct_texts.add(tuple(self.texts[bounds[group] : bounds[group + 1]]))
+            if len(distinct_texts) == enough:
                 break
-        return len(seen)
+        return len(distinct_texts)
 
     def cached(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result cached under the key, which metrics share. Call `make` for it if there is none yet."""
@@ -213,15 +213,17 @@ class NumberedTexts:
     def with_texts_before(self, texts: Sequence[str]) -> TokenizedTexts:
         """Return numbered words in which `texts` precede the texts of this object."""
         others = change_words(encode_texts(texts, self.view.tokenizer), self.view.change)
-        added: dict[str, int] = {}
+        new_numbers: dict[str, int] = {}
         known = len(self.numbers)
         renumbered = [
-            self.numbers[word] if word in self.numbers else added.setdefault(word, known + len(added))
+            self.numbers[word]
+            if word in self.numbers
+            else new_numbers.setdefault(word, known + len(new_numbers))
             for word in others.vocabulary
         ]
         joined = np.concatenate([np.array(renumbered, dtype=np.int32)[others.tokens], self.tokens.tokens])
         starts = np.concatenate([others.starts, self.tokens.starts[1:] + others.starts[-1]])
-        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *added])
+        return TokenizedTexts(joined, starts, [*self.tokens.vocabulary, *new_numbers])
 
 
 class Lists:

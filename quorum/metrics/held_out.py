@@ -72,14 +72,14 @@ def hold_out(
     counts = []
     draw = generator or np.random.default_rng(0)
     for captions_of_image in images:
-        places: Sequence[int] = range(len(captions_of_image))
+        positions: Sequence[int] = range(len(captions_of_image))
         if most is not None and most < len(captions_of_image):
-            places = sorted(draw.choice(len(captions_of_image), size=most, replace=False).tolist())
-        texts += [captions_of_image[position] for position in places]
+            positions = sorted(draw.choice(len(captions_of_image), size=most, replace=False).tolist())
+        texts += [captions_of_image[position] for position in positions]
         references += [
-            captions_of_image[:position] + captions_of_image[position + 1 :] for position in places
+            captions_of_image[:position] + captions_of_image[position + 1 :] for position in positions
         ]
-        counts.append(len(places))
+        counts.append(len(positions))
     alone = sum(len(captions_of_image) == 1 for captions_of_image in captions)
     return HeldOutCaptions(images, texts, references, np.repeat(np.arange(len(images)), counts), alone)
 

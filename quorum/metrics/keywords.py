@@ -103,13 +103,13 @@ def keyword_terms(
     _check_texts(texts, "texts")
     cut, stemmed = tokenizer_named("h13").tokens, _stemmer(stem)
     dropped = frozenset(stop_words)
-    known: dict[str, str] = {}
+    stems: dict[str, str] = {}
     terms = []
     for text in texts:
         tokens = [word for word in cut(text) if word not in dropped]
-        new = [word for word in tokens if word not in known]
-        known.update(zip(new, stemmed(new), strict=True))
-        terms.append([known[word] for word in tokens if known[word]])
+        new = [word for word in tokens if word not in stems]
+        stems.update(zip(new, stemmed(new), strict=True))
+        terms.append([stems[word] for word in tokens if stems[word]])
     return terms
 
 
@@ -341,10 +341,10 @@ def _task(
         ]
         gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
     if duplicates == ONCE:
-        distinct: list[Sequence[str]] = [
+        distinct_guesses: list[Sequence[str]] = [
             list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
         ]
-        read, considered = [guesses_of_image[:guesses] for guesses_of_image in distinct], annotations
+        read, considered = [guesses_of_image[:guesses] for guesses_of_image in distinct_guesses], annotations
     else:
         read = considered = [guesses_of_image[:guesses] for guesses_of_image in annotations]
     return _Task(
@@ -467,7 +467,7 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
     """
     answers: dict[str, Mapping[str, int]] = {}
     modes: dict[str, str | None] = {}
-    seen: set[str] = set()
+    items_read: set[str] = set()
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -477,9 +477,9 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
                 f"line {number} of the gold is {line.strip()!r}, expected 'word.pos item :: answer count;...'"
             )
         item = match[2]
-        if item in seen:
+        if item in items_read:
             raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
-        seen.add(item)
+        items_read.add(item)
         parts = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
         counted = [
             (parsed[1].replace("'", "", 1), int(parsed[2])) for parsed in map(_ANSWER.search, parts) if parsed
@@ -522,10 +522,10 @@ def substitution_scores(
     guesses = [answers.get(item, ()) for item in gold.answers]
     tags = []
     for counts in gold.answers.values():
-        blank: Counter[str] = Counter()
+        tag_counts: Counter[str] = Counter()
         for tag, count in counts.items():
-            blank[tag.replace("-", " ")] += count
-        tags.append(blank)
+            tag_counts[tag.replace("-", " ")] += count
+        tags.append(tag_counts)
     return SubstitutionScores(normal(guesses, tags), mode(guesses, tags, modes=list(gold.modes.values())))
 
 

@@ -104,14 +104,14 @@ class LocalPool:
         executor = ProcessPoolExecutor(
             min(self._workers, len(parts)), get_context("fork"), _start_child, (os.getpid(), function, shared)
         )
-        waiting: deque[Future[Any]] = deque()
+        futures: deque[Future[Any]] = deque()
         try:
             for part in parts:
-                waiting.append(executor.submit(_compute, part))
-                if len(waiting) > 2 * self._workers:  # do not compute far ahead, as results wait in memory
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+                futures.append(executor.submit(_compute, part))
+                if len(futures) > 2 * self._workers:  # do not compute far ahead, as results wait in memory
+                    yield futures.popleft().result()
+            while futures:
+                yield futures.popleft().result()
         finally:
             executor.shutdown(cancel_futures=True)
 

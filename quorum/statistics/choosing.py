@@ -126,14 +126,14 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
     if not size.any():
         size = np.ones(len(useful))
     share = floor + (1 - floor) * size / size.mean()
-    certain: Flags = np.zeros(len(useful), dtype=np.bool_)
+    is_certain: Flags = np.zeros(len(useful), dtype=np.bool_)
     while True:
-        left = budget - int(certain.sum())
-        probabilities = np.where(certain, 1.0, share * left / max(share[~certain].sum(), 1e-300))
-        over = (probabilities >= 1) & ~certain
+        left = budget - int(is_certain.sum())
+        probabilities = np.where(is_certain, 1.0, share * left / max(share[~is_certain].sum(), 1e-300))
+        over = (probabilities >= 1) & ~is_certain
         if not over.any():
             return probabilities
-        certain |= over
+        is_certain |= over
 
 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:

@@ -183,12 +183,12 @@ def alternative_annotator_test(
     # The mean advantage over people, with an interval over the clusters of all their units.
     advantage = float(by_judge.mean()) if len(tested) else math.nan
     low = high = math.nan
-    counted: Mapping[str, int] = {}
+    cluster_counts: Mapping[str, int] = {}
     if len(tested):
         shared = Clusters.of_codes({name: renumber_codes(cluster)})
         influences = (judge_wins - by_judge[rater]) / (n[rater] * len(tested))
         low, high = share_interval(advantage, shared.spread(influences), shared.counts[name], CONFIDENCE)
-        counted = shared.counts
+        cluster_counts = shared.counts
     won = adjusted <= level
     has_p = ~np.isnan(p)
     reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NOBODY.format(least=least)
@@ -209,7 +209,7 @@ def alternative_annotator_test(
         epsilon=float(epsilon),
         level=level,
         reason=reason,
-        clusters=counted,
+        clusters=cluster_counts,
     )
 
 
@@ -415,8 +415,8 @@ class _Parts:
         beside = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
         counts, reason = dict(of_labelled.counts), of_labelled.reason
         if not len(alone):
-            nothing: Floats = np.empty(0)
-            return cls(labels, beside, nothing, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
+            no_values: Floats = np.empty(0)
+            return cls(labels, beside, no_values, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
         of_alone = Clusters.of_codes({name: renumber_codes(cluster[alone])})
         rest = (prediction[alone] - prediction[alone].mean()) / len(alone)
         size = int(cluster.max()) + 1

@@ -63,14 +63,14 @@ def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, ac
     reached = {(0, 0): 1.0}  # by (first, second) votes, the chance that they occur before a decision
     expected = 0.0
     for cast in range(votes):
-        after: dict[tuple[int, int], float] = {}
+        chances_after_vote: dict[tuple[int, int], float] = {}
         for (first, second), chance in reached.items():
             low, high = range_of(first, second, votes - cast)
             if low < high:
                 expected += chance
                 for counts, part in (((first + 1, second), accuracy), ((first, second + 1), 1 - accuracy)):
-                    after[counts] = after.get(counts, 0.0) + chance * part
-        reached = after
+                    chances_after_vote[counts] = chances_after_vote.get(counts, 0.0) + chance * part
+        reached = chances_after_vote
     return expected
 
 

@@ -178,13 +178,13 @@ class MTurkBackend(CrowdBackend):
         """Yield the account's HITs that are marked as this study's; then fetch those of ``known`` that are missing."""
         client = client_of(study.platform)
         wanted = {publication.external_id: publication for publication in known if publication.external_id}
-        seen: set[str] = set()
+        yielded_ids: set[str] = set()
         for hit in client.hits():
             token = token_in_annotation(hit.annotation, study)
             if hit.id in wanted or token:
-                seen.add(hit.id)
+                yielded_ids.add(hit.id)
                 yield _read_publication(hit, token or wanted[hit.id].token)
-        for external_id in wanted.keys() - seen:
+        for external_id in wanted.keys() - yielded_ids:
             try:
                 hit = client.hit(external_id)
             except NotFoundAtTurk:

@@ -59,12 +59,12 @@ def carry_out_calls(
     """Send the study's outbox messages, oldest first, with back-off and jitter."""
     rng = rng or random.Random()
     backend = backend_of(study)
-    tried: Counter[int] = Counter()
+    attempts: Counter[int] = Counter()
     stopped = _funds_problem(study, backend)
-    skipped: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
+    skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
     done = parked = unanswered = 0
     while unanswered < MAX_UNANSWERED:
-        call = _next_call(study, tried, skipped)
+        call = _next_call(study, attempts, skipped_abilities)
         if call is None:
             break
         now = timezone.now()
@@ -73,7 +73,7 @@ def carry_out_calls(
             continue
         if not _start(call):
             continue
-        tried[call.pk] += 1
+        attempts[call.pk] += 1
         unanswered += 1
         try:
             answer = backend.carry_out(call)
@@ -91,7 +91,7 @@ def carry_out_calls(
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
             _postpone(call, stopped, after=0.0, had_no_effect=True)
-            skipped = tuple(PAID_ABILITIES)
+            skipped_abilities = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
             if call.attempts >= MAX_TRIES:
@@ -101,7 +101,7 @@ def carry_out_calls(
                     unsure=_may_have_succeeded(call) or not problem.had_no_effect,
                 )
             else:
-                pause = _pause(rng, tried[call.pk], problem.after)
+                pause = _pause(rng, attempts[call.pk], problem.after)
                 _postpone(call, message, after=pause, had_no_effect=problem.had_no_effect)
             if problem.final:
                 stopped = message

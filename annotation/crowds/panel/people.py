@@ -298,8 +298,8 @@ def _replace_silent(session: CrowdSession) -> bool:
     Raises:
         AllSlotsTaken: everybody arrived or answered recently, and may still be reading.
     """
-    others: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
-    first, now = others.first(), timezone.now()
+    other_sessions: QuerySet[Any] = _silent_sessions(session.publication).exclude(pk=session.pk)
+    first, now = other_sessions.first(), timezone.now()
     if first is None:
         return False
     if first.due > now:
@@ -318,7 +318,7 @@ def _replace_silent(session: CrowdSession) -> bool:
         )
     list(Assignment.objects.filter(session=first).select_for_update().order_by("pk"))
     # if an answer has just arrived, the session keeps its place
-    if not others.filter(pk=first.pk, due__lte=now).exists():
+    if not other_sessions.filter(pk=first.pk, due__lte=now).exists():
         return _replace_silent(session)
     return end_panel_session(
         session=first,

@@ -157,7 +157,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
         {"operation": operation, "previewed": previewed, "confirmed": _with_confirm(parameters)},
     )
     operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
-    described: type[MoneyView] = extend_schema_view(
+    documented_view: type[MoneyView] = extend_schema_view(
         get=extend_schema(
             parameters=[previewed] if previewed().fields else [],
             responses=PREVIEW_RESPONSES,
@@ -175,7 +175,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
         ),
     )(view)
     start = "crowd-calls/<str:id>" if of_call else "studies/<str:slug>"
-    return path(f"{start}/{operation.name}/", described.as_view(), name=f"do-{operation.name}")
+    return path(f"{start}/{operation.name}/", documented_view.as_view(), name=f"do-{operation.name}")
 
 
 @cache  # cached, since a schema component must be a single class

@@ -54,19 +54,19 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
         return {}
     way = request.GET.get("way", design_of(study).erasure.way)
     way = way if way in Erasure.Extent.values else Erasure.Extent.IDENTITY.value
-    shown: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
+    erasure_context: dict[str, Any] = {"name": name, "way": way, "ways": Erasure.Extent.choices}
     try:
         person = find_person(study, name)
     except ObjectNotFound as error:
-        return shown | {"nobody": str(error)}
+        return erasure_context | {"nobody": str(error)}
     if person is None:
         before = erasure_of(study, name)
         assert before is not None
         message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
             "day": date_format(localtime(before.at))
         }
-        return shown | {"nobody": message}
-    return shown | {"seen": preview_erasure(study=study, worker=person, way=way)}
+        return erasure_context | {"nobody": message}
+    return erasure_context | {"seen": preview_erasure(study=study, worker=person, way=way)}
 
 
 def show_receipt(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:

@@ -266,14 +266,14 @@ class Phrasing(ProgramSign):
         Bayardo et al. 2007), so only such pairs are compared.
         """
         theirs = [character_grams(answer.text) for answer in history.others_texts]
-        holding: defaultdict[str, list[int]] = defaultdict(list)
+        texts_by_gram: defaultdict[str, list[int]] = defaultdict(list)
         frequency = Counter(gram for grams in theirs for gram in grams)
         for index, grams in enumerate(theirs):
             for gram in self._prefix(grams, frequency):
-                holding[gram].append(index)
+                texts_by_gram[gram].append(index)
         for unit, answer in answers:
             mine = character_grams(answer.text)
-            near = {index for gram in self._prefix(mine, frequency) for index in holding[gram]}
+            near = {index for gram in self._prefix(mine, frequency) for index in texts_by_gram[gram]}
             best = max(
                 (
                     (jaccard_similarity(mine, theirs[index]), -index)
@@ -357,13 +357,13 @@ class HiddenLine(ProgramSign):
 def _texts_for_evidence(written: Sequence[WrittenAnswer]) -> list[dict[str, Any]]:
     texts = []
     for answer in written[-MAX_QUOTED_TEXTS:]:
-        about: dict[str, Any] = {"own": answer.text}
+        evidence: dict[str, Any] = {"own": answer.text}
         if answer.word:
-            about["word"] = answer.word
+            evidence["word"] = answer.word
         if answer.signals.get("keys"):
             spread = relative_gap_spread(answer.signals)
-            about |= {"per_second": round(keys_per_second(answer.signals), 1)} | (
+            evidence |= {"per_second": round(keys_per_second(answer.signals), 1)} | (
                 {} if spread is None else {"spread": round(spread, 3)}
             )
-        texts.append(about)
+        texts.append(evidence)
     return texts

@@ -49,7 +49,7 @@ def checked_answers(
             % {"key": key}
         )
     by_position = {page_unit.position: page_unit for page_unit in page_units}
-    checked: dict[str, dict[str, Any]] = {}
+    stored_forms: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
             raise AnswerProblem(
@@ -71,18 +71,18 @@ def checked_answers(
                 % {"key": key, "position": position, "given": abbreviate(answer[key]), "problem": error},
                 position=position,
             ) from None
-        if str(position) in checked and checked[str(position)][key] != value:
+        if str(position) in stored_forms and stored_forms[str(position)][key] != value:
             raise AnswerProblem(
                 _("Nothing was saved: position %(position)d is answered twice.") % {"position": position},
                 position=position,
             )
-        checked[str(position)] = {key: value} | {
+        stored_forms[str(position)] = {key: value} | {
             name: check(answer[name], position)
             for name, check in OPTIONAL_FIELDS.items()
             if answer.get(name) is not None
         }
-        _refuse_unrecorded(checked[str(position)].get("signals", {}), position, design)
-    return checked
+        _refuse_unrecorded(stored_forms[str(position)].get("signals", {}), position, design)
+    return stored_forms
 
 
 def split_unfinished(
@@ -96,15 +96,15 @@ def split_unfinished(
     if not (kind.is_open or kind.confidences):
         return list(answers), {}
     units = {page_unit.position: page_unit.unit for page_unit in page_units}
-    valid: list[Mapping[str, Any]] = []
-    unfinished: dict[int, Any] = {}
+    valid_answers: list[Mapping[str, Any]] = []
+    invalid_inputs: dict[int, Any] = {}
     for answer in answers:
         value = answer[answer_key(kind)]
         if find_problem(value, kind=kind, unit=units[answer["position"]], design=design):
-            unfinished[answer["position"]] = value
+            invalid_inputs[answer["position"]] = value
         else:
-            valid.append(answer)
-    return valid, unfinished
+            valid_answers.append(answer)
+    return valid_answers, invalid_inputs
 
 
 def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> str:

@@ -73,12 +73,12 @@ def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[st
 
 def lock_assignment(assignment: Assignment) -> Assignment:
     """Lock and return the current row. (SQLite locks the whole database.)"""
-    locked: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
-    if locked is None:
+    locked_row: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
+    if locked_row is None:
         raise ObjectNotFound("There is no such assignment.")
-    locked.study = assignment.study
-    locked.has_detectors = locked.watched
-    return locked
+    locked_row.study = assignment.study
+    locked_row.has_detectors = locked_row.watched
+    return locked_row
 
 
 def refuse_ended(assignment: Assignment) -> None:

@@ -34,10 +34,10 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
         return
     units = [judgment.unit_id for judgment in judgments]
     current = Judgment.objects.current()
-    others: defaultdict[int, Counter[str]] = defaultdict(Counter)
+    text_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
     of_others = current.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
     for unit, text in of_others.values_list("unit_id", "answer"):
-        others[unit][_fold_answer(text)] += 1
+        text_counts[unit][_fold_answer(text)] += 1
     earlier = current.filter(assignment__study=study, assignment__worker=assignment.worker_id)
     own_texts = Counter(
         _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
@@ -47,7 +47,7 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     for judgment in judgments:
         text = _fold_answer(judgment.answer)
         counts = {
-            "same_as_another": others[judgment.unit_id][text],
+            "same_as_another": text_counts[judgment.unit_id][text],
             "same_as_own": own_texts[text] - 1,
             "from_instructions": int(text in examples),
         }

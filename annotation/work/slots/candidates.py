@@ -147,13 +147,13 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     """
     now = timezone.now()
     leases: list[Assignment] = []
-    overdue: list[Assignment] = []
+    expired_leases: list[Assignment] = []
     for lease in _LEASES.all(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
         reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         expired = lease.expires_at is not None and lease.expires_at <= now
-        (overdue if expired and not reserved else leases).append(lease)
-    return leases, overdue
+        (expired_leases if expired and not reserved else leases).append(lease)
+    return leases, expired_leases
 
 
 def _candidates(

@@ -47,14 +47,14 @@ def joined_words(
     """Return the spans of marked words. Adjacent words with the same marks are joined."""
     tokens = word_bounds(text)
     spans: list[dict[str, Any]] = []
-    before: tuple[int, tuple[str, ...]] | None = None
+    previous_word: tuple[int, tuple[str, ...]] | None = None
     for word in sorted(marks):
         start, end = tokens[word]
-        if before == (word - 1, marks[word]):
+        if previous_word == (word - 1, marks[word]):
             spans[-1][END] = end
         else:
             spans.append({START: start, END: end, **dict(zip(keys, marks[word], strict=True))})
-        before = word, marks[word]
+        previous_word = word, marks[word]
     return spans
 
 

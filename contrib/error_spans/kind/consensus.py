@@ -41,15 +41,15 @@ def merge_answers_of_unit(answers: Sequence[Mapping[str, Any]], mqm: Mqm = MQM) 
     n = len(answers)
     marks: dict[int, list[tuple[str, str]]] = {}
     for answer in answers:
-        strongest: dict[int, tuple[str, str]] = {}
+        strongest_marks: dict[int, tuple[str, str]] = {}
         for span in spans_with_place(answer["spans"]):
             for at in range(span[START], span[END]):  # where spans overlap, the most severe one counts
                 mark_of_span = span[SEVERITY], span.get(CATEGORY, "")
-                if at not in strongest or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
-                    strongest[at][0]
+                if at not in strongest_marks or SEVERITIES.index(mark_of_span[0]) > SEVERITIES.index(
+                    strongest_marks[at][0]
                 ):
-                    strongest[at] = mark_of_span
-        for at, mark in strongest.items():
+                    strongest_marks[at] = mark_of_span
+        for at, mark in strongest_marks.items():
             marks.setdefault(at, []).append(mark)
     spans: list[dict[str, Any]] = []
     for at in sorted(at for at, marks_there in marks.items() if 2 * len(marks_there) > n):

@@ -59,23 +59,23 @@ def _damaged_control(
     If two texts are shown side by side, both are damaged, so that workers must read both. The texts are taken from
     ``texts`` or, if that has too few, from all texts of the image. Return None if no text can be damaged.
     """
-    others: list[Text] = []
+    other_texts: list[Text] = []
     spans = slot.design.spans
     if spans.contrastive:  # different texts, since two equal texts would reveal what is damaged
         texts = _distinct_texts(texts)
         known = {text.text for text in texts}
-        others = _distinct_texts([text for text in _texts(image) if text.text not in known])
+        other_texts = _distinct_texts([text for text in _texts(image) if text.text not in known])
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
-    for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, others))):
+    for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, other_texts))):
         damages.setdefault(damaged.key, (damaged, expected))
         if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
             break
     units = []
     for damaged, expected in damages.values():
-        shown: dict[str, Any] = {"first": damaged}
+        shown_texts: dict[str, Any] = {"first": damaged}
         if spans.reference and image.references:
-            shown["reference"] = image.references[0]
-        units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown))
+            shown_texts["reference"] = image.references[0]
+        units.append(kind.control_unit(slot, image, (damaged.key,), expected, control_kind, **shown_texts))
     return Group(image.name, join_on_screen(units)) if units else None
 
 

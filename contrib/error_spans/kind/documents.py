@@ -93,12 +93,12 @@ def _runs(images: Sequence[Image]) -> list[_Run]:
     runs: list[_Run] = []
     for name, segments in documents.items():
         # if a system has several texts, take the one that it ranks first
-        best: dict[str, dict[str, Text]] = {}
+        first_texts: dict[str, dict[str, Text]] = {}
         for image in segments:
             for system, text in image.outputs:
-                best.setdefault(system, {}).setdefault(image.name, text)
+                first_texts.setdefault(system, {}).setdefault(image.name, text)
         columns: dict[tuple[str, ...], _Run] = {}
-        for texts in best.values():
+        for texts in first_texts.values():
             parts = tuple((image, texts[image.name]) for image in segments if image.name in texts)
             marks = tuple(f"{image.name} {text.key}" for image, text in parts)
             columns.setdefault(marks, _Run(name, len(columns) + 1, parts))

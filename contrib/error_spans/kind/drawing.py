@@ -72,7 +72,7 @@ def text_unit(
     (key,) = text_keys(design, image, [text])
     if content:
         key = content_key(key, content["document"]["name"])
-    shown: dict[str, Any] = {"content": content} if content else {}
+    content_fields: dict[str, Any] = {"content": content} if content else {}
     if design.spans.reference:
         if not image.references:
             raise DesignError(
@@ -84,5 +84,5 @@ def text_unit(
                 % {"name": image.name},
                 field="spans.reference",
             )
-        shown["reference"] = image.references[0]
-    return UnitSpec(key=key, image=image.name, first=text, audited=audited, **shown)
+        content_fields["reference"] = image.references[0]
+    return UnitSpec(key=key, image=image.name, first=text, audited=audited, **content_fields)

@@ -98,9 +98,9 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
         name = attributes.get("name", "")
         if not name:
             raise ValueError(f"<{element.tag}> has no name; expected one, as answers are kept under it.")
-        shown: Nodes = list(element.children)
+        children: Nodes = list(element.children)
         if attributes.get("src"):
-            shown.append(Element("img", {"src": attributes["src"], "alt": ""}))
+            children.append(Element("img", {"src": attributes["src"], "alt": ""}))
         options: Nodes = [
             Element(
                 "label",
@@ -115,7 +115,7 @@ def _classifier(kind: str) -> Callable[[Element], Nodes]:
             for value in _categories(attributes.get("categories", ""), element.tag)
         ]
         legend = Element("legend", {}, [attributes.get("header") or name])
-        return [Element("div", {}, [*shown, Element("fieldset", {}, [legend, *options])])]
+        return [Element("div", {}, [*children, Element("fieldset", {}, [legend, *options])])]
 
     return build
 

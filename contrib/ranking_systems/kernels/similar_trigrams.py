@@ -71,10 +71,10 @@ class SimilarTrigrams:
         flat = list(chain.from_iterable(captions))
         earlier = []
         for caption in captions:
-            last: dict[str, int] = {}
+            last_positions: dict[str, int] = {}
             for position, word in enumerate(caption):
-                earlier.append(last.get(word, 0))
-                last[word] = position
+                earlier.append(last_positions.get(word, 0))
+                last_positions[word] = position
         # the kernel has the square root of the product of weights, so each side has the fourth root
         weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in flat]
         return _Captions(

@@ -81,12 +81,14 @@ def export_judgments(
             remove_parts(output)
             raise
         progress(end, "signing")
-        how: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
+        settings: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
         if chosen.name == "qrels":
-            how["task"] = task
+            settings["task"] = task
         if revisions:
-            how["revisions"] = "all"
-        how["controls"] = AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
+            settings["revisions"] = "all"
+        settings["controls"] = (
+            AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
+        )
         access = design.access.model_copy(update={"code": ""})
         manifest = {
             "study": study.slug,
@@ -103,7 +105,7 @@ def export_judgments(
             "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
             "texts_read": snapshot.texts_read,
             "versions": versions(),
-            "signature": signature("export", how),
+            "signature": signature("export", settings),
             "judgment_signature": str(snapshot.signature(votes)),
             "as_of": timestamp(snapshot.moment.at),
             "created_at": timestamp(timezone.now()),

@@ -120,11 +120,11 @@ def values_are_allowed() -> Sentences:
 
 def results_older_than_the_data() -> Sentences:
     newest = Analysis.objects.filter(what=Analysis.Kind.AGGREGATION).order_by("study_id", "-created_at")
-    seen: set[int] = set()
+    checked_studies: set[int] = set()
     for slug, study, computed_at in newest.values_list("study__slug", "study_id", "created_at"):
-        if study in seen:
+        if study in checked_studies:
             continue
-        seen.add(study)
+        checked_studies.add(study)
         later = Assignment.objects.filter(
             study_id=study, state__in=FINISHED_STATES, submitted_at__gt=computed_at
         ).count()

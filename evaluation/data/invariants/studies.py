@@ -94,15 +94,15 @@ def pairs_have_units() -> Sentences:
 
 
 def pairs_name_known_references() -> Sentences:
-    known: dict[int, set[str]] = {}
+    caption_keys: dict[int, set[str]] = {}
     rows = CandidatePair.objects.order_by("study_id", "pk")
     for slug, dataset, key, references in rows.values_list(
         "study__slug", "study__dataset_id", "key", "references"
     ).iterator(ROWS_PER_BATCH):
-        if dataset not in known:
+        if dataset not in caption_keys:
             captions = Caption.objects.filter(dataset_id=dataset, role=Caption.Role.REFERENCE)
-            known = {dataset: set(captions.values_list("key", flat=True))}
-        missing = [reference for reference in references if reference not in known[dataset]]
+            caption_keys = {dataset: set(captions.values_list("key", flat=True))}
+        missing = [reference for reference in references if reference not in caption_keys[dataset]]
         if missing:
             yield f"Study {slug}: pair {key} lists {len(missing)} references that are not there, {missing[0]} first."
 

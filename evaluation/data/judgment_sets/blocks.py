@@ -201,11 +201,11 @@ def forget_digests(study: Study) -> None:
 
 def changed_blocks() -> Iterator[ColumnBlock]:
     """Yield the blocks, of all studies, that contradict the rows or leave a gap."""
-    ends: dict[tuple[int, str], int] = {}
+    last_rows: dict[tuple[int, str], int] = {}
     columns = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
     for block in columns.select_related("study").iterator(1):
-        follows = block.first == ends.get((block.study_id, block.what), 0)
-        ends[block.study_id, block.what] = block.last
+        follows = block.first == last_rows.get((block.study_id, block.what), 0)
+        last_rows[block.study_id, block.what] = block.last
         if not (follows and _agrees_with_rows(block)):
             yield block
 

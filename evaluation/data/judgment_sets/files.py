@@ -130,13 +130,13 @@ def read_judgment_table(
     values: list[float | str] = []
     protocol: str | None = None
     textual = False
-    left_out: Counter[str] = Counter()
+    excluded_counts: Counter[str] = Counter()
     contents: list[Any] = []
     items: list[str | None] = []
     document_of: dict[str, str] = {}
     says_answers, scale = False, ""
     records = _read_records(path, encoding, mapping)
-    for record, unit, worker, value in _included_records(records, numeric, left_out, progress):
+    for record, unit, worker, value in _included_records(records, numeric, excluded_counts, progress):
         named = read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
             raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
@@ -154,7 +154,7 @@ def read_judgment_table(
         workers.append(worker_index.setdefault(worker, len(worker_index)))
         lines.append(record.line or 0)
         values.append(value)
-    if not (values or left_out):
+    if not (values or excluded_counts):
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
     values, alike = _without_types(values) if textual else (values, [])
     textual = any(isinstance(value, str) for value in values)
@@ -167,7 +167,7 @@ def read_judgment_table(
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
-        left_out={why: left_out[why] for why in REASONS if left_out[why]},
+        left_out={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
         contents=contents,
         says_answers=says_answers,
         scale=scale,
@@ -241,9 +241,9 @@ def read_open_judgments(
     source = TableJudgments(path, read_table, protocol=kind.name, encoding=encoding, own_page=own_page)
     codes: list[tuple[str, str, str, float, str | None]] = []
     document_of: dict[str, str] = {}
-    left_out: Counter[str] = Counter()
+    excluded_counts: Counter[str] = Counter()
     judgments, anonymous = 0, False
-    for row in included_rows(source.judgments(), left_out, progress):
+    for row in included_rows(source.judgments(), excluded_counts, progress):
         judgments, anonymous = judgments + 1, anonymous or row.anonymous
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
         of_parts = kind.aggregation.codes(unit, row.stored).items()
@@ -251,7 +251,7 @@ def read_open_judgments(
         if row.image is not None and row.document is not None:
             document_of.setdefault(row.image, row.document)
     units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
-    excluded = {why: left_out[why] for why in REASONS if left_out[why]}
+    excluded = {why: excluded_counts[why] for why in REASONS if excluded_counts[why]}
     items = clusters_of_images(images, document_of)
     return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded, items)
 
@@ -367,9 +367,9 @@ def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64
     if repeated.size:
         # The first repeated row in file order.
         rows = np.flatnonzero(np.isin(keys, ordered[repeated]))
-        seen: dict[int, int] = {}
+        first_rows: dict[int, int] = {}
         for row in rows.tolist():
-            first = seen.setdefault(int(keys[row]), row)
+            first = first_rows.setdefault(int(keys[row]), row)
             if first != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
                 actual = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"

@@ -344,11 +344,11 @@ class ReleasedRows:
     def signature(self) -> str:
         settings = self.settings
         judged = [row for row in self.units if not row["control"]]
-        shown: dict[tuple[Any, Any], set[str]] = {}
+        references_of_pair: dict[tuple[Any, Any], set[str]] = {}
         for row in judged:
             if row["reference"]:
-                shown.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
-        references = [len(names) for names in shown.values()] or [0]
+                references_of_pair.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
+        references = [len(names) for names in references_of_pair.values()] or [0]
         material = MaterialCounts(
             units=len(judged),
             pairs=len(self.pairs) if settings.kind.compares_pairs else None,

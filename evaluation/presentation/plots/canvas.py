@@ -130,8 +130,8 @@ def write_beside(
     axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **style: Any
 ) -> None:
     """Write text at ``offset`` points from ``point``, even outside the axes; $ is not parsed as math."""
-    usual: dict[str, Any] = {"fontsize": SMALL, "color": INK, "annotation_clip": False, "parse_math": False}
-    axes.annotate(text, point, xytext=offset, textcoords="offset points", **usual | style)
+    base: dict[str, Any] = {"fontsize": SMALL, "color": INK, "annotation_clip": False, "parse_math": False}
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **base | style)
 
 
 def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: float) -> tuple[Figure, Axes]:

@@ -203,19 +203,19 @@ def _scale_panel(axes: Axes, panel: CurvePanel, log: bool) -> None:
 
 
 def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> list[LineEnd]:
-    ends: list[LineEnd] = []
+    line_ends: list[LineEnd] = []
     for bound in panel.bounds:
         if known := _known_points(bound.x, bound.y):
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
             axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
-            ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
+            line_ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
     for index, curve in enumerate(panel.curves):
         if known := _known_points(curve.x, curve.y):
             colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
             xs, ys = zip(*known, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
-            ends.append((ys[-1], shorten(curve.label, label_length), colour, marker))
-    return ends
+            line_ends.append((ys[-1], shorten(curve.label, label_length), colour, marker))
+    return line_ends
 
 
 def _known_points(xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:
@@ -379,13 +379,13 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     axes.set_xlim(-1, len(drawing.estimates))
     axes.axhline(drawing.level.value, **LEVEL, linestyle=DASH, zorder=1)
     positions: list[float] = []
-    ends: list[float] = []
+    bounds: list[float] = []
     for position, estimate in enumerate(drawing.estimates):
         if estimate.low is not None and estimate.high is not None:
             positions += [position, position, math.nan]
-            ends += [estimate.low, estimate.high, math.nan]
+            bounds += [estimate.low, estimate.high, math.nan]
     width = 1.6 if len(drawing.estimates) < 100 else 0.8
-    axes.plot(positions, ends, color=INK, alpha=FAINT_OPACITY, linewidth=width)
+    axes.plot(positions, bounds, color=INK, alpha=FAINT_OPACITY, linewidth=width)
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
     for state, colour, shape in ((True, INK, "o"), (False, WARN, "v")):
@@ -443,10 +443,10 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
 def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
     """Draw a short vertical line at each position. All lines are one path, to keep the file small."""
     across: list[float] = []
-    up: list[float] = []
+    heights: list[float] = []
     for position in positions:
         across += [position, position, math.nan]
-        up += [middle - MARK, middle + MARK, math.nan]
+        heights += [middle - MARK, middle + MARK, math.nan]
     axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
     width = max(0.9, min(4.0, 260 / max(1, axes.get_xlim()[1])))
-    axes.plot(across, up, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")
+    axes.plot(across, heights, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")

@@ -191,17 +191,17 @@ def _level_label(level: Level, shows: str) -> str:
 
 
 def _scale_marks(panel: HeatmapPanel, scale_min: float, wide: float) -> list[tuple[float, str, int, str]]:
-    placed: list[tuple[float, str, int, str]] = []
-    ends: list[float] = []  # right end of the text in each line
+    marks: list[tuple[float, str, int, str]] = []
+    text_ends: list[float] = []  # right end of the text in each line
     for level in sorted(panel.levels, key=lambda level: level.value):
         share = min(1.0, max(0.0, (level.value - scale_min) / (1.0 - scale_min)))
         length = LETTER * (SMALL - 1.5) * len(_level_label(level, panel.shows)) / wide
         align = "left" if share < length / 2 else "right" if share > 1 - length / 2 else "center"
         start = share - {"left": 0.0, "center": length / 2, "right": length}[align]
-        line = next((index for index, end in enumerate(ends) if start >= end + 0.03), len(ends))
-        ends[line : line + 1] = [start + length]
-        placed.append((share, _level_label(level, panel.shows), line, align))
-    return placed
+        line = next((index for index, end in enumerate(text_ends) if start >= end + 0.03), len(text_ends))
+        text_ends[line : line + 1] = [start + length]
+        marks.append((share, _level_label(level, panel.shows), line, align))
+    return marks
 
 
 def _lines_of_levels(panel: HeatmapPanel, scale_min: float, wide: float) -> int:

@@ -157,39 +157,39 @@ def _verify(reader: BundleReader) -> Verification:
     try:
         bundle = read_bundle(reader)
         findings, report = bundle.findings, reader.json(f"{REPORT}report.json")
-        stated: dict[str, tuple[Any, Any]] = {
+        documents: dict[str, tuple[Any, Any]] = {
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
         if findings.outcomes is not None:
-            stated[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
+            documents[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
         differences += _check_manifest(reader, bundle, report)
         differences += _check_plan(reader, bundle.manifest)
         differences += _files_of_report(reader, _sections(report))
         count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
         checked += count
         differences += others
-        changed: list[str] = []
+        changed_files: list[str] = []
         if bundle.rows.settings.wording == WORDING_VERSION:
             now, texts = _render_again(reader, bundle, report)
-            stated[f"{REPORT}report.json"] = (report, as_json(now))
-            changed = [
+            documents[f"{REPORT}report.json"] = (report, as_json(now))
+            changed_files = [
                 f"{name} is not what the rows, {MANIFEST} and {REPORT}report.json say."
                 for name, text in texts.items()
                 if reader.text(name) != text
             ]
         else:
-            stated[f"{REPORT}report.json"] = (
+            documents[f"{REPORT}report.json"] = (
                 _reword(_sections(report)),
                 [_without_added_tables(section) for section in _reword(as_json(findings.sections))],
             )
     except VerificationError as error:
         differences.append(str(error))
     else:
-        for name, (recorded, computed) in stated.items():
+        for name, (recorded, computed) in documents.items():
             differences += describe_differences(recorded, computed, name)
             checked += sum(1 for _ in scalars_in(computed))
-        differences += changed
+        differences += changed_files
     return make_verification(reader.path.name, checked, differences)
 
 
@@ -240,17 +240,17 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
 def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple[int, list[str]]:
     """Compare a file with ``rows``. Return the number of compared values and the differences."""
     checked = stated = computed = 0
-    others: list[str] = []
+    differences: list[str] = []
     for index, (recorded, row) in enumerate(zip_longest(reader.rows(name), rows)):
         stated += recorded is not None
         computed += row is not None
         if row is not None:
             checked += sum(1 for _ in scalars_in(row))
         if recorded is not None and row is not None:
-            others += describe_differences(recorded, row, f"{name}[{index}]")
+            differences += describe_differences(recorded, row, f"{name}[{index}]")
     if stated != computed:
-        others = [f"{name}: stated {stated:,} entries, found {computed:,}"]
-    return checked, others
+        differences = [f"{name}: stated {stated:,} entries, found {computed:,}"]
+    return checked, differences
 
 
 def _reword(value: Any) -> Any:

@@ -50,7 +50,7 @@ def agreement_of_halves(
         str(name): kinds == name for name in np.unique(kinds) if name
     }
     generator = np.random.default_rng(seed)
-    same: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
+    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
     for _ in range(SPLITS):
         # Split each pair: one half is the first half of a random order, the other half is the rest.
         order = np.lexsort((generator.random(len(parts)), group))
@@ -65,13 +65,13 @@ def agreement_of_halves(
         )
         decided = (first_winner != 0) & (second_winner != 0)
         for name, of_kind in rows_of_kind.items():
-            same[name].append(
+            agreements[name].append(
                 (
                     int((decided & of_kind & (first_winner == second_winner)).sum()),
                     int((decided & of_kind).sum()),
                 )
             )
-    return {name: _mean(counts) for name, counts in same.items()}
+    return {name: _mean(counts) for name, counts in agreements.items()}
 
 
 def _sign(values: NDArray[Any]) -> Ints:

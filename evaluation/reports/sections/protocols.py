@@ -140,19 +140,19 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     drawn = [row for row in content["rows"] if row["who"] != "people"]
     systems = sum(row["who"] == "system" for row in drawn)
     leaders, cells = [drawn[0]["name"]], {row["name"]: row["figures"][decides] for row in drawn[:systems]}
-    compared: list[Table] = []
+    comparison_tables: list[Table] = []
     measure = "F" if decides == F1 else decides
     if verdict is not None:
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
-        compared = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
+        comparison_tables = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
     best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
     sentence = render_sentence("system-content", content=content, systems=systems, **best)
     estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
     names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
     drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))
-    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *compared])
+    return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *comparison_tables])
 
 
 def _questions_section(figures: Mapping[str, Any]) -> Section:

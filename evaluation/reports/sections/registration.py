@@ -116,7 +116,7 @@ def check_hypotheses(
         people: people's (N,) winners; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
-    tested: list[tuple[int, int, int, float]] = []
+    results: list[tuple[int, int, int, float]] = []
     outcomes = []
     for index, planned in enumerate(plan.hypotheses):
         outcomes.append(
@@ -133,9 +133,9 @@ def check_hypotheses(
             better, worse = named[claim.better], named[claim.worse]
             only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
             only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
-            tested.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
-    adjusted = holm([p for *_, p in tested]).tolist() if tested else []
-    for (index, only_better, only_worse, p), adjusted_p in zip(tested, adjusted, strict=True):
+            results.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
+    adjusted = holm([p for *_, p in results]).tolist() if results else []
+    for (index, only_better, only_worse, p), adjusted_p in zip(results, adjusted, strict=True):
         verdict = UNDECIDED
         if adjusted_p <= plan.level:
             verdict = SUPPORTED if only_better > only_worse else NOT_SUPPORTED

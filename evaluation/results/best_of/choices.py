@@ -103,9 +103,9 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
     outputs = Output.objects.annotations().filter(
         system__in=System.objects.of_study(study), item__in=judged.values("item")
     )
-    gave: dict[tuple[int, str], list[int]] = {}
+    systems_of: dict[tuple[int, str], list[int]] = {}
     for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
-        gave.setdefault((item, one_text(text)), []).append(system)
+        systems_of.setdefault((item, one_text(text)), []).append(system)
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     owners: dict[OfferedCaption, list[str]] = {}
     options: dict[int, list[OfferedCaption]] = {}
@@ -114,7 +114,7 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
         options[pk] = []
         for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):
             of_option = dict.fromkeys(
-                names[pk] for pk in credited_systems(of_file, gave.get((item, text), ())) if pk in names
+                names[pk] for pk in credited_systems(of_file, systems_of.get((item, text), ())) if pk in names
             )
             option = OfferedCaption(item, text, tuple(of_option) or (PEOPLE,))
             owners[option] = list(option.systems)

@@ -161,8 +161,8 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
-    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
-    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **how)
+    options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
+    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **options)
     settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
     people = one_against_rest(
@@ -184,9 +184,9 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     accuracy = {name: figures["accuracy"] for name, figures in judged.metrics.items()}
     result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
-    how |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
+    options |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
     if further := compute_pair_readings(
-        inputs.options, pairs, documents, judged, metrics=inputs.computed, **how
+        inputs.options, pairs, documents, judged, metrics=inputs.computed, **options
     ):
         result["readings"] = further
     return judged, settings, result | scope_fields(winners.deletions)
@@ -201,10 +201,12 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     )
     documents = inputs.references.documents()
     by = caption_clusters(study, table, consensus, captions) if inputs.clustered else NAIVE
-    how: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
-    how["cuts"] = comparison.cuts
-    scored: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
-    judged = judge_captions(captions, documents, per_image=comparison.per_image, **scored, **how)
+    judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
+    judge_options["cuts"] = comparison.cuts
+    metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
+    judged = judge_captions(
+        captions, documents, per_image=comparison.per_image, **metric_options, **judge_options
+    )
     own = "left-out" if options.without_own else "dropped"
     settings = {"df": f"{len(documents)}-images", "own": own, "seed": seed}
     cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
@@ -223,7 +225,7 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
-        with_own = judge_captions(whole, documents, metrics=inputs.computed, per_image=False, **how)
+        with_own = judge_captions(whole, documents, metrics=inputs.computed, per_image=False, **judge_options)
         further["own_kept"] = with_own.metrics
     if further:
         result["readings"] = further

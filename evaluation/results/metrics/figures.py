@@ -197,14 +197,14 @@ def correlation_of_captions(
     """
     resamples = resamples_for(len(people), drawn=OBSERVATIONS_DRAWN, fewest=MIN_RESAMPLES)
     fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
-    how: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
+    options: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
     figures: dict[str, Any] = {
-        key: as_json(correlation(metric, people, coefficient, **how), *fields)
+        key: as_json(correlation(metric, people, coefficient, **options), *fields)
         for key, coefficient in COEFFICIENTS.items()
     } | {"kappa": kappa_at_cuts(metric, people, cuts, seed, clusters, weights=weights)}
     if per_image:
         figures["per_image"] = {
-            key: _grouped_json(grouped_correlation(metric, people, images, texts, coefficient, **how))
+            key: _grouped_json(grouped_correlation(metric, people, images, texts, coefficient, **options))
             for key, coefficient in COEFFICIENTS.items()
         }
     return figures

@@ -109,7 +109,7 @@ def _column(key: str, field: FieldInfo) -> RowColumn:
 
 
 def _settings(text: str, where: str) -> dict[str, Any]:
-    parsed: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for part in re.split(r"[,\n]", text):
         if not part.strip():
             continue
@@ -121,10 +121,10 @@ def _settings(text: str, where: str) -> dict[str, Any]:
             )
         name, value = match.groups()
         try:
-            parsed[name] = int(value) if re.fullmatch(r"-?\d+", value) else float(value)
+            settings[name] = int(value) if re.fullmatch(r"-?\d+", value) else float(value)
         except ValueError:
-            parsed[name] = value
-    return parsed
+            settings[name] = value
+    return settings
 
 
 def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
@@ -215,17 +215,17 @@ class RowsField(forms.Field):
     def to_python(self, value: Any) -> list[dict[str, Any]]:
         rows = []
         for number, row in enumerate(value or [], start=1):
-            typed: dict[str, Any] = {}
+            typed_row: dict[str, Any] = {}
             for column in self.columns:
                 text = column.text_of(row.get(column.key)).strip()
                 if text:
-                    typed[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
+                    typed_row[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
                 elif column.needed:
                     raise forms.ValidationError(
                         gettext("Row %(number)d: “%(column)s” is empty, but every row needs it.")
                         % {"number": number, "column": gettext(column.label).partition(",")[0]}
                     )
-            rows.append(typed)
+            rows.append(typed_row)
         return rows
 
     def posted(self, name: str, rows: list[Row]) -> dict[str, str]:

@@ -175,10 +175,10 @@ class TranslationsField(forms.Field):
         return numbered
 
     def posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
-        sent: dict[str, str] = {}
+        form_data: dict[str, str] = {}
         for part, rows_field in self.parts.items():
-            sent |= rows_field.posted(part_name(name, part), rows.of.get(part, []))
-        return sent
+            form_data |= rows_field.posted(part_name(name, part), rows.of.get(part, []))
+        return form_data
 
 
 def _language_title(language: str) -> str:

@@ -28,14 +28,14 @@ def design_errors(error: ValidationError) -> list[DesignError]:
     # a body can have a hundred thousand errors, and each is compared with all others
     problems = error.errors(include_url=False)[:MAX_PROBLEMS]
     errors: list[DesignError] = []
-    seen: set[tuple[str, ...]] = set()
+    reported_paths: set[tuple[str, ...]] = set()
     for problem in problems:
         path = _path(problem["loc"])
         if problem["type"] == "extra_forbidden":  # an unknown key may look like one of pydantic's markers
             path = [*_path(problem["loc"][:-1]), str(problem["loc"][-1])]
-        if tuple(path) in seen:
+        if tuple(path) in reported_paths:
             continue  # a key that accepts 'all' or a number has an error for each of the two
-        seen.add(tuple(path))
+        reported_paths.add(tuple(path))
         errors.append(_as_design_error(problem, path, problems))
     return errors
 

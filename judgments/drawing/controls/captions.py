@@ -81,16 +81,16 @@ def _replacement_words(
 ) -> list[str]:
     """Return up to ``wanted`` content words of ``donors``, with distinct stems that no reference has."""
     taken = set(_stems([word for text in references for word in _WORD.findall(text)]))
-    spare: list[str] = []
+    donor_words: list[str] = []
     for donor in shuffle(donors, rng):
         candidates = [word for word in _WORD.findall(donor) if _is_content(word)]
         for word, stem in zip(candidates, _stems(candidates), strict=True):
-            if len(spare) == wanted:
-                return spare
+            if len(donor_words) == wanted:
+                return donor_words
             if stem not in taken:
                 taken.add(stem)
-                spare.append(word)
-    return spare
+                donor_words.append(word)
+    return donor_words
 
 
 def _replace_word(piece: str, word: str) -> str:

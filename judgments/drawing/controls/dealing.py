@@ -195,14 +195,14 @@ class Deck(Generic[T]):
 
         When no others remain, deal fewer items or, if ``again``, items of ``besides`` and items that were dealt before.
         """
-        dealt: list[T] = []
+        dealt_items: list[T] = []
         for _ in range(count):
-            names = {self._name(thing) for thing in dealt} | set(besides)
+            names = {self._name(thing) for thing in dealt_items} | set(besides)
             if not again and all(self._name(thing) in names for thing in self._things):
                 break
             if all(self._name(thing) in names for thing in self._left):
                 self._left = shuffle(self._things, self._rng) + self._left  # dealt from the end
             indices = reversed(range(len(self._left)))
             fresh = next((index for index in indices if self._name(self._left[index]) not in names), -1)
-            dealt.append(self._left.pop(fresh))
-        return dealt
+            dealt_items.append(self._left.pop(fresh))
+        return dealt_items

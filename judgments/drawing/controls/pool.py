@@ -36,8 +36,8 @@ def mark_of(image: Hashable, *texts: Hashable, grouped: bool) -> Mark:
 
 
 def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
-    known: set[Mark] = set()
-    met: set[Mark] = set()
+    known_items: set[Mark] = set()
+    met_items: set[Mark] = set()
     lasts, comes_again = 0, False
     for hit in hits:
         items = {
@@ -45,9 +45,9 @@ def pool_of(hits: Sequence[HITSpec], *, grouped: bool) -> ControlPool:
             for unit in hit.units
             if unit.control and unit.control_kind != REPEATED
         }
-        comes_again = comes_again or not items.isdisjoint(known)
-        known |= items
-        if items.isdisjoint(met):
+        comes_again = comes_again or not items.isdisjoint(known_items)
+        known_items |= items
+        if items.isdisjoint(met_items):
             lasts += 1
-            met |= items
-    return ControlPool(items=len(known), lasts=lasts, comes_again=comes_again)
+            met_items |= items
+    return ControlPool(items=len(known_items), lasts=lasts, comes_again=comes_again)

@@ -34,20 +34,20 @@ class _Option:
 def draw_new(
     images: Sequence[Image], kind: str, count: int, so_far: AcceptedPairs, rng: np.random.Generator
 ) -> list[Pair]:
-    used: Counter[str] = Counter()
+    draw_counts: Counter[str] = Counter()
     waiting = [(image, _options(image, kind, images, rng)) for image in shuffle(images, rng)]
-    drawn: list[Pair] = []
-    while waiting and len(drawn) < count:
+    drawn_pairs: list[Pair] = []
+    while waiting and len(drawn_pairs) < count:
         left = []
         for image, options in waiting:
-            if len(drawn) == count:
+            if len(drawn_pairs) == count:
                 break
-            pair = _next_pair(image, kind, options, used, so_far, rng)
+            pair = _next_pair(image, kind, options, draw_counts, so_far, rng)
             if pair is not None:
-                drawn.append(pair)
+                drawn_pairs.append(pair)
                 left.append((image, options))
         waiting = left
-    return drawn
+    return drawn_pairs
 
 
 def _next_pair(

@@ -33,17 +33,17 @@ def draw_published(
     for pair in shuffle(usable, rng):
         names = sorted({name for name in (pair.first_system, pair.second_system) if name} - material.people)
         pool.setdefault(tuple(names), []).append(pair)
-    used: Counter[str] = Counter()
-    drawn: list[Pair] = []
-    while pool and len(drawn) < count:
-        machines = least_used(pool, used)
+    draw_counts: Counter[str] = Counter()
+    drawn_pairs: list[Pair] = []
+    while pool and len(drawn_pairs) < count:
+        machines = least_used(pool, draw_counts)
         pair = pool[machines].pop()
         if not pool[machines]:
             del pool[machines]
         if so_far.accept(pair):
-            drawn.append(pair)
-            used.update(machines)
-    return drawn
+            drawn_pairs.append(pair)
+            draw_counts.update(machines)
+    return drawn_pairs
 
 
 def _published_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
@@ -57,12 +57,12 @@ def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> li
     PASCAL-50S has one pair with equal texts and three repeated pairs. A design that asks for all 1,000 pairs of a kind
     gets the pairs without these.
     """
-    seen: set[Comparison] = set()
+    comparisons: set[Comparison] = set()
     unusable = []
     for pair in _published_pairs(material, images, kind):
-        if has_equal_texts(pair) or texts_compared(pair) in seen:
+        if has_equal_texts(pair) or texts_compared(pair) in comparisons:
             unusable.append(pair)
-        seen.add(texts_compared(pair))
+        comparisons.add(texts_compared(pair))
     return unusable
 
 

@@ -21,7 +21,7 @@ def read_json_lines(
     path: Path, columns: Columns, notes: ImportNotes, encoding: str | None = None
 ) -> Iterator[Record]:
     """Yield a record for each line that is not blank."""
-    checked: tuple[str, ...] = ()
+    checked_names: tuple[str, ...] = ()
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -29,9 +29,9 @@ def read_json_lines(
         if not isinstance(values, dict):
             actual = "a JSON array" if isinstance(values, list) else quoted(values)
             raise ImportProblem(path, number, None, actual, "one JSON object a line")
-        if checked != (names := tuple(values)):
+        if checked_names != (names := tuple(values)):
             columns.check(names, path, number, notes)
-            checked = names
+            checked_names = names
         yield Record(path, number, values)
 
 

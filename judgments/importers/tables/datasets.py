@@ -86,17 +86,17 @@ class TableDataset(DatasetSource):
 
     def rows(self) -> Iterator[ReferenceRow | ImageRow]:
         register = CaptionRegister(self.notes)
-        about: dict[str, _FirstRecord] = {}
-        silent: set[str] = set()
+        first_records: dict[str, _FirstRecord] = {}
+        images_without_caption: set[str] = set()
         read = self._read(
             self._records,
             DATASET_COLUMNS,
-            lambda record: list(self._rows_of(record, about, silent, register)),
+            lambda record: list(self._rows_of(record, first_records, images_without_caption, register)),
         )
         yield from chain.from_iterable(read)
-        self.notes.count("text-alone", len(silent))
-        self.notes.count("images-alone", len(about) if self._images_alone else 0)
-        if not about:
+        self.notes.count("text-alone", len(images_without_caption))
+        self.notes.count("images-alone", len(first_records) if self._images_alone else 0)
+        if not first_records:
             raise ImportProblem(self.path, None, None, "no captions", "at least one record")
 
     def _rows_of(

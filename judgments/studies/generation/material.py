@@ -92,12 +92,12 @@ def _outputs(
         outputs.setdefault(item, []).append((machines[system], texts[caption]))
     for of_item in outputs.values():
         of_item.sort(key=lambda output: output[0])
-    retrieved: dict[int, list[tuple[str, Text, int]]] = {}
+    retrievals: dict[int, list[tuple[str, Text, int]]] = {}
     searches = rows.searches().filter(rank__lte=ranked or 0)
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_PER_BATCH):
-        retrieved.setdefault(item, []).append((machines[system], texts[caption], rank))
-    for of_image in retrieved.values():
+        retrievals.setdefault(item, []).append((machines[system], texts[caption], rank))
+    for of_image in retrievals.values():
         of_image.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
-    return outputs, retrieved
+    return outputs, retrievals

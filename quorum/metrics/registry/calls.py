@@ -62,10 +62,10 @@ def call_of(signature: str) -> MetricCall:
     for name in options.keys() - metric.options.keys() - set(metric.shown) - set(metric.computed):
         raise BadSignature(f"{signature!r} has a field {name!r} that {metric.name} does not know")
     tokenizer = tokenizer_labelled(parsed.fields["tok"]) if metric.cuts_words else tokenizer_named("ptb")
-    fixed: dict[str, Value] = dict(metric.shown)
+    fixed_values: dict[str, Value] = dict(metric.shown)
     if metric.tokenizer:
-        fixed["tok"] = tokenizer_named(metric.tokenizer).label
-    for name, value in fixed.items():
+        fixed_values["tok"] = tokenizer_named(metric.tokenizer).label
+    for name, value in fixed_values.items():
         if parsed.fields.get(name, value) != value:
             raise BadSignature(
                 f"{signature!r} has {name}:{parsed.fields[name]}, expected {name}:{value} from {metric.name}"

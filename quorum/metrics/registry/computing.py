@@ -67,10 +67,10 @@ def _rouge155(
 
 def compute_cider(variant: cider.Variant) -> Compute:
     def compute(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        chosen: dict[str, Any] = {
+        variant_fields: dict[str, Any] = {
             name: settings[name] for name in ("n", "sigma", "scale") if name in settings
         }
-        return mean_over_images(cider.cider_scores(comparison, view, replace(variant, **chosen)))
+        return mean_over_images(cider.cider_scores(comparison, view, replace(variant, **variant_fields)))
 
     return compute
 

@@ -146,7 +146,7 @@ def _chosen_metrics(
 ) -> dict[str, tuple[Metric, dict[str, OptionValue]]]:
     if isinstance(metrics, str) or not isinstance(metrics, Iterable):
         raise InvalidInput(f"metrics is the {type(metrics).__name__} {metrics!r}, expected a list of names")
-    named: dict[str, tuple[Metric, Mapping[str, object]]] = {}
+    metrics_by_name: dict[str, tuple[Metric, Mapping[str, object]]] = {}
     for text in metrics:
         try:
             parsed = parse(f"{text}|v:{VERSION}")
@@ -154,12 +154,13 @@ def _chosen_metrics(
             raise InvalidInput(f"metric {text!r} is no name, nor name|option:value") from None
         metric = metric_named(parsed.name)
         _check_options([metric], parsed.fields)
-        named[text] = metric, parsed.fields
-    if not named:
+        metrics_by_name[text] = metric, parsed.fields
+    if not metrics_by_name:
         raise InvalidInput("metrics is empty, expected at least one name")
-    _check_options([metric for metric, _ in named.values()], options)
+    _check_options([metric for metric, _ in metrics_by_name.values()], options)
     chosen = {
-        text: (metric, metric.settings({**options, **fields})) for text, (metric, fields) in named.items()
+        text: (metric, metric.settings({**options, **fields}))
+        for text, (metric, fields) in metrics_by_name.items()
     }
     for metric, settings in chosen.values():
         metric.check(settings)

@@ -299,12 +299,12 @@ def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[in
 
     Raise BadValue if a span does not lie within the text.
     """
-    joined: list[tuple[int, int]] = []
+    joined_intervals: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:
             raise BadValue(f"the span {start} to {end} is none of a text of {length} characters")
-        if joined and start < joined[-1][1]:
-            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        if joined_intervals and start < joined_intervals[-1][1]:
+            joined_intervals[-1] = joined_intervals[-1][0], max(end, joined_intervals[-1][1])
         else:
-            joined.append((start, end))
-    return joined
+            joined_intervals.append((start, end))
+    return joined_intervals

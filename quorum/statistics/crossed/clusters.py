@@ -62,11 +62,11 @@ class Clusters:
         """
         if not 1 <= len(columns) <= 2:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
-        coded: dict[str, Ints] = {}
+        codes_by_name: dict[str, Ints] = {}
         for name, values in columns.items():
             codes = column_codes(values, name, rows)
-            coded[name] = codes if keep is None else renumber_codes(codes[keep])
-        return cls.of_codes(coded)
+            codes_by_name[name] = codes if keep is None else renumber_codes(codes[keep])
+        return cls.of_codes(codes_by_name)
 
     def subset(self, rows: Flags) -> Clusters:
         """Return the clusters of the rows for which `rows` (N,) is true. The last result is cached."""

@@ -21,15 +21,15 @@ WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
 def analyse(run: Run) -> None:
     if not run.has("mqm-ted"):
         return
-    judged: list[Judged] = []
+    judged_segments: list[Judged] = []
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS).judgments():
         system, _, segment = row.unit.partition("/")
-        texts[NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged))
-        judged.append(Judged(row.worker, cast(Mapping[str, Any], row.stored), segment))
-    segments = score_segments(judged, texts, MQM.with_weights(WEIGHTS))
+        texts[NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
+        judged_segments.append(Judged(row.worker, cast(Mapping[str, Any], row.stored), segment))
+    segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))
     scores = system_scores(segments)
-    run.judged(f"{len(judged):,} judgments of {len(scores)} systems, as published.")
+    run.judged(f"{len(judged_segments):,} judgments of {len(scores)} systems, as published.")
     values = {score.system: -score.score for score in scores}
     for number in run.pack.numbers:
         _, _, name = number.id.partition("/")

@@ -46,18 +46,18 @@ class Credits:
 
         For units that are pairs, only the compared systems are returned.
         """
-        shown: dict[int, list[ShownCaption]] = {}
+        captions_by_unit: dict[int, list[ShownCaption]] = {}
         for some in batched(units, KEYS_PER_QUERY):
-            shown |= _shown_captions(some)
-        if not shown:
+            captions_by_unit |= _shown_captions(some)
+        if not captions_by_unit:
             return {}
         self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
         lists = self._lists_with(
-            {image_text for captions in shown.values() for _, image_text, *_ in captions}
+            {image_text for captions in captions_by_unit.values() for _, image_text, *_ in captions}
         )
         of_units: dict[int, Systems] = {}
-        for pk, captions in shown.items():
+        for pk, captions in captions_by_unit.items():
             systems: Systems = {}
             for key, image_text, system, of_file in captions:
                 entries = [
@@ -172,7 +172,7 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
         "pk", "item_id", "first__key", "first__text", "content", "second__key", "second__text",
         "pair__first_system__name", "pair__second_system__name", "pair_id", "systems",
     )  # fmt: skip
-    shown: dict[int, list[ShownCaption]] = {}
+    captions_by_unit: dict[int, list[ShownCaption]] = {}
     for (
         pk,
         item,
@@ -189,16 +189,16 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
         if pair is not None:
             keys = SIDES if first == second else (first, second)
             sides = zip(keys, (first_text, second_text), (first_system, second_system), strict=True)
-            shown[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
+            captions_by_unit[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
         elif first is not None:
-            shown[pk] = [(first, (item, first_text), None, of_file)]
+            captions_by_unit[pk] = [(first, (item, first_text), None, of_file)]
         else:
             options = content.get("options", ())
-            shown[pk] = [
+            captions_by_unit[pk] = [
                 (option["key"], (item, option["text"]), None, of_option)
                 for option, of_option in zip(options, of_file or [()] * len(options), strict=True)
             ]
-    return {pk: captions for pk, captions in shown.items() if captions}
+    return {pk: captions for pk, captions in captions_by_unit.items() if captions}
 
 
 def _hash_pairs(image: Ints, word: Ints) -> Ints:
@@ -207,7 +207,7 @@ def _hash_pairs(image: Ints, word: Ints) -> Ints:
 
 
 def _best_ranks(ranks: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
-    best: dict[tuple[str, int], int] = {}
+    best_ranks: dict[tuple[str, int], int] = {}
     for task, system, rank in sorted(ranks):
-        best.setdefault((task, system), rank)
-    return [(task, system, rank) for (task, system), rank in best.items()]
+        best_ranks.setdefault((task, system), rank)
+    return [(task, system, rank) for (task, system), rank in best_ranks.items()]

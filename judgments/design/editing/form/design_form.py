@@ -143,16 +143,16 @@ class DesignForm(forms.Form):
 
     def as_posted(self) -> dict[str, Any]:
         """Return the data that a browser would post for the unchanged form."""
-        sent: dict[str, Any] = {}
+        form_data: dict[str, Any] = {}
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
             if isinstance(field, TranslationsField):
-                sent |= field.posted(name, value)
+                form_data |= field.posted(name, value)
             elif isinstance(field, RowsField):
-                sent |= field.posted(name, value or [])
+                form_data |= field.posted(name, value or [])
             elif value is not None and value is not False:
-                sent[name] = value
-        return sent
+                form_data[name] = value
+        return form_data
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}

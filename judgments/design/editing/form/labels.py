@@ -44,11 +44,11 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
     """
     values = dict(design) if isinstance(design, Mapping) else design.model_dump()
     fields, pattern = _fields_by_name(str(values.get("protocol", "")), bool(value_at(values, "source.show")))
-    mentioned: list[FieldInfo] = []
+    named_fields: list[FieldInfo] = []
 
     def label(match: re.Match[str]) -> str:
         field = fields[match[1] or match[3]]
-        mentioned.append(field)
+        named_fields.append(field)
         text = f"“{gettext(field.title or '')}”"
         number, _, column = (match[2] or "").lstrip(".").partition(".")
         if number.isdecimal():
@@ -60,12 +60,12 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
 
     sentence = TABLE.sub("", pattern.sub(label, sentence))
     choices = {
-        str(value): text for field in mentioned for value, text in extra_of(field).get("words", {}).items()
+        str(value): text for field in named_fields for value, text in extra_of(field).get("words", {}).items()
     }
     sentence = QUOTED_KEY.sub(
         lambda match: f"“{gettext(choices[match[2]])}”" if match[2] in choices else match[0], sentence
     )
-    if any(field.annotation is bool for field in mentioned):
+    if any(field.annotation is bool for field in named_fields):
         sentence = BOOLEAN_WORD.sub(
             lambda match: gettext("yes") if match[1] == "true" else gettext("no"), sentence
         )

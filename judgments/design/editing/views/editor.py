@@ -199,7 +199,7 @@ def _editor_from_form(
     """Return the page with the posted form, or with a form made from the study file that the person typed."""
     text, problem = request.POST.get("toml", "")[:MAX_TOML_LENGTH], ""
     form = DesignForm(request.POST, base=base, datasets=datasets)
-    cut: list[str] = []
+    adjustments: list[str] = []
     if "_apply" in request.POST:
         try:
             base = values_from_toml(text, saved=saved)
@@ -208,13 +208,15 @@ def _editor_from_form(
             problem = str(error)
     if form.is_valid() and "_fit" in request.POST:
         dataset = visible_rows(Dataset.objects.all(), request.user).get(name=form.design.dataset)
-        base, cut, _ = fit_to_dataset(form.design.model_dump(mode="json"), dataset, maker=request.user.pk)
+        base, adjustments, _ = fit_to_dataset(
+            form.design.model_dump(mode="json"), dataset, maker=request.user.pk
+        )
         form = filled_form(base=base, datasets=datasets)
         form.is_valid()
     return EditorPage(
         form=form,
         base=base,
-        adjustments=cut,
+        adjustments=adjustments,
         toml=text if problem else dump_toml(form.values),
         toml_problem=problem,
         is_preview=bool(set(PREVIEW_BUTTONS) & request.POST.keys()),

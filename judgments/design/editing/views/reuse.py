@@ -106,15 +106,17 @@ def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
     first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
     if len(first) * len(second) > MAX_WORD_PAIRS:
         first, second = [this], [that]
-    before: list[SafeString] = []
-    after: list[SafeString] = []
+    first_parts: list[SafeString] = []
+    second_parts: list[SafeString] = []
     for step, i, k, m, n in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
         shapes = ("{}", "{}") if step == "equal" else ("<del>{}</del>", "<ins>{}</ins>")
-        for parts, shape, words in zip((before, after), shapes, (first[i:k], second[m:n]), strict=True):
+        for parts, shape, words in zip(
+            (first_parts, second_parts), shapes, (first[i:k], second[m:n]), strict=True
+        ):
             if words:
                 parts.append(format_html(shape, "".join(words)))
-    return format_html_join("", "{}", ((part,) for part in before)), format_html_join(
-        "", "{}", ((part,) for part in after)
+    return format_html_join("", "{}", ((part,) for part in first_parts)), format_html_join(
+        "", "{}", ((part,) for part in second_parts)
     )
 
 

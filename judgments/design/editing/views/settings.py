@@ -37,14 +37,14 @@ def describe_design(design: StudyDesign) -> list[Settings]:
         if section.crowd not in ("", design.crowd.backend):
             continue
         rows: list[tuple[str, str]] = []
-        unset: list[str] = []
+        unset_labels: list[str] = []
         for key, schema in section.fields.items():
             label, value = label_of(key, schema, values), value_at(values, key)
             if value is None or (not value and key not in ("seed", "scale.low") and not is_money(key)):
-                unset.append(label)
+                unset_labels.append(label)
             else:
                 rows.append((label, _render_value(key, value, design)))
-        shown.append((gettext(section.title), rows, unset))
+        shown.append((gettext(section.title), rows, unset_labels))
     if design.registration is not None:
         plan = _describe_plan(design.registration)
         rows = [(label, value) for label, value in plan if value]

@@ -136,7 +136,7 @@ def dawid_skene(
     # Changes in the plain steps since the last leap, and whether the last step seemed close to convergence.
     changes: list[float] = []
     resting = False
-    early: tuple[Floats, ...] = ()
+    early_figures: tuple[Floats, ...] = ()
 
     def figures() -> tuple[Floats, ...]:
         shares, errors = path[-1].prior, path[-1].errors
@@ -162,12 +162,12 @@ def dawid_skene(
         iterations += 1
         change, log_likelihood = expected(path[-1])
         if iterations == EARLY_STEPS:
-            early = (posterior.copy(), *figures()[1:])
+            early_figures = (posterior.copy(), *figures()[1:])
         changes = [*changes[-2:], change]
         resting = _at_rest(changes, tolerance)
         converged = change <= _ROUNDING or (resting and _is_steady(changes))
     (posterior, accuracy, confusion, shares), several = (
-        average_equal_solutions(figures(), early) if early else (figures(), False)
+        average_equal_solutions(figures(), early_figures) if early_figures else (figures(), False)
     )
     note = note_of(len(worker_names), int(np.diff(starts).max()))
     return DawidSkeneResult(
