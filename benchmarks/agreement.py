@@ -156,7 +156,7 @@ def clustered_alpha(given: Clustered) -> ArrayLike:
 
 def clustered_coefficients(given: Clustered) -> ArrayLike:
     columns, by = given
-    ratings, made = ratings_of_judgments(*columns), Clusters.of(by, len(columns[0]))
+    ratings, made = ratings_of_judgments(*columns), Clusters.from_columns(by, len(columns[0]))
     wanted = (Alpha(), Percent(), FleissKappa(), Gwet())
     return [agreement(ratings, coefficient, clusters=made).low for coefficient in wanted]
 

@@ -64,7 +64,7 @@ def one_run(differences: Floats, seed: int, pages: int, even: float) -> tuple[li
     chances: list[float] = []
     for _ in range(pages):
         theta = prior_strengths(PAIRS[:, 0], PAIRS[:, 1], counts[:, ::-1], items=SYSTEMS)
-        drawing = Drawing.of(PAIRS[:, 0], PAIRS[:, 1], counts.sum(axis=1), theta, even=even)
+        drawing = Drawing.from_comparisons(PAIRS[:, 0], PAIRS[:, 1], counts.sum(axis=1), theta, even=even)
         person = int(rng.integers(PEOPLE))
         for _ in range(PAGE):
             pair, chance = drawing.draw(np.ones(len(PAIRS), dtype=bool), rng)

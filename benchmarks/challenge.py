@@ -59,14 +59,16 @@ def main() -> None:
     entries = [{"image_id": at, "caption": text} for at, text in enumerate(made_up(images, generator))]
     raw = json.dumps(entries).encode()
     chunks = [raw[at : at + 65_536] for at in range(0, len(raw), 65_536)]
-    PreparedReferences.of(references[:100], METRICS).score(texts[:100])  # compile first
+    PreparedReferences.from_references(references[:100], METRICS).score(texts[:100])  # compile first
     print("| step | s | processor s |")
     print("|---|---|---|")
     captions = timed(
         f"read and check {len(raw) / 1e6:.1f} MB",
         lambda: read_captions(chunks, {str(at): at for at in range(images)}),
     )
-    prepared = timed("prepare the references, once", lambda: PreparedReferences.of(references, METRICS))
+    prepared = timed(
+        "prepare the references, once", lambda: PreparedReferences.from_references(references, METRICS)
+    )
     of_image = {f"{at}.jpg": texts for at, texts in enumerate(references)}
     timed("hash the references, each time", lambda: hash_of(of_image))
     scores = timed("score a submission", lambda: prepared.score(captions).scores)

@@ -114,7 +114,9 @@ def names_the_better(design: Design, generator: np.random.Generator) -> bool:
     lead = np.bincount(pairs, np.where(side == 1, 1.0, -1.0), design.pairs)
     winner = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
     deletions = winners_without_raters(pairs, raters, side, design.pairs)
-    people = PeoplesWinners.of(winner, clusters={"item": np.arange(design.pairs), "rater": deletions})
+    people = PeoplesWinners.from_winners(
+        winner, clusters={"item": np.arange(design.pairs), "rater": deletions}
+    )
     all_pairs: Flags = np.ones(design.pairs, dtype=np.bool_)
     if isinstance(design.question, TwoSystems):
         share, spread = people.spread_if_even(half_for_none, all_pairs)
@@ -149,7 +151,7 @@ def contrast_of_metrics(data: Any, at: int) -> Contrast:
 
 
 def people_of(data: Any, at: int) -> PeoplesWinners:
-    return PeoplesWinners.of(data.winner[at], clusters=data.clusters(winners_without_raters, at))
+    return PeoplesWinners.from_winners(data.winner[at], clusters=data.clusters(winners_without_raters, at))
 
 
 Draw = Callable[[Any, np.random.Generator, int, float], Any]

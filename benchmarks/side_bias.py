@@ -155,7 +155,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     table = JudgmentTable(
         np.arange(n), votes.pair, votes.person, value, value, (), no, ~no, side, np.full(n, np.nan), ""
     )
-    units = Units.of([UnitRow(pair, str(pair), "", pair) for pair in range(design.pairs)])
+    units = Units.from_rows([UnitRow(pair, str(pair), "", pair) for pair in range(design.pairs)])
     images = np.arange(design.pairs) * 3 // 4  # some have two pairs
     bias = side_bias(table, units, images, anonymous=False)
     clusters = judgment_clusters(units, images, table.unit, table.worker, anonymous=False)

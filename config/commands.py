@@ -72,7 +72,7 @@ def load_command(name: str) -> BaseCommand:
     else:
         from judgments.management.base import OperationCommand  # loads the REST framework
 
-        command = OperationCommand.of(target, name)
+        command = OperationCommand.for_operation(target, name)
     command.name = name
     return cast(BaseCommand, command)
 

@@ -62,7 +62,7 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
         together, paid_seconds = _SpanUnion(), 0.0
         for page in sorted(pages, key=lambda page: page.submitted_at):
             together.add(page.spans)
-            lease_seconds = _SpanUnion.of(page.spans).seconds
+            lease_seconds = _SpanUnion.from_spans(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
             allowed = max(limits[page.study], at_once)  # the study's team may have extended the lease
             seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
@@ -136,7 +136,7 @@ class _SpanUnion:
     length: timedelta = timedelta()
 
     @classmethod
-    def of(cls, spans: Iterable[Span]) -> _SpanUnion:
+    def from_spans(cls, spans: Iterable[Span]) -> _SpanUnion:
         union = cls()
         union.add(spans)
         return union

@@ -71,7 +71,7 @@ class _JudgmentReader:
     seed: int | None = None
 
     @classmethod
-    def of(cls, study: Study) -> _JudgmentReader:
+    def for_study(cls, study: Study) -> _JudgmentReader:
         hidden = study.design.get("writing", {}).get("hidden_line")
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
@@ -130,7 +130,7 @@ def history_of(
         others: whether to add others' judgments on the same units.
         texts: whether to add others' written answers to any unit.
     """
-    reader = _JudgmentReader.of(study)
+    reader = _JudgmentReader.for_study(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
     of_worker = current.filter(assignment__study=study, assignment__worker=worker)
     judgments = [
@@ -191,7 +191,7 @@ def pages_of(study: Study) -> Iterator[SubmittedPage]:
         (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
         for answer in control_answers(study)
     }
-    reader = _JudgmentReader.of(study)
+    reader = _JudgmentReader.for_study(study)
     in_order = finished_judgments(study).order_by(
         "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
     )

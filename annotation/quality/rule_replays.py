@@ -76,7 +76,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     answers = answer_format_of(study)
     pages = list(pages_of(study))
     findings = replay(pages, rules=detectors, answers=answers)
-    people = _StudyWorkers.of(study)
+    people = _StudyWorkers.for_study(study)
     readable = {
         rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
         for rule in detectors
@@ -101,7 +101,7 @@ class _StudyWorkers:
     standing: Mapping[int, str]
 
     @classmethod
-    def of(cls, study: Study) -> _StudyWorkers:
+    def for_study(cls, study: Study) -> _StudyWorkers:
         live = Assignment.objects.filter(study=study, state__in=LIVE_STATES)
         workers = Worker.objects.filter(assignments__study=study).distinct()
         return cls(

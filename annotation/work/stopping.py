@@ -76,13 +76,13 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
         {hit_unit.pair for hit_units in parts for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
     )
     for hit_units in parts:
-        slots = _Slots.of(hit_units)
+        slots = _Slots.from_hit_units(hit_units)
         bounds = _update_bounds(study, design, slots)
         others = _update_by_pairs(
             design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
         )
         if others:  # a pair was decided or reopened
-            slots = _Slots.of([*hit_units, *_units_of(others - slots.hits.keys())])
+            slots = _Slots.from_hit_units([*hit_units, *_units_of(others - slots.hits.keys())])
             bounds = list(
                 OutcomeBounds.objects.filter(pk__in=[hit_unit.unit for hit_unit in slots.hit_units])
             )
@@ -158,7 +158,7 @@ class _Slots:
     pending_counts: Counter[int]
 
     @classmethod
-    def of(cls, hit_units: list[_HitUnit]) -> _Slots:
+    def from_hit_units(cls, hit_units: list[_HitUnit]) -> _Slots:
         units: defaultdict[int, list[int]] = defaultdict(list)
         for hit_unit in hit_units:
             units[hit_unit.hit].append(hit_unit.unit)

@@ -132,7 +132,9 @@ def draw_page(
     design, table = design_of(study), pair_table_of(study)
     rng = rng_for(design.seed, f"arena {hit.key}")
     answers = np.array(state.counts, dtype=np.int64).reshape(-1, 3).sum(axis=1)
-    drawing = Drawing.of(table.first, table.second, answers, state.strengths, even=design.arena.even)
+    drawing = Drawing.from_comparisons(
+        table.first, table.second, answers, state.strengths, even=design.arena.even
+    )
     units_left = table.units - table.count_by_pair(met)
     drawn_pairs: list[tuple[int, float, list[int]]] = []
     for _ in range(page_size(design)):

@@ -384,7 +384,9 @@ def prepared_references(challenge: Challenge) -> PreparedReferences:
     key = (challenge.references_sha256, tuple(challenge.metrics), challenge.tokenizer)
     prepared = _PREPARED_REFERENCES.get(key)
     if prepared is None:
-        prepared = PreparedReferences.of(list(references.values()), challenge.metrics, challenge.tokenizer)
+        prepared = PreparedReferences.from_references(
+            list(references.values()), challenge.metrics, challenge.tokenizer
+        )
         for old in list(_PREPARED_REFERENCES)[: len(_PREPARED_REFERENCES) - CACHED_CHALLENGES + 1]:
             _PREPARED_REFERENCES.pop(old, None)
         _PREPARED_REFERENCES[key] = prepared

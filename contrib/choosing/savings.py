@@ -41,7 +41,7 @@ class Targets:
     groups: Sequence[str]
     names: Sequence[str]
 
-    def of(self, weights: Floats) -> Floats:
+    def weighted_means(self, weights: Floats) -> Floats:
         known = ~np.isnan(self.values)
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray((weights @ np.where(known, self.values, 0.0)) / (weights @ known))
@@ -84,7 +84,7 @@ def savings_rows(
     """
     size = population.size
     item = population.item
-    truth = targets.of(np.ones((1, len(item))))[0]
+    truth = targets.weighted_means(np.ones((1, len(item))))[0]
     budgets = sorted({max(2, round(share * size)) for share in SHARES})
     groups = list(dict.fromkeys(targets.groups))
     errors: dict[tuple[str, int], dict[str, float]] = {}
@@ -93,7 +93,9 @@ def savings_rows(
         for budget in budgets:
             useful = np.ones(size) if method == EVEN else usefulness[method]
             chance = inclusion_probabilities(useful, budget, floor=1.0 if method == EVEN else FLOOR)
-            estimates = targets.of(_draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}")))
+            estimates = targets.weighted_means(
+                _draw_weights(chance, item, draws, rng_for(seed, f"{method} {budget}"))
+            )
             off = np.square(estimates - truth)
             errors[method, budget] = {
                 group: float(np.sqrt(np.nanmean(off[:, np.array(targets.groups) == group])))

@@ -103,7 +103,7 @@ def winners_so_far(
             columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
             clusters[RATER] = rater_deletions(*columns, outcome, pair, lead, is_decided)
         winners = np.where(lead > 0, 1, np.where(lead < 0, 2, 0))
-        yield upto, PeoplesWinners.of(winners, clusters=clusters)
+        yield upto, PeoplesWinners.from_winners(winners, clusters=clusters)
 
 
 def accuracy_so_far(

@@ -71,7 +71,7 @@ def _scale_of_first_rows(table: UploadTable, protocol: str) -> str:
     cells = [row[table.names.index(column)].strip() for row in table.rows]
     try:
         numbers = [float(cell) for cell in cells if cell]
-        extent = reduce(InferredScale.with_number, numbers[1:], InferredScale.of(numbers[0]))
+        extent = reduce(InferredScale.with_number, numbers[1:], InferredScale.from_number(numbers[0]))
         return extent.scale_by_values(kind.scale).in_words
     except (ValueError, IndexError):
         return ""

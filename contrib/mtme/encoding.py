@@ -116,7 +116,7 @@ class Mtme(Encoding):
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
                 )
-            self._judged = judged, References.of(work.study, judged)
+            self._judged = judged, References.for_study(work.study, judged)
         return self._judged
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
@@ -325,7 +325,7 @@ class References:
     texts: list[list[str]]
 
     @classmethod
-    def of(cls, study: Study, board: JudgedSystems) -> References:
+    def for_study(cls, study: Study, board: JudgedSystems) -> References:
         texts: list[list[str]] = [[] for _ in board.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)

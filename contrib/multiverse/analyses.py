@@ -222,7 +222,7 @@ def _figures(
 ) -> SpecificationFigures:
     naive = chosen.get("clusters") == NAIVE
     columns = {"row": np.arange(len(used))} if naive else {ITEM: images}
-    clusters = Clusters.of(columns, len(used), used)
+    clusters = Clusters.from_columns(columns, len(used), used)
     return SpecificationFigures(
         values, {name: influence[used] for name, influence in influences.items()}, clusters
     )

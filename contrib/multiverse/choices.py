@@ -71,7 +71,7 @@ class Universe:
     possible: int
 
     @classmethod
-    def of(
+    def from_choices(
         cls,
         choices: tuple[AnalysisChoice, ...],
         generator: np.random.Generator,

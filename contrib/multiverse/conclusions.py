@@ -68,7 +68,7 @@ def compute_multiverse(
     Raises:
         EvaluationError: the study has neither votes nor metrics.
     """
-    votes = StudyVotes.of(study)
+    votes = StudyVotes.for_study(study)
     generator = np.random.default_rng(votes.seed)
     universes: dict[str, Universe] = {}
     conclusions: list[dict[str, Any]] = []
@@ -76,7 +76,7 @@ def compute_multiverse(
         progress(0.0, "choices of the evaluation")
         of_metrics = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
         options = of_metrics.options | {"tokenizer": tokenizers(of_metrics.computed, tokenizer)}
-        universe = universes[METRICS] = Universe.of(choices_of(options), generator)
+        universe = universes[METRICS] = Universe.from_choices(choices_of(options), generator)
         rows = []
         for index, chosen in enumerate(universe):
             progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
@@ -86,7 +86,7 @@ def compute_multiverse(
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
             conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
-        universe = Universe.of(choices_of(votes.options_of_alpha), generator)
+        universe = Universe.from_choices(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
         cells = [votes.alpha(chosen) for chosen in universe]
         low, value, high = (

@@ -67,7 +67,7 @@ class StudyVotes:
     _cache: dict[Any, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, study: Study) -> StudyVotes:
+    def for_study(cls, study: Study) -> StudyVotes:
         units = loaders.study_units(study)
         return cls(
             study=study,

@@ -65,7 +65,7 @@ class FiftySentenceData:
     @property
     def people(self) -> PeoplesWinners:
         """People's winners, clustered only by image, since the people are not published."""
-        return PeoplesWinners.of(self.winners, clusters=self.clusters)
+        return PeoplesWinners.from_winners(self.winners, clusters=self.clusters)
 
     def of_kind(self, kind: str) -> Flags:
         return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)

@@ -108,7 +108,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     slope = people.right * (1 - people.right) * (1 - people.spread)
     if not rows.any() or not slope:
         return 0.0
-    clusters = Clusters.of(columns, len(unit))
+    clusters = Clusters.from_columns(columns, len(unit))
     if len(clusters.used) < len(columns):
         return 0.0
     votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0

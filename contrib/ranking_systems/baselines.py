@@ -126,10 +126,10 @@ def rank_pool(
 def _text_kernel(name: str, documents: Sequence[Document]) -> TextKernel:
     idf = idf_of(documents) if name.endswith(("-idf", "sem")) else None
     if name in SIMILARITIES:
-        return SimilarTrigrams.of(documents, SIMILARITIES[name], idf)
+        return SimilarTrigrams.from_training(documents, SIMILARITIES[name], idf)
     if name.startswith("bow"):
         return BagOfWords(idf)
-    return TagRank.of(documents) if name == "tagrank" else Trigrams(idf)
+    return TagRank.from_training(documents) if name == "tagrank" else Trigrams(idf)
 
 
 def _image_kernels(

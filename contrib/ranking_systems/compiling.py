@@ -7,5 +7,5 @@ from contrib.ranking_systems.kernels.word_similarity import distributional_simil
 
 def compile_text_kernels() -> None:
     documents = [[["dog", "runs"]], [["cat", "sleeps"]]]
-    TagRank.of(documents)
-    SimilarTrigrams.of(documents, [distributional_similarity])(documents, documents)
+    TagRank.from_training(documents)
+    SimilarTrigrams.from_training(documents, [distributional_similarity])(documents, documents)

@@ -38,7 +38,7 @@ def affinities_of_texts(
     both = distributional_similarity, alignment_similarity
     return {
         "f1-idf": idf_overlaps(documents, pool, idf),
-        "tag4": TagRank.of(documents)(documents, pool),
+        "tag4": TagRank.from_training(documents)(documents, pool),
         "bow1": BagOfWords()(firsts, pool),
         "bow1-idf": BagOfWords(idf)(firsts, pool),
         "bow4": BagOfWords()(documents, pool),
@@ -47,7 +47,7 @@ def affinities_of_texts(
         "tri1-idf": Trigrams(idf)(firsts, pool),
         "tri4": Trigrams()(documents, pool),
         "tri4-idf": Trigrams(idf)(documents, pool),
-        "tri4-dist": SimilarTrigrams.of(known, [distributional_similarity])(documents, pool),
-        "tri4-align": SimilarTrigrams.of(known, [alignment_similarity])(documents, pool),
-        "tri4-sem": SimilarTrigrams.of(known, both, idf)(documents, pool),
+        "tri4-dist": SimilarTrigrams.from_training(known, [distributional_similarity])(documents, pool),
+        "tri4-align": SimilarTrigrams.from_training(known, [alignment_similarity])(documents, pool),
+        "tri4-sem": SimilarTrigrams.from_training(known, both, idf)(documents, pool),
     }

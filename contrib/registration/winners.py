@@ -34,7 +34,9 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
     pks = np.array(list(kinds), dtype=np.int64)
     items = loaders.clusters_of_items(study, list(images.values()))
     clusters = clusters_of_pairs(table, consensus, pks, items, anonymous=loaders.is_anonymous(study))
-    people = PeoplesWinners.of([consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters)
+    people = PeoplesWinners.from_winners(
+        [consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters
+    )
     return (
         winners_named({metric: np.array(both) for metric, both in scores.items()}),
         people,

@@ -63,7 +63,7 @@ class ScoreColumn:
     scores: Floats
 
     @classmethod
-    def of(cls, metric: ImportedMetric, keys: Keys) -> ScoreColumn:
+    def from_metric(cls, metric: ImportedMetric, keys: Keys) -> ScoreColumn:
         scores = np.frombuffer(metric.scores, dtype="<f8")
         return cls(metric, keys, -scores if metric.better == ImportedMetric.Better.LOWER else scores)
 
@@ -222,7 +222,9 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
         if metric.keys_id not in keys:
             table = deserialize_table(metric.keys.columns)
             keys[metric.keys_id] = {name: table[name].to_numpy() for name in table.column_names}
-        columns.setdefault(metric.name, {})[metric.per] = ScoreColumn.of(metric, keys[metric.keys_id])
+        columns.setdefault(metric.name, {})[metric.per] = ScoreColumn.from_metric(
+            metric, keys[metric.keys_id]
+        )
     return ImportedScores(dataset, columns) if columns else NO_SCORES
 
 

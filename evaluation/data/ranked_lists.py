@@ -41,7 +41,9 @@ class JudgedUnits:
     of_file: Ints
 
     @classmethod
-    def of(cls, rows: Sequence[tuple[int, int, int]], of_file: Sequence[tuple[int, int]] = ()) -> JudgedUnits:
+    def from_rows(
+        cls, rows: Sequence[tuple[int, int, int]], of_file: Sequence[tuple[int, int]] = ()
+    ) -> JudgedUnits:
         pk, image, text = np.array(rows, dtype=np.int64).reshape(-1, 3).T
         return cls(pk, image, text, np.array(of_file, dtype=np.int64).reshape(-1, 2))
 
@@ -217,7 +219,7 @@ def proposals_of(study: Study) -> Proposals:
         system, item, caption, rank, searched = (column[wanted] for column in columns)
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.of([]))
+        return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.from_rows([]))
     captions = _captions(study, of_splits, caption, first_shown)
     query_captions = np.unique(caption[searched])
     names, image_of, query_caption_of = (

@@ -136,7 +136,7 @@ class ReportInputs:
     @cached_property
     def people_winners(self) -> PeoplesWinners:
         """People's winners of the scored pairs, with their clusters."""
-        return PeoplesWinners.of(self.winners, clusters=self.people_clusters_of(self.pks or ()))
+        return PeoplesWinners.from_winners(self.winners, clusters=self.people_clusters_of(self.pks or ()))
 
     @property
     def weights(self) -> Floats:

@@ -320,7 +320,7 @@ def judgment_clusters(
     """Return the clusters of (N,) judgments: images, and workers unless anonymous. Without images, return {}."""
     if images is None:
         return {}
-    item = images[places_in(Units.of(units).pk, unit)] if len(unit) else unit
+    item = images[places_in(Units.from_rows(units).pk, unit)] if len(unit) else unit
     return {ITEM: item} if anonymous else {ITEM: item, RATER: worker}
 
 
@@ -379,7 +379,7 @@ def counted_ratings(
 ) -> tuple[Ratings, Clusters | None]:
     """Return the judgments marked by ``counted`` as ratings, and their clusters, or None without images."""
     columns = (table.unit[counted], table.worker[counted], table.value[counted])
-    return ratings_by_image(*columns, Units.of(units).pk, images, anonymous=anonymous)
+    return ratings_by_image(*columns, Units.from_rows(units).pk, images, anonymous=anonymous)
 
 
 def ratings_by_image(
@@ -476,7 +476,7 @@ def _kinds_of(unit: Ints, units: Sequence[UnitRow]) -> tuple[Ints, dict[int, str
     """Return the (U,) codes of the units' kinds, and the names of the kinds that occur, by code and in order."""
     if not len(unit):
         return unit, {}
-    units = Units.of(units)
+    units = Units.from_rows(units)
     codes = units.kind[places_in(units.pk, unit)]
     occurring = sorted((units.kinds[code], code) for code in np.flatnonzero(np.bincount(codes)).tolist())
     return codes, {code: name for name, code in occurring if name}

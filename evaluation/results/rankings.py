@@ -168,7 +168,7 @@ class JudgedOutputs:
     width: int
 
     @classmethod
-    def of(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
+    def from_proposals(cls, proposals: Proposals, values: GroupValues) -> JudgedOutputs:
         """Return the consensus on entries and pairs, computed from the units that score them."""
         units = proposals.units
         row, unit = proposals.credits()
@@ -194,8 +194,10 @@ def judged_outputs(
     """Return people's consensus on systems' lists. If not ``credited``, use only the first unit with each text."""
     pks = proposals.units.pk
     if not credited:
-        return JudgedOutputs.of(proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0]))
-    return JudgedOutputs.of(proposals, partial(consensus_of_groups, kind, table, consensus, pks))
+        return JudgedOutputs.from_proposals(
+            proposals, partial(first_of_groups, values_at(consensus.of_unit, pks)[0])
+        )
+    return JudgedOutputs.from_proposals(proposals, partial(consensus_of_groups, kind, table, consensus, pks))
 
 
 def _row(

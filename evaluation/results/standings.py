@@ -241,7 +241,7 @@ class Outputs:
         mean = float(means @ sign[: len(means)])
         centred = weight[here] * (self.score[here] - means[system])
         influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
-        items = Clusters.of({ITEM: self.cluster[complete]}, n)
+        items = Clusters.from_columns({ITEM: self.cluster[complete]}, n)
         spread = items.spread(influence[complete])
         if self.deletions is not None:
             spread = self._widen(spread, items, here, weight, influence)
@@ -310,7 +310,7 @@ def standings_of_pairs(
     names = sorted({*first_names, *second_names})
     code_of = {name: code for code, name in enumerate(names)}
     first, second = (np.array([code_of[name] for name in column]) for column in (first_names, second_names))
-    people = PeoplesWinners.of(winners, clusters=clusters)
+    people = PeoplesWinners.from_winners(winners, clusters=clusters)
     figures = {}
     for code, name in enumerate(names):
         sides = np.select([first == code, second == code], [1, 2])

@@ -246,11 +246,11 @@ class InferredScale:
     step: Fraction = Fraction(1)
 
     @classmethod
-    def of(cls, number: float) -> InferredScale:
+    def from_number(cls, number: float) -> InferredScale:
         return cls(exact(number), exact(number)).with_number(number)
 
     @classmethod
-    def between(cls, limits: ScaleBounds) -> InferredScale:
+    def from_bounds(cls, limits: ScaleBounds) -> InferredScale:
         low, high = exact(limits.low), exact(limits.high)
         return cls(low, high, origin=low).with_number(limits.high)
 

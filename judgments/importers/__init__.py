@@ -76,7 +76,7 @@ def open_dataset(
     """
     path = _checked(format, DATASET_FORMATS, path)
     if taken != WHOLE_TABLE or mapping is not None:
-        records = taken.of(numbering_items(table_reader(format, path, mapping)))
+        records = taken.reader_of(numbering_items(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
     return DATASET_FORMATS[format](path, encoding)
 
@@ -92,7 +92,7 @@ def open_candidates(
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
     path = _checked(format, CANDIDATE_FORMATS, path)
     if taken != WHOLE_TABLE or mapping is not None:
-        records = taken.of(table_reader(format, path, mapping))
+        records = taken.reader_of(table_reader(format, path, mapping))
         match_names = mapping is not None and mapping.match_names
         return TableCandidates(path, encoding, records=records, match_names=match_names)
     return CANDIDATE_FORMATS[format](path, encoding)

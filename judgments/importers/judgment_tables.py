@@ -82,7 +82,7 @@ class AnswerRule:
         if self.scale_text:
             raise ValueError(f"expected {self.scale_text}, as before")
         self.scale_text, self._limits = text, limits_of(text)
-        self._extent = InferredScale.between(self._limits)
+        self._extent = InferredScale.from_bounds(self._limits)
         if self._limits.step:
             self._take_scale(scale_of(text))
 
@@ -124,7 +124,7 @@ class AnswerRule:
             return
         if limits is not None and not limits.low <= value <= limits.high:
             raise ValueError(f"expected {number_text(limits.low)} to {number_text(limits.high)}")
-        extent = InferredScale.of(value) if self._extent is None else self._extent.with_number(value)
+        extent = InferredScale.from_number(value) if self._extent is None else self._extent.with_number(value)
         if limits is not None:
             scale = extent.scale()
             if len(scale) == 2 and self.plain.scale_problem(scale):

@@ -37,7 +37,7 @@ class OperationCommand(QuorumCommand):
     operation: Operation
 
     @classmethod
-    def of(cls, operation: Operation, name: str) -> OperationCommand:
+    def for_operation(cls, operation: Operation, name: str) -> OperationCommand:
         """Return the command of an operation."""
         assert operation.command is not None
         command = cls()

@@ -92,7 +92,7 @@ class Comparison:
     _cache: dict[Hashable, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
-    def of(
+    def from_texts(
         cls,
         candidates: Sequence[str],
         references: Sequence[Sequence[str]],
@@ -206,7 +206,7 @@ class NumberedTexts:
     numbers: Mapping[str, int]
 
     @classmethod
-    def of(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
+    def from_texts(cls, texts: Sequence[str], view: View) -> "NumberedTexts":
         tokens = change_words(encode_texts(texts, view.tokenizer), view.change)
         return cls(view, tokens, {word: number for number, word in enumerate(tokens.vocabulary)})
 

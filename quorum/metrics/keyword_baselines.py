@@ -52,7 +52,7 @@ def term_frequency(
     documents: Sequence[Terms], *, keywords: int | None = DEFAULT_GUESSES, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the most frequent terms of each document (MC12 section 4.1)."""
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     lists = []
     for counts in _count_terms(documents, "documents"):
         size = counts.total()
@@ -73,7 +73,7 @@ def tf_idf(
     Document frequencies are counted in `training`, by default in all other documents (the paper's footnote 7). Raise
     InvalidInput if there are no other documents.
     """
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     counted = _count_terms(documents, "documents")
     if training is None:
         others, itself, corpus = counted, 1, None
@@ -107,7 +107,7 @@ def corpus_frequency(
     vocabulary: Vocabulary = None,
 ) -> KeywordList:
     """Return the most frequent terms of `training`, by default of the tags of all other images (MC12 section 4.3)."""
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     check_gold(gold)
     total: Counter[str] = Counter()
     if training is not None:
@@ -135,7 +135,7 @@ def document_title(
     titles: Sequence[Terms], *, keywords: int | None = None, vocabulary: Vocabulary = None
 ) -> KeywordList:
     """Return the distinct terms of each title in order (MC12 section 4.4)."""
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     check_lists_of(titles, "titles", "terms")
     return _list(
         [pick.in_order(title) for title in titles], measure_signature("keyword-title", **pick.fields)
@@ -153,7 +153,7 @@ def sentence_extraction(
 
     If there is a `vocabulary`, sentences are compared by its words only.
     """
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
@@ -183,7 +183,7 @@ def topic_words(
     the documents themselves. A document that has no term of the model has no keywords. The paper does not print its
     settings: the number of topics, the seed, and the priors, 1 / topics, are Quorum's choice.
     """
-    pick = _Selection.of(keywords, vocabulary)
+    pick = _Selection.from_options(keywords, vocabulary)
     topics = whole_count(topics, "topics")
     counted = [pick.known(counts) for counts in _count_terms(documents, "documents")]
     learnt, corpus = counted, None
@@ -234,7 +234,7 @@ class _Selection:
     fields: Mapping[str, Value]
 
     @classmethod
-    def of(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
+    def from_options(cls, keywords: int | None, vocabulary: Vocabulary) -> "_Selection":
         count = None if keywords is None else whole_count(keywords, "keywords")
         listed = None if vocabulary is None else frozenset(vocabulary)
         return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})

@@ -328,7 +328,7 @@ def rater_groups(
     check_positive_int(restarts, "restarts")
     check_positive_int(max_iterations, "max_iterations")
     check_positive_float(tolerance, "tolerance")
-    answers = WorkerAnswers.of(units, workers, values, labels)
+    answers = WorkerAnswers.from_columns(units, workers, values, labels)
     generator = np.random.default_rng(seed)
     limits = max_iterations, tolerance
 
@@ -503,7 +503,7 @@ def known_groups(
     """
     check_positive_int(permutations, "permutations")
     group_names, group = encode(groups, "groups")
-    answers = WorkerAnswers.of(units, workers, values, None)
+    answers = WorkerAnswers.from_columns(units, workers, values, None)
     same_length(units=answers.unit, groups=group)
     of_rater = np.empty(len(answers.workers), dtype=np.int64)
     of_rater[answers.worker] = group

@@ -72,7 +72,7 @@ class Drawing:
     even: float
 
     @classmethod
-    def of(
+    def from_comparisons(
         cls, first: ArrayLike, second: ArrayLike, answered: ArrayLike, strengths: ArrayLike, *, even: float
     ) -> Drawing:
         """Prepare draws from (P,) numbers ``answered`` of comparisons of each pair, and (K,) log-strengths.

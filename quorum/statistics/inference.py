@@ -104,7 +104,7 @@ class Options:
     columns: Mapping[str, Iterable[Any]]
 
     @classmethod
-    def of(cls, **options: Unpack[Sampling]) -> Options:
+    def from_sampling(cls, **options: Unpack[Sampling]) -> Options:
         columns = cluster_columns(options.get("clusters", NAIVE))
         confidence = check_confidence(options.get("confidence", CONFIDENCE))
         generator, seed = generator_of(options.get("seed", 0))
@@ -114,7 +114,7 @@ class Options:
     def with_raters(cls, **options: Unpack[Sampling]) -> tuple[Options, RaterDeletions | None]:
         """Return the options without the `RaterDeletions` in `clusters`, and these deletions, or None."""
         options["clusters"], deletions = columns_and_deletions(options.get("clusters", NAIVE))
-        return cls.of(**options), deletions
+        return cls.from_sampling(**options), deletions
 
     def clusters_of(self, row: str, keep: Flags) -> Clusters:
         """Return the clusters of the rows marked by `keep`.
@@ -122,8 +122,8 @@ class Options:
         Without columns, each row is a cluster and `counts` is empty.
         """
         if self.columns:
-            return Clusters.of(self.columns, len(keep), keep)
-        return replace(Clusters.of({row: range(len(keep))}, len(keep), keep), counts={})
+            return Clusters.from_columns(self.columns, len(keep), keep)
+        return replace(Clusters.from_columns({row: range(len(keep))}, len(keep), keep), counts={})
 
     def undefined(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)

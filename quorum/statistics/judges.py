@@ -323,7 +323,7 @@ def prediction_powered_mean(
     mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
     mean = float(label[labelled].mean()) if n else math.nan
     reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
-    parts = None if reason else _Parts.of(label[labelled], prediction, labelled, alone, codes)
+    parts = None if reason else _Parts.from_labels(label[labelled], prediction, labelled, alone, codes)
     if parts is not None and parts.reason:
         reason = parts.reason
     undefined = (math.nan, math.nan)
@@ -406,7 +406,7 @@ class _Parts:
     reason: str
 
     @classmethod
-    def of(
+    def from_labels(
         cls, label: Floats, prediction: Floats, labelled: Ints, alone: Ints, codes: tuple[str, Ints]
     ) -> _Parts:
         name, cluster = codes

@@ -76,4 +76,4 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
 def variance_components(values: ArrayLike, items: Iterable[Any], raters: Iterable[Any]) -> VarianceComponents:
     """Return the variance components of (N,) values by item and rater, by the method of moments. None is below zero."""
     value = score_vector(values, "values")
-    return components_of_clusters(value, Clusters.of({ITEM: items, RATER: raters}, len(value)))
+    return components_of_clusters(value, Clusters.from_columns({ITEM: items, RATER: raters}, len(value)))

@@ -336,7 +336,7 @@ def test_a_system_s_wins_are_counted_against_other_systems_alone() -> None:
         pair.pk: PairConsensus(winners[pair.key], 0, 0, 0, tie=pair.key == "c", published=False)
         for pair in pairs
     }
-    consensus = StudyConsensus(Units.of([]), pairs, {}, of_pair, {}, "")
+    consensus = StudyConsensus(Units.from_rows([]), pairs, {}, of_pair, {}, "")
     systems = {
         "a": ("one", "two"),
         "b": ("one", "people"),

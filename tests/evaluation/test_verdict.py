@@ -39,7 +39,7 @@ def of_pairs(**wrong: range) -> Verdict:
     """The verdict on 40 pairs, where each metric is wrong on those named."""
     named = {name: np.where(np.isin(np.arange(40), there), 2, 1) for name, there in wrong.items()}
     cells = {name: share_with_interval(int((one == 1).sum()), 40) for name, one in named.items()}
-    people = PeoplesWinners.of(np.ones(40))
+    people = PeoplesWinners.from_winners(np.ones(40))
     return plain_spaces(pair_verdict(named, people, np.ones(40, dtype=np.bool_), cells))
 
 

@@ -269,7 +269,7 @@ class TestSystems:
         resumed = snapshot_from_json(json.loads(json.dumps(moment.as_json())))
         assert resumed == moment
         named = [
-            "newest" in str(Credits(study, one).of([unit.pk]))
+            "newest" in str(Credits(study, one).systems_of([unit.pk]))
             for one in (moment, resumed, take_snapshot(study))
         ]
         assert named == [False, False, True]

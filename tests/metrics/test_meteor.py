@@ -60,7 +60,7 @@ def official_captions() -> tuple[list[str], list[list[str]]]:
 @pytest.mark.large
 @pytest.mark.parametrize("stages", STAGE_CHOICES)
 def test_statistics_and_scores_are_those_of_the_program(meteor_tables: Tables, stages: str) -> None:
-    comparison = Comparison.of(
+    comparison = Comparison.from_texts(
         [ours for ours, _ in OFFICIAL["pairs"]], [[theirs] for _, theirs in OFFICIAL["pairs"]]
     )
     found = meteor_statistics(comparison, SPACE, meteor_tables, STAGE_CHOICES.index(stages) + 1)
@@ -204,7 +204,7 @@ def test_an_unknown_stage_is_refused() -> None:
 
 def test_a_score_can_be_worked_out_by_hand() -> None:
     """Two of three words match in one chunk: P = R = 2/3, Pen = 0.6 (1/2) ^ 0.2."""
-    comparison = Comparison.of(["a small dog"], [["a small cat"]])
+    comparison = Comparison.from_texts(["a small dog"], [["a small cat"]])
     found = meteor_scores(meteor_statistics(comparison, SPACE, NO_TABLES, 2))
     assert found[0] == pytest.approx(2 / 3 * (1 - 0.6 * 0.5**0.2), rel=1e-15)
 
@@ -229,7 +229,7 @@ tables = st.builds(
 
 
 def counted(candidates: list[str], references: list[list[str]], data: Data) -> plainly_meteor.Counts:
-    comparison = Comparison.of(candidates, references)
+    comparison = Comparison.from_texts(candidates, references)
     return meteor_statistics(comparison, VIEW, data.tables(), 4 if data.paraphrases else 3).counts
 
 
@@ -253,7 +253,7 @@ def test_matches_of_one_word_with_many_are_tried_in_order(repeated: int) -> None
 
 def test_the_first_stage_alone_counts_equal_words_only() -> None:
     data = Data(frozenset(), {"dog": frozenset([1]), "hound": frozenset([1])}, ())
-    comparison = Comparison.of(["dog runs the"], [["hound run the"]])
+    comparison = Comparison.from_texts(["dog runs the"], [["hound run the"]])
     counts = meteor_statistics(comparison, VIEW, data.tables(), 1).counts
     assert counts[0].tolist() == [3, 3, 0, 0, 1, 1, *[0] * 14, 1]
 
@@ -264,7 +264,7 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
     texts: list[list[str]], data: Data
 ) -> None:
     captions = [" ".join(text) for text in texts]
-    comparison = Comparison.of(captions, [["hound", caption] for caption in captions])
+    comparison = Comparison.from_texts(captions, [["hound", caption] for caption in captions])
     statistics = meteor_statistics(comparison, VIEW, data.tables(), 2)
     np.testing.assert_allclose(meteor_scores(statistics), 1.0, rtol=1e-15)
     np.testing.assert_allclose(meteor_scores(pooled_matches(statistics)), 1.0, rtol=1e-15)
@@ -275,7 +275,7 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
 def test_the_search_finds_the_same_when_it_cannot_hold_all_matches_at_once(
     ours: list[str], theirs: list[str], data: Data, enough: int
 ) -> None:
-    comparison = Comparison.of([" ".join(ours)], [[" ".join(theirs)]])
+    comparison = Comparison.from_texts([" ".join(ours)], [[" ".join(theirs)]])
     tables, stages = data.tables(), 4 if data.paraphrases else 3
     found = meteor_statistics(comparison, VIEW, tables, stages, enough=enough).counts
     assert found.tolist() == meteor_statistics(comparison, VIEW, tables, stages).counts.tolist()

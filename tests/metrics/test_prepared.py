@@ -17,7 +17,7 @@ METRICS = ["cider-d", "cider", "bleu-4", "rouge-l", "rouge-1", "bleu-pre"]
 
 
 def test_scores_are_those_from_texts_whatever_was_scored_before() -> None:
-    prepared = PreparedReferences.of(REFERENCES, METRICS)
+    prepared = PreparedReferences.from_references(REFERENCES, METRICS)
     for turn in (CANDIDATES, CANDIDATES[::-1], CANDIDATES):
         ours, plain = prepared.score(turn), score(turn, REFERENCES, METRICS)
         for name in METRICS:
@@ -30,4 +30,4 @@ def test_scores_are_those_from_texts_whatever_was_scored_before() -> None:
 
 def test_another_number_of_candidates_than_of_lists_is_refused() -> None:
     with refuses(InvalidInput, "candidates", "2", "3"):
-        PreparedReferences.of(REFERENCES, ["bleu-4"]).score(CANDIDATES[:2])
+        PreparedReferences.from_references(REFERENCES, ["bleu-4"]).score(CANDIDATES[:2])

@@ -406,7 +406,7 @@ def test_a_share_is_tested_against_a_half_by_the_score_test_of_its_pairs() -> No
     everything = np.ones(20, dtype=np.bool_)
     for won in (14, 20):
         winners = [1] * won + [2] * (20 - won)
-        people = PeoplesWinners.of(winners, clusters={"item": range(20)})
+        people = PeoplesWinners.from_winners(winners, clusters={"item": range(20)})
         share, spread = people.spread_if_even(lambda pairs, winner: (winner == 1) * 1.0, everything)
         assert (share, spread.variance) == pytest.approx((won / 20, 0.25 / 20))
 

@@ -411,7 +411,7 @@ def test_gwets_coefficient_is_that_of_irrcac(case: dict[str, Any], weights: str)
 def test_gwets_standard_error_by_unit_is_that_of_irrcac_where_nothing_is_missing(weights: str) -> None:
     influences = Gwet(weights).influences(with_nan(GWET[0]["data"]))
     assert influences is not None
-    spread = Clusters.of({"item": np.tile(np.arange(40), 3)}, 120).spread(influences.values)
+    spread = Clusters.from_columns({"item": np.tile(np.arange(40), 3)}, 120).spread(influences.values)
     assert math.sqrt(spread.variance) == pytest.approx(GWET[0][weights]["gwet_se"], abs=1e-11)
     assert spread.df == 39
 

@@ -89,7 +89,7 @@ def test_the_variance_of_a_balanced_mean_is_that_of_the_analysis_of_variance() -
     noise = float((residual**2).sum()) / ((ITEMS - 1) * (RATERS - 1))
     of_items = float((rows**2).sum()) / (ITEMS - 1) - noise / RATERS
     of_raters = float((columns**2).sum()) / (RATERS - 1) - noise / ITEMS
-    found = Clusters.of({"item": item, "rater": rater}, len(item))
+    found = Clusters.from_columns({"item": item, "rater": rater}, len(item))
     assert found.components(value) == pytest.approx([of_items, of_raters, noise])
     by_items = of_items / ITEMS + noise / len(value)
     spread = found.spread((value - value.mean()) / len(value))
@@ -139,7 +139,7 @@ def test_the_spread_of_uneven_rows_is_what_their_clusters_say_one_by_one(seed: i
 def test_the_covariance_of_estimates_has_the_variance_of_each_of_their_sums() -> None:
     item, rater, value = drawn(items=6, raters=4)
     both = np.stack([value - value.mean(), np.roll(value, 1) - value.mean()], axis=1) / len(value)
-    clusters = Clusters.of({"item": item, "rater": rater}, len(item))
+    clusters = Clusters.from_columns({"item": item, "rater": rater}, len(item))
     covariance, freedom = clusters.covariance(csr_array(both), np.eye(2))
     for column, weights in enumerate(np.array([[1, 0], [0, 1], [1, 1]])):
         spread = plain.crossed((both @ weights).tolist(), item.tolist(), rater.tolist())
@@ -421,14 +421,14 @@ def test_clusters_made_once_serve_several_coefficients_and_parts_of_the_rows() -
     by = {"item": item // 3, "rater": rater}
     once = np.arange(len(item)) % 7 == 0  # many units are judged once, and count for Gwet alone
     ratings = ratings_of_judgments(item[once], rater[once], np.clip(np.round(value[once]), -2, 2))
-    made = Clusters.of(by, len(item)).subset(once)
+    made = Clusters.from_columns(by, len(item)).subset(once)
     own = {name: codes[once] for name, codes in by.items()}
     for coefficient in (Alpha("ordinal"), Gwet(), Percent()):
         assert agreement(ratings, coefficient, clusters=made) == agreement(ratings, coefficient, clusters=own)
     with refuses(BadShape, "item", "300", "rows", "3"):
-        Clusters.of(by, len(item)).subset(once[:3])
+        Clusters.from_columns(by, len(item)).subset(once[:3])
     right = (value > 0).astype(np.float64)
-    every = Clusters.of(by, len(item))
+    every = Clusters.from_columns(by, len(item))
     for keep in (once, None):
         found, expected = (share_of_rows(right, one, 0.95, keep=keep) for one in (every, by))
         assert (found.low, found.high) == (expected.low, expected.high)
@@ -465,7 +465,9 @@ class EmptiedMeanwhile(dict[bytes, Clusters]):
 
 def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> None:
     item, rater, _ = drawn()
-    made = replace(Clusters.of({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile())
+    made = replace(
+        Clusters.from_columns({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile()
+    )
     rows = np.arange(len(item)) < 100
     first = made.subset(rows)
     assert made.subset(rows) is first
@@ -630,7 +632,7 @@ def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     assert Spread(1.0, 5.0).p(-1.0, only_below=True) == pytest.approx(Spread(1.0, 5.0).p(1.0) / 2)
     assert np.isnan(share_interval(0.5, Spread(math.nan, math.nan), 3, 0.95)).all()
     with refuses(BadOption, "one or two", "3"):
-        Clusters.of({"item": [1], "rater": [1], "day": [1]}, 1)
+        Clusters.from_columns({"item": [1], "rater": [1], "day": [1]}, 1)
     items, raters = (one.ravel() for one in np.indices((6, 6)))
     assert variance_components(np.ones(36), items, raters).reason == ONE_ANSWER
 

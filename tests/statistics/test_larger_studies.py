@@ -54,7 +54,9 @@ def test_a_contrast_of_metrics_is_their_difference_of_accuracies() -> None:
     first, second = (np.column_stack([score, np.full(60, 0.5)]) for score in scores)
     difference = accuracy_difference(first, second, winners, clusters=items)["all"]
     named, other = (metric_winners(score, np.full(60, 0.5)) for score in scores)
-    contrast = PeoplesWinners.of(winners, clusters=items).contrast(named, other, np.ones(60, dtype=np.bool_))
+    contrast = PeoplesWinners.from_winners(winners, clusters=items).contrast(
+        named, other, np.ones(60, dtype=np.bool_)
+    )
     assert contrast.difference == pytest.approx(difference.difference)
     assert contrast.p == pytest.approx(difference.p)
     assert contrast.t == pytest.approx(contrast.difference / math.sqrt(contrast.spread.variance))
@@ -68,7 +70,7 @@ def test_a_share_of_pairs_is_known_from_its_items_however_few_raters_there_are()
     winners = np.where((votes == 1).sum(axis=1) >= 2, 1, 2)
     pair, rater = (codes.ravel() for codes in np.indices(votes.shape))
     clusters = {"item": np.arange(60), "rater": winners_without_raters(pair, rater, votes.ravel(), 60)}
-    people = PeoplesWinners.of(winners, clusters=clusters)
+    people = PeoplesWinners.from_winners(winners, clusters=clusters)
     _, spread = people.spread_if_even(lambda _, winner: (winner == 1) * 1.0, np.ones(60, dtype=np.bool_))
     assert (spread.df, spread.number) == (3, 60)
     larger = spread.of_larger_study(2, 2)

@@ -212,7 +212,7 @@ def test_the_power_is_that_of_the_verdict_on_such_answers() -> None:
         pairs, raters, winners = (list(column) for column in zip(*votes, strict=True))
         won = np.where(np.bincount(pairs, np.array(winners) == 1) >= 2, 1, 2)
         clusters = {"item": np.arange(60), "rater": winners_without_raters(pairs, raters, winners, 60)}
-        share, spread = PeoplesWinners.of(won, clusters=clusters).spread_if_even(
+        share, spread = PeoplesWinners.from_winners(won, clusters=clusters).spread_if_even(
             lambda _pairs, winner: winner == 1.0, np.ones(60, dtype=bool)
         )
         settled += share > 0.5 and spread.p(share - 0.5) <= 0.05

@@ -151,7 +151,7 @@ def test_a_share_of_controls_is_weighed_by_how_many_answers_there_are_and_held_t
     unit = made.unit("u", pair=pair)
     controls = [made.unit(f"c{n}", "dog.jpg", first="a dog runs", control=True, expected=1) for n in range(2)]
     made.answer(made.hit("h", [unit, *controls], required=1), "alma", [2, 1, 2])
-    votes = StudyVotes.of(made.study)
+    votes = StudyVotes.for_study(made.study)
     assert votes.consensus({"aggregation": "control-weighted"})[unit.pk].value == 2
     assert float(votes.thresholds[0]) == votes.rule.threshold == 0.33333333
 
@@ -176,13 +176,13 @@ def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
     choices = tuple(
         AnalysisChoice(name, ("a", "b", "c", "d")) for name in ("controls", "aggregation", "tokenizer")
     )
-    universe = Universe.of(choices, np.random.default_rng(7), most=10)
-    again = Universe.of(choices, np.random.default_rng(7), most=10)
+    universe = Universe.from_choices(choices, np.random.default_rng(7), most=10)
+    again = Universe.from_choices(choices, np.random.default_rng(7), most=10)
     assert (len(universe), universe.possible) == (10, 64)
     assert universe.taken.tolist() == again.taken.tolist()
     assert next(iter(universe)) == dict.fromkeys(("controls", "aggregation", "tokenizer"), "a")
     assert len(np.unique(universe.taken, axis=0)) == 10
-    assert len(Universe.of((), np.random.default_rng(7))) == 1
+    assert len(Universe.from_choices((), np.random.default_rng(7))) == 1
 
 
 def test_a_report_draws_it_writes_every_specification_and_keeps_it(

@@ -47,7 +47,7 @@ class SimilarTrigrams:
     match: float = MATCH
 
     @classmethod
-    def of(
+    def from_training(
         cls,
         training: Sequence[Document],
         similarities: Sequence[Similarity],

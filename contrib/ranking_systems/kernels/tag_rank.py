@@ -42,7 +42,7 @@ class TagRank:
     relative_scale: float
 
     @classmethod
-    def of(cls, training: Sequence[Document]) -> TagRank:
+    def from_training(cls, training: Sequence[Document]) -> TagRank:
         by_word: dict[str, list[int]] = {}
         for caption in chain.from_iterable(training):
             for position, word in enumerate(caption, start=1):

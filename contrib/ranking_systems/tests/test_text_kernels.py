@@ -137,7 +137,7 @@ def test_bags_of_words_are_compared_by_cosine_and_by_weighted_f1() -> None:
 
 
 def test_tag_rank_weighs_words_by_their_place() -> None:
-    kernel = TagRank.of(DOCUMENTS)
+    kernel = TagRank.from_training(DOCUMENTS)
     captions = [words for document in DOCUMENTS for words in document]
     places = [(word, place) for words in captions for place, word in enumerate(words, 1)]
 

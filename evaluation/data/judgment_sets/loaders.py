@@ -371,7 +371,7 @@ def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
 
 def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
     """Return ``clusters_of_items`` for the units' items."""
-    units = Units.of(units)
+    units = Units.from_rows(units)
     # If every unit has a pair, fewer rows are read by pair.
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())
     pairs = CandidatePair.objects.filter(study=study).values_list("pk", "item_id")

@@ -116,7 +116,7 @@ class Units(Sequence[UnitRow]):
         self.pk, self.key, self.kind, self.kinds, self.pair = pk, key, kind, tuple(kinds), pair
 
     @classmethod
-    def of(cls, rows: Sequence[UnitRow]) -> Units:
+    def from_rows(cls, rows: Sequence[UnitRow]) -> Units:
         if isinstance(rows, Units):
             return rows
         import pyarrow as pa  # imported late, because most web processes never need its 40 MB

@@ -136,7 +136,7 @@ def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
     judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
-    units = Units.of(
+    units = Units.from_rows(
         [
             UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
             for number, row in judged.items()
@@ -224,7 +224,7 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     system, image, text, query_caption, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
     placed = np.full(len(columns), not rows.has_old_proposals)
     lists = ListRows(system, image, text, query_caption, rank, original, placed)
-    units = JudgedUnits.of(
+    units = JudgedUnits.from_rows(
         [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
         [
             (position, systems.get(name, NO_SYSTEM))

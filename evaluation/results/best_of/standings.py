@@ -47,6 +47,6 @@ def _compare_two(choices: Choices, first: str, second: str) -> Contrast:
         return NO_CONTRAST
     winners = np.array([1 if first in best else 2 for best in choices.winners])[rows]
     clusters = {name: column[rows] for name, column in choices.clusters.items()}
-    people = PeoplesWinners.of(winners, clusters=clusters)
+    people = PeoplesWinners.from_winners(winners, clusters=clusters)
     share, spread = people.spread_if_even(lambda _rows, winner: (winner == 1) * 1.0, winners > 0)
     return Contrast(share - 0.5, spread)

@@ -132,7 +132,7 @@ def pair_consensus(
     A tied triplet does not count, unless ``triplet_ties`` is "count" (see ``pair_winners``). If both candidates win
     equally many triplets, there is no winner. A pair without judged units has its published winner, or none.
     """
-    units = Units.of(units)
+    units = Units.from_rows(units)
     values, judged = values_at(of_unit, units.pk)
     judged &= units.pair != NO_PAIR
     winners: dict[int, PairConsensus] = {}

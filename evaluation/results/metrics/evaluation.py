@@ -160,7 +160,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     kinds = named_kinds(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
-    winners = PeoplesWinners.of([pair.winner for pair in pairs], clusters=clusters_by_name)
+    winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
     options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
     judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **options)
     settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}

@@ -46,7 +46,7 @@ def halves_of_pairs(
     The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
     have several units (triplets), the units are split, and each counts as one vote by its majority.
     """
-    units, counted = Units.of(units), table.counted
+    units, counted = Units.from_rows(units), table.counted
     unit = places_in(units.pk, table.unit[counted])
     pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
     here = pair >= 0

@@ -105,7 +105,7 @@ class TableDataset(DatasetSource):
         row = _ABOUT.read(record, boxes=boxes_of(record) or ())
         image = row.image
         if image not in about:
-            about[image] = _FirstRecord.of(row)
+            about[image] = _FirstRecord.from_row(row)
             if row.text_title and not row.text:
                 raise record.problem("text_title", quoted(row.text_title), "a text beside its title")
             whole = (image, row.text, row.boxes, row.split, row.url)
@@ -143,7 +143,7 @@ class _FirstRecord:
     boxes: int
 
     @classmethod
-    def of(cls, row: _AboutImage) -> _FirstRecord:
+    def from_row(cls, row: _AboutImage) -> _FirstRecord:
         text, title = (hash(one_text(part)) if part else 0 for part in (row.text, row.text_title))
         return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
 
@@ -155,7 +155,7 @@ class _FirstRecord:
         ):
             if now is not None and now != before:
                 raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
-        later = _FirstRecord.of(row)
+        later = _FirstRecord.from_row(row)
         for column in ("text", "text_title", "boxes"):
             before, again = getattr(self, column), getattr(later, column)
             if again and again != before:

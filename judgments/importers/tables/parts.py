@@ -59,7 +59,7 @@ class TablePart:
     images_alone: bool = False
     of_system: bool = False
 
-    def of(self, records: RecordReader) -> RecordReader:
+    def reader_of(self, records: RecordReader) -> RecordReader:
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
                 yield from self._from_columns(records, path, wanted, notes, encoding)

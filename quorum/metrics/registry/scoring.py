@@ -67,7 +67,7 @@ def score(
     """
     tokenizer_named(tokenizer)  # refuse an unknown name before reading the texts
     chosen = _chosen_metrics(metrics, options)
-    comparison = Comparison.of(candidates, references, document_corpus)
+    comparison = Comparison.from_texts(candidates, references, document_corpus)
     uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
     return _scores(comparison, chosen, tokenizer, corpus_name)
@@ -91,7 +91,7 @@ class PreparedReferences:
     cuts: tuple[NumberedTexts, ...]
 
     @classmethod
-    def of(
+    def from_references(
         cls, references: Sequence[Sequence[str]], metrics: Iterable[str], tokenizer: str = "ptb"
     ) -> "PreparedReferences":
         check_lists(references, "references")
@@ -100,7 +100,7 @@ class PreparedReferences:
         names = tuple(metrics)
         used = dict.fromkeys(metric_named(name).tokenizer or tokenizer for name in names)
         texts = [text for group in references for text in group]
-        cuts = tuple(NumberedTexts.of(texts, View(tokenizer_named(name))) for name in used)
+        cuts = tuple(NumberedTexts.from_texts(texts, View(tokenizer_named(name))) for name in used)
         # Copy each list, because two images with the same list object would become one group.
         return cls([list(group) for group in references], names, tokenizer, cuts)
 
@@ -110,7 +110,7 @@ class PreparedReferences:
             raise InvalidInput(
                 f"{len(candidates)} candidates but {len(self.references)} lists of references, expected as many"
             )
-        comparison = Comparison.of(candidates, self.references)
+        comparison = Comparison.from_texts(candidates, self.references)
         for cut in self.cuts:
             comparison.cached(("words", cut.view), partial(cut.with_texts_before, candidates))
         return _scores(comparison, _chosen_metrics(self.metrics, {}), self.tokenizer, "corpus")

@@ -88,9 +88,9 @@ def luce_choice(
     check_positive_int(max_iterations, "max_iterations")
     check_non_negative(prior, "prior")
     check_non_negative(tolerance, "tolerance")
-    rows = _Lists.of(shown, best, owners)
+    rows = _Lists.from_choices(shown, best, owners)
     columns = cluster_columns(clusters)
-    grouped = Clusters.of(columns, rows.count) if columns else None
+    grouped = Clusters.from_columns(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit(rows, prior, (max_iterations, tolerance))
     freedom = np.full(len(rows.items), math.inf)
@@ -99,7 +99,7 @@ def luce_choice(
         scores = scipy.sparse.csr_array(rows.wins - chances)
         covariance, freedom = grouped.covariance(scores, fit.covariance)
         fit = replace(fit, covariance=covariance)
-    strengths = ItemStrengths.of(rows.items, fit, confidence, freedom, reason, grouped)
+    strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, grouped)
     return LuceResult(
         strength=shares_of(strengths.log_strength),
         shown=rows.shown,
@@ -129,7 +129,7 @@ class _Lists:
         return int(self.weights.shape[0])
 
     @classmethod
-    def of(
+    def from_choices(
         cls, shown: Iterable[Sequence[Any]], best: Iterable[Any], owners: Mapping[Any, Sequence[Any]] | None
     ) -> _Lists:
         lists = [

@@ -232,9 +232,9 @@ def preference_strengths(
     one_of(model, MODELS, "model")
     if not (is_real(tolerance) and tolerance >= 0):
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
-    rows = _Rows.of(first, second, preferences, covariates, weights)
+    rows = _Rows.from_columns(first, second, preferences, covariates, weights)
     columns = cluster_columns(clusters)
-    grouped = Clusters.of(columns, len(rows.first)) if columns else None
+    grouped = Clusters.from_columns(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
     fit = None
     if not reason:
@@ -253,7 +253,7 @@ class _Rows:
     weights: Floats
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         first: Iterable[Any],
         second: Iterable[Any],
@@ -400,7 +400,7 @@ def _result(
         chances = model.chances(difference, cuts)
         slopes = model.slopes(difference, cuts, chances)[:, :, 0]
         information = (chances * slopes**2).sum(axis=1).reshape(items, items)
-    strengths = ItemStrengths.of(rows.items, fit, confidence, freedom, reason, clusters)
+    strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, clusters)
     return StrengthResult(
         model=name,
         levels=rows.levels,

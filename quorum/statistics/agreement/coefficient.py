@@ -132,7 +132,7 @@ def agreement(
     Raise BadOption if `clusters` is given, but the coefficient has only the naive interval.
     """
     naive = isinstance(clusters, str) and clusters == NAIVE
-    options = Options.of(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
+    options = Options.from_sampling(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
     sample = coefficient.sample(data)
     value = sample.value()
     inference = options.undefined(sample.reason if math.isnan(value) else "")
@@ -187,7 +187,7 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
     if isinstance(clusters, Clusters):
         return clusters.subset(influences.counts)
     if not isinstance(clusters, str):
-        return Clusters.of(clusters, len(influences.counts), influences.counts)
+        return Clusters.from_columns(clusters, len(influences.counts), influences.counts)
     by_name = {ITEM: influences.items, RATER: influences.raters}
     names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTERED, "clusters"),)
     codes = {name: labels for name in names if (labels := by_name[name]) is not None}

@@ -67,7 +67,7 @@ class _ComparedJudgments:
     disagreement: Floats
 
     @classmethod
-    def of(cls, ratings: Ratings, kind: int, positions: Floats) -> _ComparedJudgments:
+    def from_ratings(cls, ratings: Ratings, kind: int, positions: Floats) -> _ComparedJudgments:
         several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
         counts = several[ratings.unit]
         compared = ratings if several.all() else ratings.subset(counts)
@@ -105,7 +105,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
     if np.count_nonzero(totals) < 2:
         return None
-    compared = _ComparedJudgments.of(ratings, kind, positions)
+    compared = _ComparedJudgments.from_ratings(ratings, kind, positions)
     # alpha = 1 - (n - 1) O / E
     n, less = totals.sum(), compared.sizes - 1
     observed = float((compared.disagreement / less).sum())
@@ -156,7 +156,7 @@ def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: 
 
     Percent agreement is the mean of 1 - P / (m (m - 1) longest), with P and m as in `alpha_influences`.
     """
-    compared = _ComparedJudgments.of(ratings, kind, positions)
+    compared = _ComparedJudgments.from_ratings(ratings, kind, positions)
     if not len(compared.sizes):
         return None
     pairs = compared.sizes * (compared.sizes - 1)

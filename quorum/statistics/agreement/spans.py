@@ -104,7 +104,7 @@ def span_alpha(
         expected = sum(part.expected(weights, whole) for part in parts)
         return 1 - seen / expected if expected > 0 else math.nan
 
-    return _result(marks, value, Options.of(confidence=confidence, resamples=resamples, seed=seed))
+    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @signed("span-f1", data=("labels", "items"))
@@ -135,7 +135,7 @@ def span_f1(
         whole = float(weights @ marked)
         return float(weights @ shared) / whole if whole else math.nan
 
-    return _result(marks, value, Options.of(confidence=confidence, resamples=resamples, seed=seed))
+    return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @dataclass(frozen=True, slots=True)

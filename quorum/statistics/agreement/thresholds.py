@@ -237,7 +237,7 @@ def weighted_kappa(
         then = np.where(np.isnan(left.value), 0.0, slope[others])
         return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
 
-    grouped = Options.of(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
+    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
     grouped = grouped.weighted(weights)
     spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
     ends = coefficient_interval(

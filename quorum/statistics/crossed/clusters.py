@@ -55,7 +55,9 @@ class Clusters:
     latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
 
     @classmethod
-    def of(cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None) -> Clusters:
+    def from_columns(
+        cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None
+    ) -> Clusters:
         """Return the clusters of one or two columns. Raise BadOption if there are more.
 
         A column with a single cluster is not used if there is another column.
@@ -203,14 +205,14 @@ def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters 
         raise BadOption(
             f"clusters has {len(columns)} columns, expected one kind of rows that change sides together"
         )
-    grouped = Clusters.of(columns, rows)
+    grouped = Clusters.from_columns(columns, rows)
     if grouped.reason:
         raise BadValue(f"clusters cannot change sides: {grouped.reason}")
     return grouped
 
 
 def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
-    clusters = Clusters.of(columns, len(values))
+    clusters = Clusters.from_columns(columns, len(values))
     return clusters.spread((values - values.mean()) / len(values)), clusters
 
 

@@ -57,7 +57,7 @@ def share_of_rows(
     if isinstance(columns, Clusters):
         clusters = columns if keep is None else columns.subset(keep)
     else:
-        clusters = Clusters.of(columns, len(outcomes), keep)
+        clusters = Clusters.from_columns(columns, len(outcomes), keep)
     if keep is not None:
         outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
     if not len(outcomes):
@@ -135,7 +135,7 @@ class DifferenceOfShares:
     apart: tuple[float, int]
 
     @classmethod
-    def of(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
+    def from_spread(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
         """Return the difference, where `is_apart` (N,) marks the rows on which exactly one metric is right."""
         rows = int(is_apart.sum()) or len(is_apart)
         return cls(value, spread, (rows / len(is_apart), rows))

@@ -205,7 +205,7 @@ class PeoplesWinners:
     confidence: float
 
     @classmethod
-    def of(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
+    def from_winners(cls, winners: ArrayLike, **options: Unpack[Clustering]) -> PeoplesWinners:
         """Check (P,) winners, and return them with their clusters.
 
         The option `clusters` may have `winners_without_raters` in addition to columns.
@@ -303,7 +303,7 @@ class PeoplesWinners:
         value, spread, cells, inference = self._spread(credits_apart(first, second), pairs, is_share=False)
         decided = pairs & (self.winners != 0)
         apart = (first == self.winners) != (second == self.winners)
-        return DifferenceOfShares.of(value, spread, apart[decided]), cells, inference
+        return DifferenceOfShares.from_spread(value, spread, apart[decided]), cells, inference
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
         """Return the interval of the mean credit over the pairs for which `pairs` (P,) is true.
@@ -377,7 +377,7 @@ def pair_accuracy(
     addition to columns; intervals then also generalise to other raters.
     """
     named = metric_winners(first_scores, second_scores)
-    people = PeoplesWinners.of(winners, **options)
+    people = PeoplesWinners.from_winners(winners, **options)
     same_length(first_scores=named, winners=people.winners)
     return people.accuracy(named, kinds)
 
@@ -445,7 +445,7 @@ def accuracy_difference(
     first, second: (P, 2) the metrics' scores of both candidates. `clusters` are as in `pair_accuracy`. With clusters,
     p is by t, else it is McNemar's exact p.
     """
-    people = PeoplesWinners.of(winners, **options)
+    people = PeoplesWinners.from_winners(winners, **options)
     named = []
     for name, scores in (("first", first), ("second", second)):
         table = floats_of(scores, name)
@@ -520,7 +520,7 @@ def accuracy_by_references(
     `scores` maps a number of references to two (D, P) arrays, the scores of the first and of the second candidates with
     D `random_subsets` of that many references.
     """
-    people = PeoplesWinners.of(winners, **options)
+    people = PeoplesWinners.from_winners(winners, **options)
     if not isinstance(scores, Mapping):
         raise BadShape(
             f"scores is of type {type(scores).__name__}, expected a mapping of numbers of references"

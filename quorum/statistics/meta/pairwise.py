@@ -94,7 +94,7 @@ def pairwise_accuracy(
     or "calibrate": the smallest value with the highest accuracy among the differences of all pairs, or of `max_pairs`
     random ones. The interval resamples groups; columns of `clusters` must be constant within a group.
     """
-    options = Options.of(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
+    options = Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
     check_positive_int(max_pairs, "max_pairs")
     calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):

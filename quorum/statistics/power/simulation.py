@@ -181,7 +181,7 @@ class _Votes:
             lead, part = lead * gains, part * gains[:, np.newaxis]
         row = np.repeat(pairs, rater.shape[1])
         deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), part.ravel(), lead)
-        people = PeoplesWinners.of(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
+        people = PeoplesWinners.from_winners(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
         everywhere = np.ones(len(pairs), dtype=np.bool_)
         if isinstance(self.question, TwoSystems):
             share, spread = people.spread_if_even(_credit_of_first, everywhere)

@@ -61,7 +61,7 @@ def bootstrap_interval(
     acceleration a (Efron, Tibshirani 1993, eq. 14.10 and 14.15).
     """
     one_of(method, METHODS, "method")
-    options = Options.of(confidence=confidence, resamples=resamples, seed=seed)
+    options = Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed)
     check_positive_int(resamples, "resamples")
     sample = score_vector(values, "values")
     name, function = row_statistic(statistic)

@@ -51,7 +51,7 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     if not columns:
         return result
     differ = first_right != second_right
-    grouped = Clusters.of(columns, len(first_right), differ)
+    grouped = Clusters.from_columns(columns, len(first_right), differ)
     p = _discordant_p(first_right[differ], grouped) if differ.any() else 1.0
     if grouped.alone(int(differ.sum())):
         p = result.exact_p

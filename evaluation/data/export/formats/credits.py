@@ -41,7 +41,7 @@ class Credits:
     _hashes: dict[int, int] = field(default_factory=dict)
     _credits: dict[tuple[str, str, int], dict[str, Any]] = field(default_factory=dict)
 
-    def of(self, units: Sequence[int]) -> dict[int, Systems]:
+    def systems_of(self, units: Sequence[int]) -> dict[int, Systems]:
         """Return the systems that gave each caption for its unit's image, with ranks, by unit row id and caption id.
 
         For units that are pairs, only the compared systems are returned.
@@ -141,7 +141,7 @@ class Credits:
                 original=np.zeros_like(rank),
                 placed=np.isin(system, in_part),
             ),
-            (), (), (), (), {}, JudgedUnits.of([]),
+            (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip
         keys = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
         rows = np.flatnonzero(

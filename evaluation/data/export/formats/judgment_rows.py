@@ -86,7 +86,7 @@ class JudgmentRows:
             yield from self._rows(None, {})
             return
         for many in batched(self.only, UNITS_PER_LOOKUP):
-            credited = credits.of(many)
+            credited = credits.systems_of(many)
             for units in batched(many, UNITS_PER_BATCH):
                 yield from self._rows(units, credited)
 

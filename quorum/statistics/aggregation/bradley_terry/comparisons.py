@@ -51,7 +51,7 @@ class ComparisonRows:
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
         """Return (N, P) derivatives: those of each row's log-likelihood by the parameters."""
         items, n = len(fit.theta), len(self.first)
-        peak = StrengthParameters.of(fit.parameters)
+        peak = StrengthParameters.from_values(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
         won, lost, tied = ((self.outcome == outcome).astype(np.float64) for outcome in (1, 2, 0))
         if settings.tie_model == "half":

@@ -114,7 +114,7 @@ def bradley_terry_of_comparisons(
         deletions.check(n, "comparison")
         columns = columns or {"comparison": range(n)}
     if columns:
-        rows = ComparisonRows(first_item, second_item, outcome, Clusters.of(columns, n), deletions)
+        rows = ComparisonRows(first_item, second_item, outcome, Clusters.from_columns(columns, n), deletions)
     return _fitted(OutcomeCounts(won, lost, tied), names, settings, rows)
 
 
@@ -150,7 +150,7 @@ def _fitted(
     if tied_fit is not None and rows is not None:
         covariance, freedom, clusters = rows.covariance(tied_fit, settings)
         tied_fit = replace(tied_fit, covariance=covariance)
-    strengths = ItemStrengths.of(items, tied_fit, settings.confidence, freedom, reason, clusters)
+    strengths = ItemStrengths.from_fit(items, tied_fit, settings.confidence, freedom, reason, clusters)
     return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
 
 
@@ -165,7 +165,7 @@ def _result(
     count = len(strengths.items)
     tie = shown_first = (math.nan, math.nan, math.nan)
     if fit is not None:
-        peak = StrengthParameters.of(fit.parameters)
+        peak = StrengthParameters.from_values(fit.parameters)
         if peak.log_nu > -math.inf:
             error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
             low, high = peak.log_nu - error, peak.log_nu + error

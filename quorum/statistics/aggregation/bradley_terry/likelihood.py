@@ -33,7 +33,7 @@ class StrengthParameters:
     order: float
 
     @classmethod
-    def of(cls, values: Floats) -> StrengthParameters:
+    def from_values(cls, values: Floats) -> StrengthParameters:
         return cls(values[:-2], float(values[-2]), float(values[-1]))
 
 
@@ -59,7 +59,7 @@ def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float
     def evaluate(parameters: Floats) -> TrialFit:
         centred = parameters.copy()
         centred[:items] -= centred[:items].mean()
-        chances = log_chances(StrengthParameters.of(centred))
+        chances = log_chances(StrengthParameters.from_values(centred))
         return TrialFit(centred, _log_likelihood(tables, chances), chances)
 
     maximum = maximise(

@@ -40,7 +40,7 @@ class ItemStrengths(Result):
     gradient: float
 
     @classmethod
-    def of(
+    def from_fit(
         cls,
         items: NDArray[Any],
         fit: Fit | None,

@@ -42,7 +42,7 @@ class WorkerAnswers:
     value: Ints
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         units: Iterable[Any],
         workers: Iterable[Any],

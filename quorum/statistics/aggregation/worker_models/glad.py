@@ -62,7 +62,7 @@ def glad(
     check_positive_int(restarts, "restarts")
     check_positive_int(max_iterations, "max_iterations")
     check_positive_float(tolerance, "tolerance")
-    answers = WorkerAnswers.of(units, workers, values, labels)
+    answers = WorkerAnswers.from_columns(units, workers, values, labels)
     n_units, n_workers, n_labels = answers.shape
     others = np.log(n_labels - 1)
 

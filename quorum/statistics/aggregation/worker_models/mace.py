@@ -69,7 +69,7 @@ def mace(
     check_positive_int(restarts, "restarts")
     check_positive_int(max_iterations, "max_iterations")
     check_positive_float(tolerance, "tolerance")
-    answers = WorkerAnswers.of(units, workers, values, labels)
+    answers = WorkerAnswers.from_columns(units, workers, values, labels)
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
