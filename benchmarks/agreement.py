@@ -37,7 +37,7 @@ from quorum.statistics.crossed import NAIVE, Clusters
 
 SIZES = (10_000, 100_000, 1_000_000)
 RATERS = 5
-MISSING = 0.1
+MISSING_SHARE = 0.1
 RESAMPLES = 1000
 SEED = 20
 
@@ -52,7 +52,7 @@ def table(units: int) -> Table:
     shape = (RATERS, units)
     truth = generator.integers(1, 5, units)
     answers = np.where(generator.random(shape) < 0.5, truth, generator.integers(1, 5, shape)).astype(float)
-    answers[generator.random(shape) < MISSING] = np.nan
+    answers[generator.random(shape) < MISSING_SHARE] = np.nan
     return answers
 
 

@@ -27,14 +27,14 @@ PAIRS = np.array(list(combinations(range(SYSTEMS), 2)))
 LADDER = np.array([1.0, 0.5, 0.4, -0.3, -1.6])  # strengths, of which two are hard to distinguish
 TIE = 0.6  # Davidson's nu
 # numbers added to the difference of some pairs, so that no strengths have these chances
-TWISTED = {(0, 4): -2.0, (1, 2): 1.2, (2, 3): -1.0}
+TWISTED_DIFFERENCES = {(0, 4): -2.0, (1, 2): 1.2, (2, 3): -1.0}
 
 
 def _differences(twisted: bool) -> Floats:
     found = LADDER[PAIRS[:, 0]] - LADDER[PAIRS[:, 1]]
     if twisted:
         for place, pair in enumerate(map(tuple, PAIRS.tolist())):
-            found[place] += TWISTED.get(pair, 0.0)
+            found[place] += TWISTED_DIFFERENCES.get(pair, 0.0)
     return found
 
 

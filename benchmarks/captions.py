@@ -94,11 +94,11 @@ def rouge_script(given: Captions) -> ArrayLike:
     return [one.corpus for one in score(given.candidates, given.references, names).scores.values()]
 
 
-EVERY = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider-d")
+ALL_METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider-d")
 
 
 def raw_text(given: Captions) -> ArrayLike:
-    found = score(given.candidates, given.references, EVERY)
+    found = score(given.candidates, given.references, ALL_METRICS)
     return [one.corpus for one in found.scores.values()]
 
 

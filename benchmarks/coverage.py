@@ -56,13 +56,13 @@ ITEMS = (12, 50, 150)
 RATERS = (3, 4, 5, 8, 12, 25, 50)
 VOTES = (1, 3, 5, 11, 21)
 TASTES = (0.0, 0.4, 1.2)
-CARELESS = (0.0, 0.15)
-BETWEEN = 24  # number of cells between the corners
+CARELESS_SHARES = (0.0, 0.15)
+INNER_CELLS = 24  # number of cells between the corners
 
-GAP = 0.5  # gap between the best system and the others, in standard deviations of a vote
+STRENGTH_GAP = 0.5  # gap between the best system and the others, in standard deviations of a vote
 EVEN, APART = (1.2, 1.2), (0.5, 2.0)  # noise of two metrics, if qualities have the standard deviation 1
 FAR, ALIKE = 0.9, 0.3  # gap and standard deviation of pairs that the first wins nearly always, by many votes
-GOOD = (0.15, 2.0)  # noise of a metric that is nearly always right
+GOOD_METRIC = (0.15, 2.0)  # noise of a metric that is nearly always right
 GRADES = 5
 SEGMENTS = 3  # number of segments of a document
 MAX_WIDTH, MIN_POWER = 1.25, 0.9  # as multiples of the oracle's
@@ -116,7 +116,7 @@ def cells() -> list[Cell]:
     def ends(values: Sequence[Any]) -> tuple[Any, Any]:
         return values[0], values[-1]
 
-    factors = [*map(ends, (ITEMS, RATERS)), (0, 1), *map(ends, (TASTES, CARELESS)), (False, True)]
+    factors = [*map(ends, (ITEMS, RATERS)), (0, 1), *map(ends, (TASTES, CARELESS_SHARES)), (False, True)]
     corners = [
         Cell(items, raters, most_votes(raters) if most else 1, *others)
         for items, raters, most, *others in product(*factors)
@@ -131,8 +131,11 @@ def cells() -> list[Cell]:
     chains += [Cell(items, raters, 5, taste, 0.0, False) for items, raters, taste in few]
     generator = np.random.default_rng(SEED)
     levels = [
-        [values[level] for level in generator.permutation(np.arange(BETWEEN) * len(values) // BETWEEN)]
-        for values in (ITEMS, RATERS, VOTES, TASTES, CARELESS, (False, True))
+        [
+            values[level]
+            for level in generator.permutation(np.arange(INNER_CELLS) * len(values) // INNER_CELLS)
+        ]
+        for values in (ITEMS, RATERS, VOTES, TASTES, CARELESS_SHARES, (False, True))
     ]
     between = [
         Cell(items, raters, min(votes, most_votes(raters)), *others)
@@ -226,7 +229,7 @@ def outputs(
     apart: bool,
     systems: int,
     spans: bool = False,
-    gap: float = GAP,
+    gap: float = STRENGTH_GAP,
 ) -> Data:
     """Return random grades of the systems' outputs for items, or minus the weight of errors in segments of documents.
 
@@ -253,7 +256,7 @@ def judgments(
     apart: bool,
     severity: float,
     favour: float,
-    gap: float = GAP,
+    gap: float = STRENGTH_GAP,
     deviation: float = 1.0,
     noise: tuple[float, float] = APART,
     graded: bool = False,
@@ -463,20 +466,23 @@ class Figure:
 # One object per draw, so that figures of the same draw share their data sets.
 TWO, THREE, SIX = (partial(outputs, systems=systems) for systems in (2, 3, 6))
 SPANS = partial(outputs, systems=2, spans=True)
-OF_SYSTEMS = partial(judgments, severity=1.0, favour=0.0)
-OF_METRICS = partial(judgments, severity=0.0, favour=1.0)
-LOPSIDED, OF_GOOD = partial(OF_SYSTEMS, gap=FAR, deviation=ALIKE), partial(OF_METRICS, noise=GOOD)
+SYSTEM_JUDGMENTS = partial(judgments, severity=1.0, favour=0.0)
+METRIC_JUDGMENTS = partial(judgments, severity=0.0, favour=1.0)
+LOPSIDED, OF_GOOD = (
+    partial(SYSTEM_JUDGMENTS, gap=FAR, deviation=ALIKE),
+    partial(METRIC_JUDGMENTS, noise=GOOD_METRIC),
+)
 CAPTIONS = partial(judgments, severity=0.5, favour=0.5, graded=True)
 FIGURES = {
     "mean of a system": Figure(TWO, first(system_means), mean_of_system),
     "best of 2, difference of means": Figure(TWO, difference(system_means), difference_of_systems, 0.0),
     "best of 3": Figure(THREE, system_means, best_of_systems, 0.0),
     "best of 6": Figure(SIX, system_means, best_of_systems, 0.0),
-    "share of pairs won": Figure(OF_SYSTEMS, shares, share_won, 0.5),
+    "share of pairs won": Figure(SYSTEM_JUDGMENTS, shares, share_won, 0.5),
     "share of nearly all pairs": Figure(LOPSIDED, shares, share_won, 0.5, lopsided=True),
-    "accuracy": Figure(OF_METRICS, first(right), accuracy),
+    "accuracy": Figure(METRIC_JUDGMENTS, first(right), accuracy),
     "accuracy of a good metric": Figure(OF_GOOD, first(right), accuracy, lopsided=True),
-    "difference of accuracies": Figure(OF_METRICS, difference(right), difference_of_accuracies, 0.0),
+    "difference of accuracies": Figure(METRIC_JUDGMENTS, difference(right), difference_of_accuracies, 0.0),
     "difference of a good and a bad one": Figure(OF_GOOD, difference(right), difference_of_accuracies, 0.0),
     **{
         f"alpha, {level}": Figure(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 SIZE, VOTES, WORKERS = 20, 3, 300
 PAIRS = ((0, 1, "HM"), (0, 2, "HM"), (1, 2, "MM"))
 MAX_IMAGES = 20_000
-UNTAKEN = 10  # number of HITs at the end that nobody has taken
+OPEN_HITS = 10  # number of HITs at the end that nobody has taken
 HITS_PER_BATCH, CAPTIONS_PER_BATCH = 2_000, 50_000
 WORDS = tuple(f"word{number}" for number in range(40))
 BOXES = (
@@ -85,7 +85,7 @@ class Size:
     @property
     def hits(self) -> int:
         """The number of all HITs, including untaken ones."""
-        return self.done + UNTAKEN
+        return self.done + OPEN_HITS
 
     @property
     def units(self) -> int:
@@ -242,7 +242,7 @@ def _last(model: Any) -> int:
     return last_id
 
 
-SHOWN = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", "content")
+CONTENT_FIELDS = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", "content")
 
 
 def _shown(size: Size, place: int) -> tuple[Any, ...]:
@@ -286,7 +286,7 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     last = _last(Unit)
     insert_rows(
         Unit,
-        ("study_id", "key", "position", *SHOWN),
+        ("study_id", "key", "position", *CONTENT_FIELDS),
         ((study.pk, f"u-{place:07}", place, *_shown(size, place)) for place in places),
     )
     units = _ids(study.units, last).reshape(len(numbers), size.judged)
@@ -296,7 +296,7 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
         kind = "degraded" if size.protocol == "triplet" else "known-good"
         insert_rows(
             Unit,
-            ("study_id", "key", "position", *SHOWN, "control", "expected", "control_kind"),
+            ("study_id", "key", "position", *CONTENT_FIELDS, "control", "expected", "control_kind"),
             (
                 (study.pk, f"x-{place:07}", size.units + place, *_control(size, place), True, 1, kind)
                 for place in wanted

@@ -49,7 +49,7 @@ SEED = 1
 PLACES, SIZE, EACH, STUDY = 5, 5, 20, 100  # captions per image, page and worker; images per study
 STUDIES = 12
 COPIED, PROGRAM = (0.5, 1.0), 20
-TOGETHER = 2000.0  # ms, as in static/js/writing.js
+MAX_BURST_GAP = 2000.0  # ms, as in static/js/writing.js
 NO_KEYS = {"SHIFT", "CTRL", "ALT", "CAPS_LOCK", "ARW_LEFT", "ARW_RIGHT", "ARW_UP", "ARW_DOWN", "TAB"}
 
 
@@ -166,7 +166,7 @@ def _is_number(text: str | None) -> bool:
 def signals_of(times: Sequence[float]) -> dict[str, int]:
     """Return the signals that static/js/writing.js would have counted."""
     gaps = np.diff(np.array(times))
-    near = gaps[gaps <= TOGETHER]
+    near = gaps[gaps <= MAX_BURST_GAP]
     found = {"keys": len(times), "bursts": len(times) - len(near), "typing_ms": round(float(near.sum()))}
     if len(near) < 2:
         return found

@@ -21,7 +21,7 @@ import numpy as np
 METRICS, SYSTEMS, IMAGES = 100, 10, 10_000
 PAIR = "en-de"
 # Tie-calibrated accuracy and soft pairwise accuracy as reported for en-de of WMT23, MQM, by metric.
-REPORTED = {
+REPORTED_ACCURACIES = {
     "XCOMET-Ensemble-refA": (0.604, 0.939),
     "MetricX-23-refA": (0.603, None),
     "GEMBA-MQM-src": (0.572, 0.982),
@@ -106,7 +106,7 @@ def wmt(folder: Path, data: Path) -> None:
         done = store_metric_scores(dataset=dataset, files=read_scores(path, names), unknown="leave-out")
     timed(f"import {len(done.metrics)} metrics", begun)
     accuracies: dict[str, tuple[float, float]] = {}
-    first, *others = REPORTED
+    first, *others = REPORTED_ACCURACIES
     for other in others:
         result = compare_with_scores(dataset=dataset, first=first, second=other, people="mqm")
         systems = result["systems"]
@@ -115,7 +115,7 @@ def wmt(folder: Path, data: Path) -> None:
         ):
             accuracies[name] = calibrated["value"], own["soft_pairwise_accuracy"]["value"]
     print(f"\n{PAIR}, {systems['number']} systems    tie-calibrated          soft pairwise")
-    for name, reported in REPORTED.items():
+    for name, reported in REPORTED_ACCURACIES.items():
         cells = (
             f"{value:.4f} (reported {'–' if stated is None else f'{stated:.3f}'})"
             for value, stated in zip(accuracies[name], reported, strict=True)

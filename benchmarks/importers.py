@@ -18,7 +18,7 @@ from pathlib import Path
 
 from judgments.importers import ColumnMapping, open_candidates, open_dataset, open_judgments
 
-MADE_UP_LINES = 200_000
+LINES = 200_000
 
 
 def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
@@ -85,4 +85,4 @@ if __name__ == "__main__":
     if data := parser.parse_args().data:
         published(data)
     with tempfile.TemporaryDirectory() as scratch:
-        made_up(Path(scratch), MADE_UP_LINES)
+        made_up(Path(scratch), LINES)

@@ -28,7 +28,7 @@ from tests.installations import Installation, Installations, until
 
 KINDS = "tests.judgments.job_kinds"
 ACCOUNTS = 50
-PREPARE = f"""
+PREPARATION_SCRIPT = f"""
 import sys, time
 from django.contrib.auth.models import User
 from {KINDS} import queues
@@ -37,13 +37,13 @@ from judgments.models import Job
 def account(name):
     return User.objects.get_or_create(username=name)[0]
 """
-ASK_FOR_MANY = """
+BULK_SCRIPT = """
 accounts = [account(f"account {{n}}") for n in range({accounts})]
 for number in range({jobs}):
     queues.enqueue(kind="make-groups", args={{"count": 0}}, user=accounts[number % {accounts}])
 print(time.process_time())
 """
-ASK_ONE_BY_ONE = """
+SINGLE_SCRIPT = """
 for number in range({jobs}):
     job = queues.enqueue(kind="make-groups", args={{"count": 0}})
     while Job.objects.filter(pk=job.pk).exclude(state="done").exists():
@@ -52,7 +52,7 @@ for number in range({jobs}):
 for job in Job.objects.filter(kind="make-groups", created_by=None):
     print((job.started_at - job.created_at).total_seconds())
 """
-ASK_IN_TURNS = """
+TURNS_SCRIPT = """
 for name in "abcdefgh":
     for number in range(200):
         queues.enqueue(kind="rest", args={"seconds": 0.1}, user=account(name))
@@ -75,7 +75,7 @@ def worker(installation: Installation, processes: int = 4) -> Iterator[int]:
             [sys.executable, "-m", *command], env=installation.env, stdout=log, stderr=log
         )
     try:
-        installation.python(PREPARE + 'queues.enqueue(kind="make-groups", args={"count": 1})')
+        installation.python(PREPARATION_SCRIPT + 'queues.enqueue(kind="make-groups", args={"count": 1})')
         until(lambda: waiting(installation) == 0, what="the first job")
         yield process.pid
     finally:
@@ -98,7 +98,7 @@ def waiting(installation: Installation) -> int:
 def small_jobs(installation: Installation, jobs: int) -> str:
     with worker(installation) as pid:
         before, began = cpu_seconds(children(pid)), time.monotonic()
-        script = PREPARE + ASK_FOR_MANY.format(accounts=ACCOUNTS, jobs=jobs)
+        script = PREPARATION_SCRIPT + BULK_SCRIPT.format(accounts=ACCOUNTS, jobs=jobs)
         asking = float(installation.python(script).split()[-1])
         while waiting(installation):
             time.sleep(0.5)
@@ -111,14 +111,14 @@ def small_jobs(installation: Installation, jobs: int) -> str:
 
 def idle_starts(installation: Installation, jobs: int) -> str:
     with worker(installation):
-        lines = installation.python(PREPARE + ASK_ONE_BY_ONE.format(jobs=jobs)).split()
+        lines = installation.python(PREPARATION_SCRIPT + SINGLE_SCRIPT.format(jobs=jobs)).split()
     seconds = sorted(float(line) for line in lines[-jobs:])
     return f"start on an idle server: median {statistics.median(seconds):.2f} s, longest {seconds[-1]:.2f} s"
 
 
 def turns(installation: Installation) -> str:
     with worker(installation):
-        seconds = installation.python(PREPARE + ASK_IN_TURNS).split()[-1]
+        seconds = installation.python(PREPARATION_SCRIPT + TURNS_SCRIPT).split()[-1]
     return f"the ninth account's job begins after {float(seconds):.2f} s"
 
 

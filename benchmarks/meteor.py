@@ -31,14 +31,14 @@ from quorum.metrics.text.tokenizers import tokenizer_named
 
 SIZES = (2_500, 10_000, 40_000)
 WARM_UP = 4_000
-SHARED = os.environ.get("QUORUM_SHARED")
+SHARED_FOLDER = os.environ.get("QUORUM_SHARED")
 
-COLD_OURS = """
+QUORUM_SCRIPT = """
 import json, sys
 from quorum.metrics import score
 print(score(*json.load(open(sys.argv[1])), ["meteor"], "space").scores["meteor"].corpus)
 """
-COLD_THEIRS = """
+PEER_SCRIPT = """
 import json, sys
 from pycocoevalcap.meteor.meteor import Meteor
 found, references = json.load(open(sys.argv[1]))
@@ -54,7 +54,7 @@ def program() -> Any:
 
 def flickr8k(size: int) -> Captions:
     """Return people's captions as candidates, repeated if there are too few."""
-    path = Path(str(SHARED)) / "data/flickr8k/Flickr8k.token.txt"
+    path = Path(str(SHARED_FOLDER)) / "data/flickr8k/Flickr8k.token.txt"
     cut = tokenizer_named("ptb").tokens
     images: dict[str, list[str]] = {}
     for line in path.read_text(encoding="utf-8").splitlines():
@@ -89,11 +89,11 @@ def _cold(code: str, given: Captions) -> ArrayLike:
 
 
 def cold_meteor(given: Captions) -> ArrayLike:
-    return _cold(COLD_OURS, given)
+    return _cold(QUORUM_SCRIPT, given)
 
 
 def cold_official_meteor(given: Captions) -> ArrayLike:
-    return _cold(COLD_THEIRS, given)
+    return _cold(PEER_SCRIPT, given)
 
 
 PEER, PACKAGE = "METEOR 1.5", "pycocoevalcap"
@@ -103,7 +103,7 @@ PEOPLE = (
 )
 JOBS = (
     Job("made-up", SIZES, made_up, meteor, official_meteor, PEER, PACKAGE, warm_up=WARM_UP, unit=UNIT),
-    *(PEOPLE if SHARED else ()),
+    *(PEOPLE if SHARED_FOLDER else ()),
     Job(
         "cold",
         SIZES[1:],

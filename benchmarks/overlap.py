@@ -22,7 +22,7 @@ import httpx
 
 ITEMS, WANTED, PORT = 200, 3, 18765
 URL = f"http://127.0.0.1:{PORT}"
-SHOWN = re.compile(r'id="instance_id"[^>]*value="([^"]+)"')
+INSTANCE_ID = re.compile(r'id="instance_id"[^>]*value="([^"]+)"')
 
 
 def study(folder: Path, more: dict[str, Any]) -> None:
@@ -48,7 +48,7 @@ def work(person: int, pause: float) -> None:
     generator, seen = random.Random(person), set()
     with httpx.Client(base_url=URL, timeout=120, follow_redirects=True) as browser:
         page = browser.post("/auth", data={"email": f"w{person}", "pass": ""}).text
-        while (shown := SHOWN.search(page)) and shown[1] not in seen:
+        while (shown := INSTANCE_ID.search(page)) and shown[1] not in seen:
             item = shown[1]
             seen.add(item)
             time.sleep(generator.expovariate(1 / pause) if pause else 0)

@@ -28,7 +28,7 @@ from typing import Any, TypeVar
 
 from tests.installations import Installations
 
-ALLOWED = 200.0
+MAX_MILLISECONDS = 200.0
 ROUNDS = 7
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
             b"".join(answer)
             asked = list(queries.captured_queries)  # copied, because the next request empties the log
         best = _row(name, partial(client.get, address), len(asked))
-        if best > ALLOWED:
+        if best > MAX_MILLISECONDS:
             slow.append(name)
             costly = sorted(asked, key=lambda one: -float(one["time"]))[:3]
             for one in costly:
@@ -139,7 +139,7 @@ def measure(database: str, judgments: int, only: list[str], results: bool) -> No
     live = addresses["study: board-live"]
     unchanged = {"If-None-Match": client.get(live)["ETag"]}
     _row("study: board-live, unchanged", lambda: client.get(live, headers=unchanged))
-    print(f"\nmore than {ALLOWED:.0f} ms at best: {', '.join(slow) or 'none'} ({database})")
+    print(f"\nmore than {MAX_MILLISECONDS:.0f} ms at best: {', '.join(slow) or 'none'} ({database})")
     print(f"load of the machine, processes of 1, 5 and 15 minutes: {os.getloadavg()}, {os.cpu_count()} cores")
 
 

@@ -183,7 +183,7 @@ def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[A
 
 
 # The comparison, numbers of items, raters and votes, taste, and the gap of the first studies.
-LARGER = (
+LARGER_STUDIES = (
     ("pairs", 50, 8, 3, 0.4, 0.3),
     ("pairs", 100, 25, 1, 0.0, 0.2),
     ("grades", 50, 8, 3, 1.2, 0.4),
@@ -235,7 +235,7 @@ def main() -> int:
         kept = float(np.mean([names_the_better(design, generator) for _ in range(studies)]))
         off += abs(kept - promise.power) > MOST_OFF
         print(f"{design.name:<52} promised {promise.power:.3f} kept {kept:.3f}", flush=True)
-    for what, items, raters, votes, taste, gap in LARGER:
+    for what, items, raters, votes, taste, gap in LARGER_STUDIES:
         share = share_settled(what, items, raters, votes, taste, gap, studies)
         off += not LEAST <= share <= MOST
         name = f"{what}, {items} items, {raters} raters, votes={votes}, taste={taste:g}"

@@ -40,7 +40,7 @@ from evaluation.presentation.plots.canvas import (
     INK,
     SMALL,
     SOFT_OPACITY,
-    WARN,
+    WARNING_COLOUR,
     new_figure,
     style_axes,
     to_svg,
@@ -50,7 +50,7 @@ from quorum.statistics.meta import wilson_interval
 SEEDS = (1, 2)
 SPAMMERS = 0.3
 SORTS = ("random", "one-sided", "alternating", "fast")
-WATCHING: tuple[tuple[str, dict[str, Any]], ...] = (
+RULE_SETTINGS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("too-fast", {}),
     ("straight-lining", {}),
     ("side-bias", {}),
@@ -71,12 +71,12 @@ STUDIES: dict[str, dict[str, Any]] = {
         "sampling": {"pairs_from": "crossed"},
     },
 }
-MAKE: dict[str, dict[str, int]] = {
+DATASET_SIZES: dict[str, dict[str, int]] = {
     "triplet": {"images": 40, "references": 8, "systems": 2},
     "relevance": {"images": 16, "references": 5, "systems": 12},
 }
 WORKERS = {"triplet": 20, "relevance": 10}
-EYES = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7e9ee}}</style>"
+COLOUR_STYLE = "<style>svg{color:#1d2230}@media(prefers-color-scheme:dark){svg{color:#e7e9ee}}</style>"
 
 
 # --- false alarms ------------------------------------------------------------------------------
@@ -136,7 +136,7 @@ def honest_work(
 def print_false_alarms() -> None:
     """Print how many honest participants each detector ever flagged."""
     workers, pages_each, repeats = 45, 15, 4
-    rules = [make_rule(name, settings) for name, settings in WATCHING]
+    rules = [make_rule(name, settings) for name, settings in RULE_SETTINGS]
     plain = make_rule("control-accuracy", {"least": 4, "threshold": 0.7, "alpha": 0.0})
     print(
         f"\nHonest workers that a rule ever accused, of {repeats} x {workers} with {pages_each} pages each (seeds "
@@ -209,12 +209,14 @@ def rehearse_all(protocol: str) -> Outcome:
 
     dataset = f"animals-{protocol}"
     if not Dataset.objects.filter(name=dataset).exists():
-        studies.make_dataset(dataset, **MAKE[protocol])
+        studies.make_dataset(dataset, **DATASET_SIZES[protocol])
     outcome = Outcome()
     for seed in SEEDS:
         crowd = RehearsalCrowd(workers=WORKERS[protocol], spammers=SPAMMERS, sorts=",".join(SORTS), seed=seed)
         for watched in (False, True):
-            rules = [{"rule": name, "action": "exclude", "settings": settings} for name, settings in WATCHING]
+            rules = [
+                {"rule": name, "action": "exclude", "settings": settings} for name, settings in RULE_SETTINGS
+            ]
             study = _study(protocol, dataset, seed, rules if watched else [])
             report = rehearse(study=study, crowd=crowd)
             (outcome.with_rules if watched else outcome.without).append(report.recovered)
@@ -324,7 +326,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
     figure = new_figure(3.0)
     panels = figure.subplots(1, len(outcomes), sharey=True)
     styles = {"careful": (ACCENT, "solid"), "random": (INK, "solid"), "fast": (INK, "dashed")}
-    styles |= {"one-sided": (WARN, "solid"), "alternating": (WARN, "dashed")}
+    styles |= {"one-sided": (WARNING_COLOUR, "solid"), "alternating": (WARNING_COLOUR, "dashed")}
     for axes, (protocol, outcome) in zip(np.atleast_1d(panels), outcomes.items(), strict=True):
         style_axes(axes)
         axes.set_title(protocol, fontsize=SMALL + 1, color=INK, loc="left")
@@ -347,7 +349,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
         figure, name="quality", title="How long careless people stay", description=words, simulated=True
     )
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text.replace("\n", f"\n{EYES}\n", 1), encoding="utf-8")
+    path.write_text(text.replace("\n", f"\n{COLOUR_STYLE}\n", 1), encoding="utf-8")
 
 
 # --- what a submission pays --------------------------------------------------------------------
@@ -395,7 +397,7 @@ def _watch_all(study: Any) -> None:
     from annotation.quality.rules import store_rule
 
     for name in RULES:
-        settings = dict(WATCHING).get(name, {})
+        settings = dict(RULE_SETTINGS).get(name, {})
         store_rule(study=study, rule=name, settings=settings, action="flag", enabled=True)
 
 

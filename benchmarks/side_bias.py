@@ -41,7 +41,7 @@ from quorum.statistics.aggregation import preference_strengths
 PEOPLE, PAGE, SEED = 25, 20, 29
 CLEAR, TASTE = 0.5, 0.3  # standard deviations
 HABIT, LOG_ODDS, OFTEN = 0.15, 0.4, 0.8
-ONE_SIDED = 0.9  # share of the answers of the person whom the detector should find
+BIASED_SHARE = 0.9  # share of the answers of the person whom the detector should find
 MIN_FOUND, MAX_CLAIMED, MIN_HELD, MAX_HELD = 0.95, 0.05, 0.93, 0.985
 NO_BIAS = ("none", "both")
 HABITS = (*NO_BIAS, "15 %", "some", "log-odds")
@@ -226,7 +226,7 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
         votes = draw(DESIGNS[0], habit, generator)
         one_sided = int(generator.choice(votes.person))
         left = np.where(
-            votes.person == one_sided, generator.random(len(votes.person)) < ONE_SIDED, votes.left
+            votes.person == one_sided, generator.random(len(votes.person)) < BIASED_SHARE, votes.left
         )
         pages = [
             SubmittedPage(
@@ -259,7 +259,7 @@ def main() -> int:
     print(f"| study | habit | {' | '.join(COLUMNS)} |")
     print("|---" * (2 + len(COLUMNS)) + "|")
     problems = [line for design in DESIGNS for habit in HABITS for line in run_cell(design, habit, studies)]
-    print(f"\nThe detector side-bias, with one person who takes the left in {ONE_SIDED:.0%}:")
+    print(f"\nThe detector side-bias, with one person who takes the left in {BIASED_SHARE:.0%}:")
     for habit in ("none", "15 %"):
         detected, others, people = count_flags(habit, studies)
         print(

@@ -24,12 +24,12 @@ from quorum.statistics.significance import bootstrap_interval, randomization_tes
 Data = tuple[Any, ...]
 SEED = 20
 RESAMPLES = 1000
-REDRAWS = 200
+RESAMPLE_COUNT = 200
 SYSTEMS = 10
 # Number of scores in memory in scipy's permutation test; its default takes 7 GB for 100,000 items.
 BATCH = 10_000_000
 # Number of repetitions of calls that take a fraction of a millisecond.
-SHORT = 50
+REPEATS = 50
 SCIPY = "scipy"
 
 
@@ -103,7 +103,7 @@ def scipy_tau(data: Data) -> float:
 
 
 def tau_interval(data: Data) -> list[float]:
-    found = correlation(data[0], data[1], "kendall-tau-b", resamples=REDRAWS)
+    found = correlation(data[0], data[1], "kendall-tau-b", resamples=RESAMPLE_COUNT)
     return [found.low, found.high]
 
 
@@ -111,7 +111,7 @@ def scipy_tau_interval(data: Data) -> list[float]:
     scores, shares = data
     generator = np.random.default_rng(0)
     drawn = []
-    for _ in range(REDRAWS):
+    for _ in range(RESAMPLE_COUNT):
         rows = generator.integers(0, len(scores), len(scores))
         drawn.append(stats.kendalltau(scores[rows], shares[rows]).statistic)
     return [*map(float, np.quantile(drawn, [0.025, 0.975]))]
@@ -139,12 +139,18 @@ THOUSANDS = (1_000, 10_000, 100_000)
 MILLION = (10_000, 100_000, 1_000_000)
 
 JOBS = (
-    Job("means", THOUSANDS, paired_scores, p_of("mean"), scipy_p(mean_difference), SCIPY, repeats=SHORT),
+    Job("means", THOUSANDS, paired_scores, p_of("mean"), scipy_p(mean_difference), SCIPY, repeats=REPEATS),
     Job(
-        "medians", THOUSANDS, paired_scores, p_of("median"), scipy_p(median_difference), SCIPY, repeats=SHORT
+        "medians",
+        THOUSANDS,
+        paired_scores,
+        p_of("median"),
+        scipy_p(median_difference),
+        SCIPY,
+        repeats=REPEATS,
     ),
     Job("medians-100,000-times", (100, 1_000, 10_000), paired_scores, p_of("median", 100_000)),
-    Job("bca-of-a-mean", (100, 1_000, 10_000), paired_scores, bca, scipy_bca, SCIPY, repeats=SHORT),
+    Job("bca-of-a-mean", (100, 1_000, 10_000), paired_scores, bca, scipy_bca, SCIPY, repeats=REPEATS),
     Job("tau", MILLION, paired_scores, tau, scipy_tau, SCIPY),
     Job("tau-interval", THOUSANDS, scores_and_shares, tau_interval, scipy_tau_interval, SCIPY),
     Job("tau-by-item", THOUSANDS, outputs, tau_by_item, scipy_tau_by_item, SCIPY, unit=" rows"),

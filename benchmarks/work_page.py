@@ -86,8 +86,8 @@ for index, _ in enumerate(SIZES):
 print(f"{took:.2f} s a photograph")
 """
 SIZE: ViewportSize = {"width": 1280, "height": 800}
-SMALL: ViewportSize = {"width": 390, "height": 844}
-WATCH = """
+PHONE_SIZE: ViewportSize = {"width": 390, "height": 844}
+VITALS_SCRIPT = """
 window.paints = [];
 addEventListener("keydown", (event) => {
   const pressed = performance.now();
@@ -164,7 +164,7 @@ def by_keyboard(
     server: dict[str, list[float]] = {}
     for slug in ("triplet", "relevance"):
         context = browser.new_context(viewport=SIZE)
-        context.add_init_script(WATCH)
+        context.add_init_script(VITALS_SCRIPT)
         page = join(context, site, slug)
         page.goto(f"{site.url}/s/{slug}/work/")
         counts, swaps = [], []
@@ -213,7 +213,7 @@ def cold_start(browser: Browser, site: Installation, slugs: Sequence[str]) -> No
         for profile in ("desktop", "phone"):
             wide = profile == "desktop"
             context = browser.new_context(
-                viewport=SIZE if wide else SMALL, device_scale_factor=1 if wide else 2
+                viewport=SIZE if wide else PHONE_SIZE, device_scale_factor=1 if wide else 2
             )
             context.add_cookies(cookies)
             page = context.new_page()

@@ -29,7 +29,7 @@ MARK_RUN = re.compile(r"(\*{4,}|_{4,})")
 # Unpaired marks are replaced while Markdown parses, since it would search for the end of each mark. This takes a minute
 # for 20,000 brackets, and too much stack for 5,000 stars. Texts do not contain the replacements, which are not
 # characters by the Unicode Standard 23.7.
-STAND_INS = {"\ufdd0": "[", "\ufdd1": "&lt;", "\ufdd2": "*", "\ufdd3": "_"}
+PLACEHOLDER_CHARACTERS = {"\ufdd0": "[", "\ufdd1": "&lt;", "\ufdd2": "*", "\ufdd3": "_"}
 
 
 def render_markdown(text: str) -> SafeString:
@@ -78,7 +78,7 @@ def plain_text(text: str) -> str:
 
 
 def _without_loose_marks(text: str) -> str:
-    for stand_in in STAND_INS:
+    for stand_in in PLACEHOLDER_CHARACTERS:
         text = text.replace(stand_in, "")
     text = _replace_outside(LINK, text, "[", "\ufdd0")
     text = _replace_outside(TAG, text, "<", "\ufdd1")
@@ -100,6 +100,6 @@ def _run(match: re.Match[str]) -> str:
 
 
 def _with_marks(html: str) -> str:
-    for stand_in, mark in STAND_INS.items():
+    for stand_in, mark in PLACEHOLDER_CHARACTERS.items():
         html = html.replace(stand_in, mark)
     return html

@@ -26,7 +26,7 @@ from quorum.statistics.agreement import Alpha, Gwet, agreement, agreement_by_pai
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta.pairwise import pairwise_accuracy
 from quorum.statistics.significance import bootstrap_interval, randomization_test
-from quorum.statistics.sorting import COMPILED_FROM, order_of
+from quorum.statistics.sorting import MIN_COMPILED_LENGTH, order_of
 
 if TYPE_CHECKING:
     from judgments.jobs.runs import JobRun
@@ -71,7 +71,7 @@ def compile_statistics() -> None:
         for clusters in ("naive", "both"):
             agreement(_ANSWERS, coefficient, clusters=clusters, resamples=2)
     agreement_by_pair(_ANSWERS)
-    order_of(np.arange(COMPILED_FROM))
+    order_of(np.arange(MIN_COMPILED_LENGTH))
     units, raters = np.meshgrid(np.arange(_FIRST.size), np.arange(2))
     dawid_skene(units.ravel(), raters.ravel(), _ANSWERS.ravel(), max_iterations=2)
     encode_comparisons(["a", "b"], ["b", "a"], [1, 2])

@@ -26,15 +26,15 @@ from judgments.jobs.queues import enqueue
 from judgments.models import CachedFigures, Job, Study
 
 T = TypeVar("T")
-MANY_ROWS = 20_000
-FRESH_SECONDS = 60.0  # seconds for which cached figures are fresh
+MIN_CACHED_ROWS = 20_000
+MAX_AGE_SECONDS = 60.0  # seconds for which cached figures are fresh
 QUICK_SECONDS = 1.0  # longest computation in seconds to wait for after a person's action
 INTERVAL_FACTOR = 10.0  # recompute after this multiple of the computing time: 12 s, every two minutes
 JOB = "figures"
 
 
 def has_many_rows(rows: QuerySet[Any]) -> bool:
-    return rows.order_by()[:MANY_ROWS].count() >= MANY_ROWS
+    return rows.order_by()[:MIN_CACHED_ROWS].count() >= MIN_CACHED_ROWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _start_unless_failed(study: Study, name: str) -> None:
     """Start the job unless the last one failed less than FRESH_SECONDS ago: a waiting page would retry forever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.has_failed else None
-    if failed_at is None or (timezone.now() - failed_at).total_seconds() >= FRESH_SECONDS:
+    if failed_at is None or (timezone.now() - failed_at).total_seconds() >= MAX_AGE_SECONDS:
         request_figures(study, [name])
 
 
@@ -151,9 +151,9 @@ def _compute_for_page(study: Study, figures: Figures[T]) -> T:
     """
     made_at, began = timezone.now(), time.monotonic()
     result = figures.compute(study)
-    if figures.rows(result) >= MANY_ROWS and get_language() != settings.LANGUAGE_CODE:
+    if figures.rows(result) >= MIN_CACHED_ROWS and get_language() != settings.LANGUAGE_CODE:
         request_figures(study, [figures.name])  # figures may contain sentences, which are stored in English
-    elif figures.rows(result) >= MANY_ROWS:
+    elif figures.rows(result) >= MIN_CACHED_ROWS:
         seconds = time.monotonic() - began
         store_figures([_row(study, figures, result, _version(study, figures), made_at, seconds)])
     return result
@@ -178,4 +178,4 @@ def _version(study: Study, figures: Figures[Any]) -> str:
 
 def _is_old(cached: CachedFigures) -> bool:
     age = (timezone.now() - cached.made_at).total_seconds()
-    return age >= max(FRESH_SECONDS, INTERVAL_FACTOR * cached.seconds)
+    return age >= max(MAX_AGE_SECONDS, INTERVAL_FACTOR * cached.seconds)

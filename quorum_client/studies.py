@@ -21,7 +21,7 @@ import pandas as pd
 
 RETRY_STATUSES = (429, 502, 503, 504)
 IDEMPOTENT_METHODS = ("GET", "HEAD", "PUT")
-ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
+HTTP_ACCEPTED = 202  # HTTP status of a result that is not ready yet; request it again
 KEY = "Idempotency-Key"
 PAGE_SIZE = 1000
 
@@ -104,9 +104,9 @@ class Calls:
         Raise Problem if the server has not computed it within ``patience`` seconds.
         """
         end = time.monotonic() + self.patience
-        while (response := self.ask("GET", path, params=_query(parameters))).status_code == ACCEPTED:
+        while (response := self.ask("GET", path, params=_query(parameters))).status_code == HTTP_ACCEPTED:
             if time.monotonic() > end:
-                raise Problem(ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
+                raise Problem(HTTP_ACCEPTED, f"{path} was not counted within {self.patience:g} seconds.")
             self.sleep(_retry_after(response) or 5.0)
         answer: dict[str, Any] = response.json()
         return answer
@@ -281,7 +281,7 @@ class Handle:
         """
         answer = self.quorum.ask("POST", f"{self.address}{operation}/", json=parameters)
         job: dict[str, Any] = answer.json()
-        return self.quorum.wait(job) if answer.status_code == ACCEPTED else job
+        return self.quorum.wait(job) if answer.status_code == HTTP_ACCEPTED else job
 
     def get(self, what: str = "", **parameters: Any) -> dict[str, Any]:
         """Return the study or dataset, or the object at an address below it, such as ``agreement``."""

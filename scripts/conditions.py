@@ -24,7 +24,7 @@ from scripts.checks import CHROMIUM_NAMES, PARALLEL_OPTIONS
 from scripts.environment import ROOT, SetupError, print_line
 
 # Prefixes of the only variables that are passed on. They are needed to fetch packages.
-INHERITED = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
+VARIABLES = ("PIP_", "SSL_", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY")
 
 
 def arguments() -> argparse.Namespace:
@@ -53,7 +53,7 @@ def arguments() -> argparse.Namespace:
 
 
 def _environment(options: argparse.Namespace, home: str) -> dict[str, str]:
-    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(INHERITED)}
+    passed = {name: text for name, text in os.environ.items() if name.upper().startswith(VARIABLES)}
     python = shutil.which(options.python)
     if not python:
         raise SetupError(f"{options.python} is not on the PATH; expected a Python 3.11 or newer.")

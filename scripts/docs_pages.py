@@ -20,7 +20,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURES = ROOT / "docs" / "figures"
-NUMERIC = (
+NUMERIC_MODULES = (
     "quorum.metrics",
     "quorum.metrics.comparison",
     "quorum.statistics.agreement",
@@ -343,7 +343,7 @@ def statistics_page() -> Iterator[str]:
 
 def python_page() -> Iterator[str]:
     yield "# Python\n\nThe numeric packages need no Django and no database.\n"
-    for module in NUMERIC:
+    for module in NUMERIC_MODULES:
         yield f"::: {module}\n"
 
 

@@ -17,7 +17,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 VENV = os.path.join(ROOT, ".venv")
 PYTHON = os.path.join(VENV, "bin", "python")
-OLDEST = (3, 11)
+OLDEST_PYTHON = (3, 11)
 DOWNLOAD_NOTES = {
     "requirements.txt": "from PyPI; not METEOR's tables, which the metric meteor asks for",
     "requirements-dev.txt": "from PyPI, with METEOR's tables of 104 MB",
@@ -36,13 +36,13 @@ def print_line(text: str) -> None:
 
 def use_a_new_python() -> None:
     """Restart the program in a newer Python of this machine if this Python is too old."""
-    if sys.version_info >= OLDEST:
+    if sys.version_info >= OLDEST_PYTHON:
         return
-    for minor in range(20, OLDEST[1] - 1, -1):
+    for minor in range(20, OLDEST_PYTHON[1] - 1, -1):
         program = shutil.which(f"python3.{minor}")
         if program:
             os.execv(program, [program, "-m", "scripts.quorum", *sys.argv[1:]])
-    oldest, program = ".".join(map(str, OLDEST)), ".".join(map(str, sys.version_info[:3]))
+    oldest, program = ".".join(map(str, OLDEST_PYTHON)), ".".join(map(str, sys.version_info[:3]))
     raise SetupError(
         f"Quorum needs Python {oldest} or newer; {sys.executable} is {program}. "
         "Install a newer one, or name it: make run PYTHON=python3.12"

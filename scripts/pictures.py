@@ -44,7 +44,7 @@ FIX_SAVE_BAR = (
 )
 # A function that returns the style of each element in the picture. Texts and figures are compared separately. Versions
 # of Chromium differ in the radius of radio buttons that they draw themselves.
-LOOK = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
+STYLE_SCRIPT = """(element) => [element, ...element.querySelectorAll("*")].map((one) => {
     const style = getComputedStyle(one);
     const radius = one.type === "radio" && style.appearance !== "none" ? "" : style.borderRadius;
     return [one.tagName, one.getAttribute("class"), style.color, style.backgroundColor, style.fontSize, style.padding,
@@ -186,7 +186,7 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
             height = min(box["height"] + 2 * MARGIN, picture.height)
             clip = FloatRect(x=left, y=top, width=min(box["width"] + 2 * MARGIN, WIDTH - left), height=height)
             lines = [" ".join(NUMBER.sub("0", line).split()) for line in shown.inner_text().splitlines()]
-            look = hashlib.sha256(shown.evaluate(LOOK).encode()).hexdigest()[:16]
+            look = hashlib.sha256(shown.evaluate(STYLE_SCRIPT).encode()).hexdigest()[:16]
             image = page.screenshot(clip=clip, full_page=True)
             yield _TakenPicture(picture.name, image, list(filter(None, lines)), look)
         browser.close()

@@ -16,9 +16,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("annotation", "common", "config", "contrib", "evaluation", "judgments", "quorum", "quorum_client")
 CATALOGUE = ROOT / "tests" / "sentences.txt"
-HEAD = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
+FILE_HEADER = "What errors say. `python -m scripts.sentences` writes this file; read what it changes.\n"
 # Folders whose constants are reasons for undefined figures.
-NUMERIC = ("quorum/metrics/", "quorum/statistics/")
+NUMERIC_FOLDERS = ("quorum/metrics/", "quorum/statistics/")
 # functions and classes that raise or report errors, in addition to the exceptions in the code
 CALLS = {"CommandError", "Error", "ValidationError", "Warning", "add_error", "error", "exit", "problem"}
 Scope = ast.Module | ast.FunctionDef
@@ -29,10 +29,10 @@ def catalogue() -> str:
     files = [file for package in PACKAGES for file in sorted((ROOT / package).rglob("*.py"))]
     files = [file for file in files if not {"tests", "migrations"} & set(file.parts)]
     trees = {file.relative_to(ROOT).as_posix(): ast.parse(file.read_bytes()) for file in files}
-    errors, lines = error_names(trees.values()), [HEAD]
+    errors, lines = error_names(trees.values()), [FILE_HEADER]
     for path, tree in trees.items():
         found = sorted(
-            {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC) else ())}
+            {*sentences(tree, errors, (tree,)), *(reasons(tree) if path.startswith(NUMERIC_FOLDERS) else ())}
         )
         lines += [f"\n{path}\n"] if found else []
         for error, said in groupby(found, key=lambda pair: pair[0]):

@@ -58,13 +58,13 @@ Quorum runs at  {address}
 {things}
 Ctrl-C stops it. What you do is kept in {data}.
 """
-WITH_DEMO = """\
+DEMO_MESSAGE = """\
 The demo asks: which metric agrees with people?
   1. Give answers, as participants do:     {address}/
   2. See the findings (answers simulated): {address}/admin/
   3. The same figures by command:          {command} evaluate demo-triplet-simulated
 """
-WITHOUT_DEMO = """\
+SERVER_MESSAGE = """\
 Begin at        {address}/admin/
 """
 
@@ -127,7 +127,7 @@ def serve(services: Services, installation: Installation, *, demo: bool = True) 
         raise
     for name in (WORKER, READING, HEAVY):  # start workers last, so that pages are available earlier
         start_service(services, name, installation)
-    things = (WITH_DEMO if demo else WITHOUT_DEMO).format(address=address, command=installation.command)
+    things = (DEMO_MESSAGE if demo else SERVER_MESSAGE).format(address=address, command=installation.command)
     print_line(
         BANNER.format(
             address=address, account=lines, things=things, data=installation.environment["DATA_DIR"]

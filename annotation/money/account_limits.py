@@ -21,8 +21,8 @@ MAX_SHOWN = 30
 # limits that only the installation's row has, which has no account
 INSTALLATION_SUMS = ("account_day_cents", "account_total_cents", "confirm_cents")
 SUMS = ("day_cents", "total_cents", *INSTALLATION_SUMS)
-SEE_LIMITS = "annotation.view_spendinglimit"
-SET_LIMITS = (SEE_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
+VIEW_LIMITS = "annotation.view_spendinglimit"
+SET_LIMITS = (VIEW_LIMITS, "annotation.add_spendinglimit", "annotation.change_spendinglimit")
 
 
 def refuse_rules_of_one_account(account: User | None, sums: Mapping[str, int | None]) -> None:

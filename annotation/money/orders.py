@@ -28,7 +28,7 @@ from judgments.drawing.keys import content_key
 from judgments.models import Study
 from judgments.operations import Outcome
 
-CONFIRM = "annotation.confirm_spending"
+CONFIRM_PERMISSION = "annotation.confirm_spending"
 State = SpendingRequest.State
 IGNORED_PARAMETERS = ("why", "confirm", "seen")  # parameters that a preview does not take
 

@@ -19,7 +19,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 CLOCK_TOLERANCE = 5.0  # tolerated difference between browser and server time, in seconds per assignment
-PAYABLE = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
+PAYABLE_STATUSES = (CrowdSession.Status.SUBMITTED, CrowdSession.Status.APPROVED)
 
 Span = tuple[datetime, datetime]
 
@@ -84,7 +84,9 @@ def _pages_by_worker(sessions: QuerySet[CrowdSession]) -> dict[int, list[_Page]]
     # Of other studies, include only confirmed sessions: one with an invented id would reduce another person's paid
     # time.
     known = Q(pk__in=sessions.values("pk")) | Q(confirmed=True) | Q(status=CrowdSession.Status.APPROVED)
-    every = CrowdSession.objects.filter(known, worker__in=sessions.values("worker"), status__in=PAYABLE)
+    every = CrowdSession.objects.filter(
+        known, worker__in=sessions.values("worker"), status__in=PAYABLE_STATUSES
+    )
     claims = dict(
         Judgment.objects.filter(assignment__session__in=every, replaces__isnull=True)
         .values("assignment")

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
 from annotation.models import Assignment, CrowdCall, CrowdSession, at_crowd
-from annotation.money.paid_time import PAYABLE, paid_times
+from annotation.money.paid_time import PAYABLE_STATUSES, paid_times
 from common.amounts import spell_seconds
 from judgments.models import Study
 from judgments.studies.designs import design_of
@@ -118,7 +118,7 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
 
 def _sessions(study: Study) -> QuerySet[CrowdSession]:
     sessions = at_crowd(CrowdSession, study)
-    return sessions.filter(status__in=PAYABLE)
+    return sessions.filter(status__in=PAYABLE_STATUSES)
 
 
 def _bonuses(study: Study) -> dict[int, int]:

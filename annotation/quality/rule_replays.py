@@ -15,7 +15,7 @@ from annotation.quality.detectors import RULES
 from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.histories import answer_format_of, finished_judgments, pages_of
 from annotation.quality.looks import replay
-from annotation.quality.rules import RECOMMENDED, make_study_rule
+from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import WrongState, did_you_mean
 from judgments.models import Study
 
@@ -167,6 +167,6 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
             % {"unknown": unknown[0], "rules": ", ".join(RULES)}
             + did_you_mean(unknown[0], RULES)
         )
-    settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED}
+    settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED_RULES}
     settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))
     return [(name, settings.get(name, {})) for name in names or RULES]

@@ -21,7 +21,7 @@ from judgments.models import Study
 from judgments.studies.designs import design_of
 
 # The defaults for a designer who names no detectors. Each acts only if it is certain; a person decides the rest.
-RECOMMENDED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+RECOMMENDED_RULES: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("too-fast", "pause", {}),
     ("straight-lining", "pause", {}),
     ("side-bias", "pause", {}),
@@ -96,7 +96,7 @@ def recommend_rules(*, study: Study) -> int:
     answers = answer_format_of(study)
     rows = QualityRule.objects.bulk_create(
         QualityRule(study=study, rule=name, settings=settings, action=action, enabled=True)
-        for name, action, settings in RECOMMENDED
+        for name, action, settings in RECOMMENDED_RULES
         if RULES[name].applies_to(answers)
     )
     return len(rows)

@@ -18,7 +18,7 @@ from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.histories import answer_format_of, finished_judgments
 from annotation.quality.operations import RuleSettingsRequest, set_rule, settings_from_query
 from annotation.quality.rule_replays import FlaggedWorker, Replay, replay_rule
-from annotation.quality.rules import RECOMMENDED, make_study_rule
+from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import QuorumError, WrongState, sentence_of
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
@@ -79,7 +79,7 @@ ACTIONS = {
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
-    chosen = {name: (action, settings) for name, action, settings in RECOMMENDED}
+    chosen = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
     waiting = (
         {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
     )

@@ -21,7 +21,7 @@ from common.texts import is_empty, readable
 from judgments.design.numbers import display_number, number_text
 from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
-from judgments.kinds.keywords import MISSING, UNKNOWN_PHRASE
+from judgments.kinds.keywords import ABSENT_WORD, UNKNOWN_PHRASE
 from judgments.studies.designs import design_of
 from quorum.statistics.aggregation.pair_answers import SURE
 
@@ -179,7 +179,7 @@ def has_phrase(answer: Sequence[str] | None, collocation: str) -> bool:
 @register.simple_tag
 def keyword_message(what: str) -> str:
     """Return the message about a "missing" word or an unknown "phrase". The script replaces {word}."""
-    return str({"missing": MISSING, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
+    return str({"missing": ABSENT_WORD, "phrase": UNKNOWN_PHRASE}[what]) % {"word": "{word}"}
 
 
 @register.simple_tag

@@ -45,15 +45,15 @@ from judgments.studies.designs import design_of, draws_at_claim, stops_early
 JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
            "signals", "made_at")  # fmt: skip
 
-_NOW = query_parameter("now", DateTimeField())
+_NOW_PARAMETER = query_parameter("now", DateTimeField())
 _SUBMIT = PreparedUpdate(
-    lambda: Assignment.objects.with_lease(_NOW).filter(
+    lambda: Assignment.objects.with_lease(_NOW_PARAMETER).filter(
         # the HIT may have been claimed while the worker was being excluded, so that the exclusion missed it
         ~Exists(_excluded_participations(query_parameter("study"), query_parameter("worker"))),
         pk=query_parameter("assignment", UUIDField()),
     ),
     state=Assignment.State.SUBMITTED,
-    submitted_at=_NOW,
+    submitted_at=_NOW_PARAMETER,
     answers=query_parameter("answers", JSONField()),
 )
 

@@ -13,8 +13,8 @@ from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
 
 says = sentences_about("agreement")
-SHOWN = 8  # number of items shown on which a model of people has another answer than the consensus
-NARROW = 0.05  # width of an interval that more judgments hardly change
+ITEMS_SHOWN = 8  # number of items shown on which a model of people has another answer than the consensus
+NARROW_WIDTH = 0.05  # width of an interval that more judgments hardly change
 
 
 @says(
@@ -118,7 +118,9 @@ def wide(ends: str) -> float:
     "judgments}.[ The interval is <width:CO> wide.]"
 )
 def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bool:
-    apart = width is None or (abs(number(width) - wide(ends or "")) <= 0.0151 and number(width) >= NARROW)
+    apart = width is None or (
+        abs(number(width) - wide(ends or "")) <= 0.0151 and number(width) >= NARROW_WIDTH
+    )
     return apart and says_alpha(rows, value, ends, n)
 
 
@@ -127,7 +129,7 @@ def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bo
     "change alpha."
 )
 def _(rows: Rows, value: str, ends: str, n: str) -> bool:
-    return wide(ends) <= NARROW + 0.01 and says_alpha(rows, value, ends, n)
+    return wide(ends) <= NARROW_WIDTH + 0.01 and says_alpha(rows, value, ends, n)
 
 
 @says("Agreement is highest on <kind:NAMES> pairs (<value:CO>).")
@@ -232,7 +234,7 @@ def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
 
 @says("<n:N> more are not shown. A release contains all of them.")
 def _(rows: Rows, n: str) -> bool:
-    return number(n) == apart(rows)[0] - SHOWN > 0
+    return number(n) == apart(rows)[0] - ITEMS_SHOWN > 0
 
 
 @says("Note: only one participant answered, so the accuracy of this participant cannot be estimated.")

@@ -20,7 +20,7 @@ class Checker(NamedTuple):
 
 
 CHECKERS: list[Checker] = []
-PARTS = {
+PATTERN_PARTS = {
     "N": r"[\d,]+", "PC": r"\d+(?: %)?", "CO": r"-?\d*\.?\d+", "P": r"(?:p = |p < |p > )?\.\d+", "NAMES": r"[\w.-]+(?:(?:, | and )[\w.-]+)*",
     "ENDS": r"(?:undefined|-?[\d.]+ to -?[\d.]+(?: %)?)", "RANGE": r"-?[\d.]+(?: to -?[\d.]+)?(?: %)?", "CUT": r"[\d.]*\d",
     "TESTS": r"[^)]*", "WHY": r"[^.]*",
@@ -51,7 +51,7 @@ def compiled(pattern: str) -> re.Pattern[str]:
         text = re.escape(literal).replace(r"\{", "(?:").replace(r"\}", ")").replace(r"\|", "|")
         expression += text.replace(r"\[", "(?:").replace(r"\]", ")?")
         if name:
-            expression += f"(?P<{name}>{PARTS[part]})"
+            expression += f"(?P<{name}>{PATTERN_PARTS[part]})"
     return re.compile(expression)
 
 

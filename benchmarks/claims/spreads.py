@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import beta, chi2, nct, t
 
 TINY = 1e-12
-ROUNDED = 1e-18  # largest variance of a coefficient that is only a rounding error
+ROUNDING_VARIANCE = 1e-18  # largest variance of a coefficient that is only a rounding error
 LEVEL, POWER = 0.05, 0.8
 TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
 MAX_SIZE_FACTOR, NEARLY, ENDLESS = 20, 1.25, 1e6
@@ -60,7 +60,7 @@ def people_add(by_item: float, by_rater: float, by_answer: float, items: int, ra
     return People(credible, max(most, 0.0), df, within, number, len(raters))
 
 
-NOBODY = People(0.0, 0.0, math.inf)
+NO_PEOPLE = People(0.0, 0.0, math.inf)
 
 
 class Spread(NamedTuple):
@@ -110,13 +110,13 @@ def over_items(influences: Mapping[Any, float], item_of: Mapping[Any, Hashable])
         return None
     squares = sum_of_squares((item_of[row], part) for row, part in influences.items())
     return Spread(
-        squares * enlarged(effective(sizes)), NOBODY, max(effective(sizes), 2) - 1, effective(sizes)
+        squares * enlarged(effective(sizes)), NO_PEOPLE, max(effective(sizes), 2) - 1, effective(sizes)
     )
 
 
 def of_independent(share: float, rows: int) -> Spread:
     """Return the spread of a share of independent zeros and ones, whose variance is computed from the share."""
-    return Spread(share * (1 - share) / rows, NOBODY, math.inf, math.inf)
+    return Spread(share * (1 - share) / rows, NO_PEOPLE, math.inf, math.inf)
 
 
 def with_people(
@@ -191,7 +191,7 @@ def of_squares(
         return None
     sizes, squares = (items, by_item) if len(items) > 1 else (people, by_person)
     number = effective(sizes)
-    spread = Spread(squares * enlarged(number), NOBODY, max(number, 2) - 1, number)
+    spread = Spread(squares * enlarged(number), NO_PEOPLE, max(number, 2) - 1, number)
     if len(items) < 2 or not known:
         return spread, len(sizes)
     added = people_add(by_item, by_person, by_cell, len(items), people)
@@ -229,7 +229,7 @@ def of_coefficient(
     value: float, spread: Spread, rows: float, judges: float = 2.0, different: float = 1.0
 ) -> tuple[float, float]:
     """Return Fisher's interval of a coefficient of m judges, on the scale log((1 + (m - 1) v) / (1 - v))."""
-    if spread.variance <= ROUNDED or abs(abs(value) - 1) < TINY:
+    if spread.variance <= ROUNDING_VARIANCE or abs(abs(value) - 1) < TINY:
         half = wilson(0.0, spread, rows)[1] / different
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
     if not -1 / (judges - 1) < value < 1:

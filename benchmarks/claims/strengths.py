@@ -16,7 +16,7 @@ from scipy.special import logsumexp, softmax
 from benchmarks.claims.contrasts import item_of_pair, lost_votes, of_systems
 from benchmarks.claims.rows import Rows
 from benchmarks.claims.spreads import (
-    NOBODY,
+    NO_PEOPLE,
     Difference,
     People,
     Spread,
@@ -26,7 +26,7 @@ from benchmarks.claims.spreads import (
     people_add,
 )
 
-RISES = 1e-6  # a direction in which the likelihood rises without bound adds at least 1
+MIN_RISE = 1e-6  # a direction in which the likelihood rises without bound adds at least 1
 
 
 class Fit(NamedTuple):
@@ -95,7 +95,7 @@ def has_maximum(seen: np.ndarray, possible: np.ndarray) -> bool:
     if np.linalg.matrix_rank(steps) < seen.shape[1]:
         return False
     best = linprog(-steps.sum(axis=0), A_ub=-steps, b_ub=np.zeros(len(steps)), bounds=(-1, 1))
-    return bool(steps.sum(axis=0) @ best.x < RISES)
+    return bool(steps.sum(axis=0) @ best.x < MIN_RISE)
 
 
 def likeliest(seen: np.ndarray, possible: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -182,7 +182,7 @@ def difference(rows: Rows, fit: Fit | None, first: str, second: str) -> Differen
         return None
     value = fit.strengths[first] - fit.strengths[second]
     if direct is None:
-        return Difference(value, Spread(variance, NOBODY, df, df + 1))
+        return Difference(value, Spread(variance, NO_PEOPLE, df, df + 1))
     # People's part of the variance is the part that they add to the share of the pairs of both systems.
     parts = direct.spread.scaled(variance / direct.spread.variance)
     return Difference(value, parts._replace(df=df, items=parts.items if parts.items < np.inf else df + 1))

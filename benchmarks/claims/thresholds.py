@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.claims.rows import Rows
 
-NEAR = 1e-9  # allowance with which a mean of thirds reaches its threshold
+TOLERANCE = 1e-9  # allowance with which a mean of thirds reaches its threshold
 QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
 CUTS = {
     "graded": (2, 7 / 3, 8 / 3, 3, 10 / 3, 11 / 3, 4),
@@ -22,7 +22,7 @@ def kappa(first: list[bool], second: list[bool]) -> float | None:
 
 
 def at_least(values: list[float], cut: float) -> list[bool]:
-    return [value >= cut - NEAR for value in values]
+    return [value >= cut - TOLERANCE for value in values]
 
 
 def best_of_metric(rows: Rows, metric: str) -> float | None:

@@ -357,17 +357,19 @@ def is_next_above(text: str, value: float | None) -> bool:
     return value is not None and value * 0.998 <= number(text) <= value * 1.002 + 1
 
 
-LARGER = "would find a winner with a probability of 80 %."
-IF_SO = "If the true difference is as large as the one found, a study with "
+LARGER_STUDY_RESULT = "would find a winner with a probability of 80 %."
+LARGER_STUDY_CONDITION = "If the true difference is as large as the one found, a study with "
 
 
-@says(f"{IF_SO}<n:N> new item{{s|}} {LARGER}")
+@says(f"{LARGER_STUDY_CONDITION}<n:N> new item{{s|}} {LARGER_STUDY_RESULT}")
 def _(rows: Rows, n: str) -> bool:
     larger = larger_study(rows)
     return larger.people == 0 and is_next_above(n, larger.items)
 
 
-@says(f"{IF_SO}<n:N> new item{{s|}} and <more:N> more participant{{s|}} {LARGER}")
+@says(
+    f"{LARGER_STUDY_CONDITION}<n:N> new item{{s|}} and <more:N> more participant{{s|}} {LARGER_STUDY_RESULT}"
+)
 def _(rows: Rows, n: str, more: str) -> bool:
     larger = larger_study(rows)
     return is_next_above(n, larger.items) and is_next_above(more, larger.people)

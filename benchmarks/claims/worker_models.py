@@ -6,7 +6,7 @@ from benchmarks.claims.rows import PAIRED, Rows
 
 STEPS = 20_000
 PRIOR = 1.0  # number of answers of each kind that is added to everybody's counts
-ALIKE = 1e-9
+EQUAL_TOLERANCE = 1e-9
 
 
 def likely_answers(rows: Rows) -> dict[int, float | None]:
@@ -23,7 +23,7 @@ def likely_answers(rows: Rows) -> dict[int, float | None]:
         if np.abs(sure - before).max() < 1e-13:
             break
     return {
-        unit: None if row.max() - np.sort(row)[-2] <= ALIKE else labels[int(row.argmax())]
+        unit: None if row.max() - np.sort(row)[-2] <= EQUAL_TOLERANCE else labels[int(row.argmax())]
         for unit, row in zip(units, sure, strict=True)
     }
 

@@ -10,13 +10,13 @@ from django.db import DatabaseError, InterfaceError, connection
 from django.http import HttpRequest, HttpResponse
 
 from config.observing.figures import ERRORS
-from config.observing.outages import UNREACHABLE, UNWRITABLE, outage_cause_of, outage_of
+from config.observing.outages import DISK_FULL, NO_CONNECTION, outage_cause_of, outage_of
 from config.observing.requests import Middleware
 
 RETRY_SECONDS = 10
 OUTAGE_HEADER = "X-Quorum-Outage"  # an internal header, which is removed before the response is sent
 QUIET_SECONDS = 5  # seconds without failure before the end is logged, since reads may work before writes do
-LABELS = {UNREACHABLE: "away", UNWRITABLE: "disk"}  # label values of the metrics
+LABELS = {NO_CONNECTION: "away", DISK_FULL: "disk"}  # label values of the metrics
 logger = logging.getLogger(__name__)
 
 

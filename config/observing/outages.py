@@ -11,24 +11,24 @@ import sqlite3
 
 from django.db import DatabaseError, InterfaceError, OperationalError
 
-UNREACHABLE = "The database cannot be reached"
-UNWRITABLE = "The disk is full or cannot be written"
+NO_CONNECTION = "The database cannot be reached"
+DISK_FULL = "The disk is full or cannot be written"
 SQLITE_OUTAGES = {
-    sqlite3.SQLITE_BUSY: UNREACHABLE,
-    sqlite3.SQLITE_LOCKED: UNREACHABLE,
-    sqlite3.SQLITE_PROTOCOL: UNREACHABLE,
-    sqlite3.SQLITE_CANTOPEN: UNREACHABLE,
-    sqlite3.SQLITE_READONLY: UNWRITABLE,
-    sqlite3.SQLITE_IOERR: UNWRITABLE,
-    sqlite3.SQLITE_FULL: UNWRITABLE,
+    sqlite3.SQLITE_BUSY: NO_CONNECTION,
+    sqlite3.SQLITE_LOCKED: NO_CONNECTION,
+    sqlite3.SQLITE_PROTOCOL: NO_CONNECTION,
+    sqlite3.SQLITE_CANTOPEN: NO_CONNECTION,
+    sqlite3.SQLITE_READONLY: DISK_FULL,
+    sqlite3.SQLITE_IOERR: DISK_FULL,
+    sqlite3.SQLITE_FULL: DISK_FULL,
 }
 # kinds of outage by prefix of the SQLSTATE (connection, disk full, resources, shut-down, system)
 POSTGRESQL_OUTAGES = {
-    "08": UNREACHABLE,
-    "53100": UNWRITABLE,
-    "53": UNREACHABLE,
-    "57P": UNREACHABLE,
-    "58": UNWRITABLE,
+    "08": NO_CONNECTION,
+    "53100": DISK_FULL,
+    "53": NO_CONNECTION,
+    "57P": NO_CONNECTION,
+    "58": DISK_FULL,
 }
 
 
@@ -45,7 +45,7 @@ def outage_cause_of(error: BaseException | None) -> BaseException | None:
 def outage_of(error: BaseException) -> str:
     """Return the kind of outage that caused the error; "" if it was not an outage."""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
-        return UNWRITABLE
+        return DISK_FULL
     if not isinstance(error, DatabaseError | InterfaceError):
         return ""
     cause = error.__cause__
@@ -55,9 +55,9 @@ def outage_of(error: BaseException) -> str:
     if cause is not None and hasattr(cause, "sqlstate"):  # an error of psycopg, which may not be installed
         state: str | None = cause.sqlstate
         if state is None:  # there was no response from the server
-            return UNREACHABLE if isinstance(error, OperationalError | InterfaceError) else ""
+            return NO_CONNECTION if isinstance(error, OperationalError | InterfaceError) else ""
         return next((what for start, what in POSTGRESQL_OUTAGES.items() if state.startswith(start)), "")
-    return UNREACHABLE if isinstance(error, InterfaceError) else ""
+    return NO_CONNECTION if isinstance(error, InterfaceError) else ""
 
 
 class OutageFilter(logging.Filter):

@@ -20,7 +20,7 @@ from config.observing.logs import CONTEXT_ATTRIBUTE
 
 HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced
-WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
+ADDRESS_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 access = logging.getLogger("quorum.access")
 
@@ -85,6 +85,6 @@ def visitor_address(request: HttpRequest) -> str:
         # entries further to the left were in the visitor's own header
         passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
         forwarded = passed[0].strip() or address
-        with_port = WITH_PORT.fullmatch(forwarded)
+        with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
         address = with_port[1] or with_port[2] if with_port else forwarded
     return address

@@ -27,7 +27,7 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
 PAGE_SIZE = 50
-SHOWN = [
+DISPUTE_CHOICES = [
     ("ties", gettext_lazy("Ties")),
     ("close", gettext_lazy("Ties, and close votes (up to 2 to 1)")),
     ("all", gettext_lazy("All items")),
@@ -40,7 +40,7 @@ class DisputesPaginator(BoundedPaginator):
 
 class DisputeForm(forms.Form):
     show = forms.ChoiceField(
-        label=gettext_lazy("Show"), choices=SHOWN, initial="close", widget=UnfoldAdminSelectWidget
+        label=gettext_lazy("Show"), choices=DISPUTE_CHOICES, initial="close", widget=UnfoldAdminSelectWidget
     )
     unit = forms.CharField(
         label=gettext_lazy("Item id starts with"),

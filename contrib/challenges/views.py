@@ -43,7 +43,7 @@ from judgments.models import ApiToken, Job
 MAX_CHALLENGES = 100
 JOBS_SHOWN = 5
 ROOM_FOR_FIELDS = 1 << 16  # bytes of a request in addition to its file
-SEE_OTHER = 303
+HTTP_SEE_OTHER = 303
 
 
 class SignIn(LoginView):
@@ -252,4 +252,4 @@ def _redirect_to_sign_in(request: HttpRequest) -> HttpResponse:
 
 
 def _see_other(to: str, *args: Any) -> HttpResponse:
-    return HttpResponseRedirect(resolve_url(to, *args), status=SEE_OTHER)
+    return HttpResponseRedirect(resolve_url(to, *args), status=HTTP_SEE_OTHER)

@@ -20,8 +20,8 @@ from evaluation.presentation.plots.canvas import (
     NORMAL,
     ROW,
     SMALL,
-    SOFT,
     SOFT_OPACITY,
+    SOFT_STYLE,
     WIDTH,
     metric_label_of,
     new_plot,
@@ -116,9 +116,11 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     at_axis = tick_of if correlated else percent_number
     axes.xaxis.set_major_formatter(lambda value, _: at_axis(value))
     if correlated:
-        axes.set_xlabel(_("Kendall's tau-b with the mean answer of people, 95 % interval"), **SOFT)
+        axes.set_xlabel(_("Kendall's tau-b with the mean answer of people, 95 % interval"), **SOFT_STYLE)
     else:
-        axes.set_xlabel(_("% of pairs where metric and people name the same winner, 95 % interval"), **SOFT)
+        axes.set_xlabel(
+            _("% of pairs where metric and people name the same winner, 95 % interval"), **SOFT_STYLE
+        )
     longest = max(len(line) for name in names for line in metric_label_of(name).split("\n"))
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
@@ -188,7 +190,7 @@ def _new_curves(judgments: int) -> tuple[Figure, Axes]:
     axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.xaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.yaxis.set_major_locator(MaxNLocator(5))
-    axes.set_xlabel(_("judgments so far"), **SOFT)
+    axes.set_xlabel(_("judgments so far"), **SOFT_STYLE)
     return figure, axes
 
 

@@ -20,7 +20,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import NO_PAIR, JudgmentTable, Units, WorkerRow, texts_of_column
 from evaluation.models import Analysis, MetricScore
 from evaluation.presentation.content import rows_as_json
-from evaluation.results.agreement import ANONYMOUS
+from evaluation.results.agreement import ANONYMOUS_REASON
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.studies.designs import design_of, kind_of
@@ -89,7 +89,7 @@ def compute_disagreement(
         },
         "disputed": _disputed_items(units, positions, soft),
         "predictors": _predictors(study, units, positions, images, soft, seed, predictions or {}),
-        "per_worker": {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""},
+        "per_worker": {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""},
     }
     if not anonymous:
         progress(0.3, "holding people against each other")

@@ -29,7 +29,7 @@ from judgments.studies.designs import kind_of
 from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.disagreement import SoftLabels
 
-INFINITE = "gives 0 to what somebody answered; expected more, as its cost is infinite."
+INFINITE_COST = "gives 0 to what somebody answered; expected more, as its cost is infinite."
 COST_IS_INFINITE = gettext_noop(
     "the prediction gives probability 0 to an answer that was given, so the cross-entropy is infinite"
 )
@@ -52,7 +52,7 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
         if unit not in judged:
             continue  # no answer to this unit is used
         if (shares[soft.shares[judged[unit]] > 0] == 0).any():
-            raise EvaluationError(f"{where} {INFINITE}")
+            raise EvaluationError(f"{where} {INFINITE_COST}")
         predicted[judged[unit]] = shares
     if np.isnan(predicted).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")

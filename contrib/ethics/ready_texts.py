@@ -30,7 +30,7 @@ from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of
 from judgments.studies.studies import change_design
 
-CASES = {
+TEXT_CASES = {
     "eu": gettext_noop("European Union (GDPR)"),
     "us": gettext_noop("United States (likely exempt from full review)"),
     "course": gettext_noop("Students of a course"),
@@ -45,7 +45,7 @@ NOTE = "ready_texts"
 
 class ReadyTextsRequest(Parameters):
     case = serializers.ChoiceField(
-        choices=[(case, _lazy(title)) for case, title in CASES.items()], label="Participants"
+        choices=[(case, _lazy(title)) for case, title in TEXT_CASES.items()], label="Participants"
     )
     replace = serializers.BooleanField(default=False, label="Replace the existing consent text")
 

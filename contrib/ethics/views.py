@@ -30,13 +30,13 @@ from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import add_page_part, study_page, study_page_address
 
 # states in which the page "Launch" offers template texts
-MAY_BE_FILLED = (Study.State.DRAFT, Study.State.GENERATED)
+EDITABLE_STATES = (Study.State.DRAFT, Study.State.GENERATED)
 
 
 def _consent_points(launch: Launch) -> Iterable[ChecklistItem]:
     ready_texts = f"{study_page_address(launch.study, 'launch')}#{READY_TEXTS}"
     if not launch.design.consent.strip():
-        if launch.study.state in MAY_BE_FILLED:
+        if launch.study.state in EDITABLE_STATES:
             words = _("Fill in a ready text")
             yield ChecklistItem(_("Consent"), Readiness.MISSING, _(NO_CONSENT), ready_texts, words)
     elif is_outdated(launch.study, launch.design):
@@ -51,7 +51,7 @@ add_consent_check(_consent_points)
 
 def _facts_of_launch(request: HttpRequest, study: Study) -> Context:
     return {
-        "may_be_filled": study.state in MAY_BE_FILLED,
+        "may_be_filled": study.state in EDITABLE_STATES,
         "needs_texts": not design_of(study).consent.strip(),
     }
 

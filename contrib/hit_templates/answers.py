@@ -14,8 +14,8 @@ from contrib.hit_templates.questions import FormQuestion, as_number
 from judgments.kinds.base import RefusedAnswer
 
 STEP_TOLERANCE = 1e-6  # tolerance as a fraction of a step, so that 0.3 counts as a multiple of 0.1
-MISSING = gettext_lazy("“%(name)s” has no answer yet.")
-TICK_MISSING = gettext_lazy("“%(name)s” must be ticked.")
+NO_ANSWER = gettext_lazy("“%(name)s” has no answer yet.")
+NO_TICK = gettext_lazy("“%(name)s” must be ticked.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
 TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
 
@@ -52,7 +52,7 @@ def _list_names(names: Sequence[str]) -> str:
 def _missing_answer(question: FormQuestion) -> RefusedAnswer:
     return RefusedAnswer(
         gettext("expected an answer to “%(name)s”") % {"name": question.name},
-        MISSING % {"name": question.label},
+        NO_ANSWER % {"name": question.label},
     )
 
 
@@ -66,7 +66,7 @@ def _choice(question: FormQuestion, value: Any) -> str | None:
         raise RefusedAnswer(
             gettext("expected one of these values for “%(name)s”: %(values)s")
             % {"name": question.name, "values": _list_names(values)},
-            MISSING % {"name": question.label},
+            NO_ANSWER % {"name": question.label},
         )
     return str(value)
 
@@ -84,7 +84,7 @@ def _option_values(question: FormQuestion, value: Any) -> list[str]:
             raise RefusedAnswer(
                 gettext("expected “%(value)s” to be ticked in “%(name)s”")
                 % {"name": question.name, "value": option.value},
-                TICK_MISSING % {"name": option.label or question.label},
+                NO_TICK % {"name": option.label or question.label},
             )
     return [entry for entry in values if entry in ticked]
 

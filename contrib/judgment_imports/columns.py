@@ -19,7 +19,7 @@ from judgments.design.scale import InferredScale, parse_scale
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
-USE = "import_judgments"  # the kind of the import's job
+IMPORT_JOB = "import_judgments"  # the kind of the import's job
 SCALE_HELP = gettext_lazy(
     "Needed only for graded or slider answers. Examples are 1:5, 1:5:0.5 and -3:3. If this field is empty, the "
     "import derives the scale from the answers and reports it."
@@ -90,7 +90,7 @@ def study_file(file: UploadedFile | None) -> str:
 
 
 add_table_use(
-    USE,
+    IMPORT_JOB,
     JudgmentTableUse(
         required=("unit", "worker"),
         optional=tuple(name for name in NAMES if name not in ("systems", "answers", "study", "document")),

@@ -21,7 +21,7 @@ from common.rows.batches import batched
 from common.rows.fingerprints import Fingerprint, fingerprint_of
 from common.rows.loads import large_cache, many_objects
 from contrib.judgment_imports.bad_rows import BadRows
-from contrib.judgment_imports.columns import USE
+from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.reading import (
     captions_of_dataset,
     imported_design,
@@ -125,7 +125,7 @@ def import_judgments(
                 simulated=writer.simulated,
                 notes={"sentences": notes},
             )
-            remember_mapping(material, USE, mapping)
+            remember_mapping(material, IMPORT_JOB, mapping)
             sentence = f"{with_noun(writer.judgments, 'judgment')} came from a file of the format {format}."
             note_event(study=writer.study, what="imported", sentence=sentence, format=format)
             transaction.set_rollback(dry_run)
@@ -196,7 +196,7 @@ def _import_criteria(
                 row = find_study(slugs[name])
                 row.notes |= {"criteria": slugs}
                 row.save(update_fields=["notes"])
-        remember_mapping(find_dataset(values["dataset"]), USE, mapping)
+        remember_mapping(find_dataset(values["dataset"]), IMPORT_JOB, mapping)
         transaction.set_rollback(values["dry_run"])
     if left_out is not None:
         left_out.write()

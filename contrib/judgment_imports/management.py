@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
-from contrib.judgment_imports.columns import USE
+from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.inspecting import inspect_judgments
 from contrib.judgment_imports.reading import scale_of_design
@@ -71,7 +71,7 @@ class ImportJudgments(QuorumCommand):
         study = options["study"]
         if options["dry_run"]:
             source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
-            with progress_bar() as progress, columns_offered(USE, options, options["dataset"]):
+            with progress_bar() as progress, columns_offered(IMPORT_JOB, options, options["dataset"]):
                 table = {name: options[name] for name in ("format", "path", "encoding")}
                 inspected = {
                     criterion: inspect_judgments(**source, mapping=how, progress=progress)
@@ -82,6 +82,6 @@ class ImportJudgments(QuorumCommand):
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
             self.say("Nothing was stored (--dry-run).")
             return
-        with progress_bar() as progress, columns_offered(USE, options, options["dataset"]):
+        with progress_bar() as progress, columns_offered(IMPORT_JOB, options, options["dataset"]):
             summary = import_judgments(**source, study=study, mapping=mapping, progress=progress)
         self.say("\n".join(summary.lines("Study")))

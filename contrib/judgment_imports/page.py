@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from contrib.judgment_imports.columns import DESIGN_HELP, SCALE_HELP, USE, study_file
+from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, study_file
 from judgments.datasets.page import UploadForm, add_upload, short_name
 from judgments.design.scale import parse_scale
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
@@ -15,7 +15,7 @@ from judgments.kinds import KINDS
 
 class JudgmentsForm(UploadForm):
     formats = (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts())
-    job = USE
+    job = IMPORT_JOB
     permission = "judgments.add_study"
     title = gettext_noop("Import judgments")
     lead = gettext_noop("Import judgments about {dataset} that were collected elsewhere.")

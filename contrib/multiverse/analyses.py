@@ -17,7 +17,7 @@ from contrib.multiverse.choices import (
     OWN_DROPPED,
     OWN_KEPT,
     TRIPLET_TIES,
-    UNDECIDED,
+    UNDECIDED_CHOICES,
     ChosenOptions,
 )
 from contrib.multiverse.votes import StudyVotes, draw_half
@@ -87,7 +87,7 @@ class PairMetrics(_Metrics):
             "controls": self._votes.thresholds,
             "aggregation": self._votes.rules,
             "triplet_ties": TRIPLET_TIES if several else (),
-            "undecided": UNDECIDED if undecided else (),
+            "undecided": UNDECIDED_CHOICES if undecided else (),
             "metric_ties": METRIC_TIES,
             "references": (ALL, HALF) if self.computed and fewest > 1 else (),
             "clusters": (ITEM, NAIVE),
@@ -115,7 +115,7 @@ class PairMetrics(_Metrics):
         winners = self._votes.winners(chosen, self._pks)
         rules = {
             "metric_ties": chosen.get("metric_ties", METRIC_TIES[0]),
-            "undecided": chosen.get("undecided", UNDECIDED[0]),
+            "undecided": chosen.get("undecided", UNDECIDED_CHOICES[0]),
         }
         values, influences = {}, {}
         has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)

@@ -27,7 +27,7 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import CONFIDENCE
 
 METRICS, AGREEMENT = "metrics", "agreement"
-BEST = "best"
+BEST_METRIC = "best"
 
 # Krippendorff 2004: the least alpha for reliable and for tentative conclusions.
 RELIABLE, TENTATIVE = 0.8, 0.667
@@ -145,12 +145,12 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
     best, *others = order
     above = [name for name in others if defined[best] > defined[name]][:MAX_COMPARED_METRICS]
     conclusions = [
-        Conclusion(f"{BEST}-and-{number}", METRICS, best, name, 0.0)
+        Conclusion(f"{BEST_METRIC}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(above, start=1)
     ]
     if len(above) < len(others[:MAX_COMPARED_METRICS]):
         return conclusions  # several metrics are highest, so none is best
-    return [Conclusion(BEST, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
+    return [Conclusion(BEST_METRIC, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
 
 
 def _alpha_conclusion(value: float) -> Conclusion:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from contrib.multiverse.choices import LABELS
-from contrib.multiverse.conclusions import AGREEMENT, BEST, passes_threshold
+from contrib.multiverse.conclusions import AGREEMENT, BEST_METRIC, passes_threshold
 from evaluation.presentation.content import Estimate, Level, Plot, Section, Specifications, Table
 from evaluation.presentation.rendering import add_wording, plot, render_sentence, section, table
 
@@ -25,10 +25,10 @@ def multiverse_section(result: Result) -> Section:
     """Return the section: sentences, tables, and curves of the first and of the least stable conclusions."""
     conclusions = result["conclusions"]
     least = sorted(
-        (claim for claim in conclusions if claim["name"] not in (BEST, AGREEMENT)),
+        (claim for claim in conclusions if claim["name"] not in (BEST_METRIC, AGREEMENT)),
         key=lambda claim: claim["holds"],
     )
-    headline = [claim for claim in conclusions if claim["name"] in (BEST, AGREEMENT)]
+    headline = [claim for claim in conclusions if claim["name"] in (BEST_METRIC, AGREEMENT)]
     drawn = (headline + least)[:MAX_CURVES]
     curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn)]
     return section(

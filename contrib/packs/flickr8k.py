@@ -14,7 +14,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.crossed import ITEM
 
 # The pool of candidates is caption number 2 of every test image.
-POOL = 2
+POOL_CAPTION = 2
 TEST, TRAIN = "test", "train"
 
 
@@ -54,7 +54,7 @@ class Flickr8kSet:
 
     @property
     def pool(self) -> list[str]:
-        return [captions[POOL] for captions in self.captions]
+        return [captions[POOL_CAPTION] for captions in self.captions]
 
     def references(self, positions: Sequence[int]) -> list[list[str]]:
         return [[captions[position] for position in positions] for captions in self.captions]

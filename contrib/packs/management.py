@@ -13,7 +13,7 @@ from common.commands import QuorumCommand, progress_bar
 if TYPE_CHECKING:
     from contrib.packs.reading import Pack
 
-ALL = "all"
+ALL_PACKS = "all"
 
 
 class Replicate(QuorumCommand):
@@ -46,12 +46,12 @@ class Replicate(QuorumCommand):
         data: Path = options["data"] or Path(settings.DATA_DIR) / "replication"
         name, output = options["pack"], options["output"]
         if options["list"]:
-            for pack in shipped_packs() if name in ("", ALL) else [pack_named(name)]:
+            for pack in shipped_packs() if name in ("", ALL_PACKS) else [pack_named(name)]:
                 self._describe(pack, data)
             return
         if not name or output is None:
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
-        packs = list(shipped_packs()) if name == ALL else [pack_named(name)]
+        packs = list(shipped_packs()) if name == ALL_PACKS else [pack_named(name)]
         from contrib.packs import report, running, verdict_tables
 
         report.check_output(output)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from common.errors import QuorumError, did_you_mean
 from judgments.importers import DATASET_FORMATS
 
-SHIPPED = Path(__file__).parent / "shipped"
+SHIPPED_FOLDER = Path(__file__).parent / "shipped"
 PACK, MODULE = "pack.toml", "pack.py"
 PER_CENT = "%"
 
@@ -156,18 +156,18 @@ class Pack:
 
 
 def shipped_packs() -> Iterator[Pack]:
-    for path in sorted(SHIPPED.glob(f"*/{PACK}")):
+    for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK}")):
         yield read_pack(path.parent)
 
 
 def pack_named(name: str) -> Pack:
     """Return a shipped pack by its name, or the pack in a folder. Raise ReplicationError if there is none."""
-    inside = SHIPPED / name.replace("-", "_")
+    inside = SHIPPED_FOLDER / name.replace("-", "_")
     if "/" not in name and (inside / PACK).is_file():
         return read_pack(inside)
     if (Path(name) / PACK).is_file():
         return read_pack(Path(name).resolve())
-    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED.glob(f"*/{PACK}"))]
+    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK}"))]
     raise ReplicationError(
         f"There is no pack {name!r}; expected one of {', '.join(names)}, or a folder with {PACK} and {MODULE}."
         f"{did_you_mean(name, names)}"

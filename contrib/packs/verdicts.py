@@ -16,7 +16,7 @@ MATCHED: Kind = "matched"
 NEAR: Kind = "near"
 DIFFERS: Kind = "differs"
 NOT_REPRODUCIBLE: Kind = "not reproducible"
-EQUAL = "equal at the printed digits"
+EQUAL_DIGITS = "equal at the printed digits"
 NO_CONVENTION_KNOWN = "no convention that meets it is known"
 ROUNDING = Decimal("1e-9")  # a float halfway between two printed numbers counts as either
 
@@ -102,7 +102,7 @@ def verdict_of(
     low, high = (None if end is None else end * number.scale for end in ends)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
-        return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL)
+        return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL_DIGITS)
     is_near = low is not None and high is not None and low <= float(number.value) <= high
     why = _describe_conventions(number, others or {}) or ("" if is_near else NO_CONVENTION_KNOWN)
     return NumberVerdict(pack.name, number, estimate, NEAR if is_near else DIFFERS, why)

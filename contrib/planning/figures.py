@@ -15,8 +15,8 @@ from evaluation.presentation.plots.canvas import (
     INK,
     LEVEL,
     SMALL,
-    SOFT,
     SOFT_OPACITY,
+    SOFT_STYLE,
     new_plot,
     to_svg,
     write_beside,
@@ -62,12 +62,12 @@ def power_figure(result: Mapping[str, Any]) -> str:
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     most = max(row["pairs"] for row in result["tried"])
     axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
-    label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT | {"fontsize": SMALL - 1}
+    label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT_STYLE | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
     axes.set_xlim(left=0)
     axes.set_yticks([0, 0.25, 0.5, 0.75, 1], ["0", "25 %", "50 %", "75 %", "100 %"])
-    axes.set_xlabel(_("pairs"), **SOFT)
+    axes.set_xlabel(_("pairs"), **SOFT_STYLE)
     figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
     return to_svg(
         figure,

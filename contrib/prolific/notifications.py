@@ -25,7 +25,7 @@ from contrib.prolific.client import open_client
 PATH = "/hooks/prolific/"
 SUBMISSION, STUDY = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION, STUDY)
-OLDEST = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
+MAX_AGE = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
 MAX_BYTES = 100_000
 
 
@@ -71,7 +71,7 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
         sent = datetime.fromtimestamp(float(timestamp), UTC)
     except (ValueError, OverflowError, OSError):
         raise HookForged(f"The notification's time {timestamp[:40]!r} is none.") from None
-    if abs(now - sent) > OLDEST:
+    if abs(now - sent) > MAX_AGE:
         raise HookForged(
             f"The notification was sent at {sent:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
         )

@@ -24,8 +24,8 @@ from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import (
-    HUMAN,
     HUMAN_OTHER,
+    HUMAN_SYSTEM,
     CandidatePairRow,
     JudgmentRow,
     ReferenceRow,
@@ -52,7 +52,7 @@ _PAIRS = {
 
 # The authors' numbers of five machines, of people who described the image, and of people who described other
 # images.
-_SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN, 7: HUMAN_OTHER}
+_SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN_OTHER}
 
 
 def _texts(value: Any) -> list[str]:
@@ -163,7 +163,10 @@ class _Folder:
             correct = record.values["correct"]
             if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
                 raise record.problem("correct", quoted(correct), "[1, 2] for HC, [1] or [2] for HI")
-            return (HUMAN if 1 in correct else HUMAN_OTHER, HUMAN if 2 in correct else HUMAN_OTHER)
+            return (
+                HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
+                HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
+            )
         numbers = [record.read(column, _source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")

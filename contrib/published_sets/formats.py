@@ -9,7 +9,7 @@ from django.utils.translation import gettext_noop
 from common.features import lazy_function
 from judgments.importers.import_format import ImportFormat
 
-_FIFTY = lazy_function("contrib.published_sets.fifty.FiftyDataset")
+_FIFTY_DATASET = lazy_function("contrib.published_sets.fifty.FiftyDataset")
 _TRIPLETS = lazy_function("contrib.published_sets.fifty.FiftyTriplets")
 _PAIRWISE = lazy_function("contrib.published_sets.fifty.FiftyPairwise")
 
@@ -40,12 +40,12 @@ PASCAL_50S = ImportFormat(
     name="pascal-50s",
     title=gettext_noop("PASCAL-50S: references.jsonl and pairs.jsonl"),
     words="PASCAL-50S",
-    dataset=partial(_FIFTY, "pascal-50s"),
+    dataset=partial(_FIFTY_DATASET, "pascal-50s"),
     judgments={"triplet": partial(_TRIPLETS, "pascal-50s"), "pairwise": partial(_PAIRWISE, "pascal-50s")},
 )
 ABSTRACT_50S = ImportFormat(
     name="abstract-50s",
     title=gettext_noop("ABSTRACT-50S: references.jsonl and pairs.jsonl"),
-    dataset=partial(_FIFTY, "abstract-50s"),
+    dataset=partial(_FIFTY_DATASET, "abstract-50s"),
     judgments={"triplet": partial(_TRIPLETS, "abstract-50s")},
 )

@@ -26,7 +26,7 @@ from contrib.ranking_systems.kernels.texts import (
     idf_overlaps,
 )
 from contrib.ranking_systems.kernels.word_similarity import alignment_similarity, distributional_similarity
-from contrib.ranking_systems.pools import PARTS, DatasetPart, read_parts
+from contrib.ranking_systems.pools import SPLIT_NAMES, DatasetPart, read_parts
 from contrib.ranking_systems.ranking import (
     Kernels,
     Setting,
@@ -142,7 +142,7 @@ def _image_kernels(
     progress(0.0, "finding the words of pictures")
     codebooks = find_codebooks([read_points(path) for path in few], generator)
     histograms: list[Histograms] = []
-    for part, purpose in zip(parts, PARTS, strict=True):
+    for part, purpose in zip(parts, SPLIT_NAMES, strict=True):
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
         histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
     progress(0.4, "comparing pictures")

@@ -12,7 +12,7 @@ from contrib.ranking_systems.kernels.texts import Document, stems_of
 from evaluation.errors import EvaluationError
 from judgments.models import Caption, Dataset, Item
 
-PARTS = ("train", "dev", "test")
+SPLIT_NAMES = ("train", "dev", "test")
 # for a dataset without splits: where the first and the second part of a random order end
 SHARES = (0.6, 0.8)
 
@@ -46,12 +46,12 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
         captions.setdefault(owner, []).append((key, text))
     splits = _splits(items, seed)
     parts = []
-    for name in PARTS:
+    for name in SPLIT_NAMES:
         images = [item for item in items if splits[item.pk] == name]
         if len(images) < 2:
             raise EvaluationError(
                 f"Dataset {dataset.name!r} has {len(images)} images for {name!r}, expected two or more (splits "
-                f"{', '.join(PARTS)}, or none, to have them drawn)."
+                f"{', '.join(SPLIT_NAMES)}, or none, to have them drawn)."
             )
         for item in images:
             _check_image(item, captions.get(item.pk, ()), caption, name)
@@ -66,7 +66,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
         ends = [round(share * len(items)) for share in SHARES]
         for position, number in enumerate(order):
-            splits[items[number].pk] = PARTS[sum(position >= end for end in ends)]
+            splits[items[number].pk] = SPLIT_NAMES[sum(position >= end for end in ends)]
     return splits
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Per = ScoreKeys.Per
 
-MISSING = -1  # stands for the system of a row whose image, caption or system is not in the dataset
+NO_SYSTEM = -1  # stands for the system of a row whose image, caption or system is not in the dataset
 
 
 class RowMatcher:
@@ -74,7 +74,7 @@ class RowMatcher:
             Per.PAIRS: self._of_pairs,
         }[Per(rows.per)](rows, leave_out)
         numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
-        matched = np.flatnonzero(numbers[:, 2] != MISSING)
+        matched = np.flatnonzero(numbers[:, 2] != NO_SYSTEM)
         if not len(matched):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
@@ -109,7 +109,7 @@ class RowMatcher:
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._mismatch(rows, row, image, item, systems, system)
-                entries.extend((NO_ROW_ID, NO_ROW_ID, MISSING))
+                entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
             else:
                 entries.extend((stable_number(image, text), item, system))
         return entries
@@ -164,7 +164,7 @@ class RowMatcher:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quoted(name), expected)
             entries.extend(
-                (NO_ROW_ID, NO_ROW_ID, MISSING)
+                (NO_ROW_ID, NO_ROW_ID, NO_SYSTEM)
                 if system is None
                 else (stable_number(name), NO_ROW_ID, system)
             )
@@ -180,7 +180,7 @@ class RowMatcher:
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
                     raise self._unknown_pair(rows, row, image, item, first_text)
-                entries.extend((NO_ROW_ID, NO_ROW_ID, MISSING))
+                entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
             else:
                 entries.extend((stable_number(image, first_text, second_text), item, NO_ROW_ID))
         return entries

@@ -35,7 +35,7 @@ from judgments.importers.records.values import BadCell, read_name, read_number, 
 from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes, ImportProblem, read_lines
 from quorum.numeric.arrays import Floats
-from quorum.statistics.inputs import LARGEST
+from quorum.statistics.inputs import MAX_NUMBER
 
 Per = ScoreKeys.Per
 
@@ -181,10 +181,10 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
     by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
     rows = ScoreRows(path, per, keys, by_metric, lines)
-    large = np.argwhere(np.abs(scores) > LARGEST)
+    large = np.argwhere(np.abs(scores) > MAX_NUMBER)
     if len(large):
         row, column = large[0].tolist()
-        actual, expected = f"{scores[row, column]:g}", f"a number of size {LARGEST:g} at most"
+        actual, expected = f"{scores[row, column]:g}", f"a number of size {MAX_NUMBER:g} at most"
         raise rows.problem(row, score_columns[column], actual, expected)
     return rows
 
@@ -323,7 +323,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             names = [interned_names.setdefault(name, name) for name in coded.dictionary.to_pylist()]
             numbers = batch["score"].to_numpy(zero_copy_only=False)
             fit = all(read_name(name, "the name of a system") == name for name in names)
-            if not fit or batch["score"].null_count != np.count_nonzero(~(np.abs(numbers) <= LARGEST)):
+            if not fit or batch["score"].null_count != np.count_nonzero(~(np.abs(numbers) <= MAX_NUMBER)):
                 return _read_by_line(file)
             systems += [names[code] for code in coded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())

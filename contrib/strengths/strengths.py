@@ -19,7 +19,7 @@ from judgments.models import Study
 from quorum.statistics.aggregation.strengths import MODELS
 
 WEIGHTS = ("drawn", "none")
-KEPT_SECONDS = 3600
+CACHE_SECONDS = 3600
 NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
 
 
@@ -108,7 +108,7 @@ def cached_strengths(study: Study, **settings: Any) -> dict[str, Any]:
             strengths = strengths_of(study, **settings)
         except NothingToRank as error:
             strengths = {"nothing": error.why}
-        cache.set(key, (newest_judgment, strengths), KEPT_SECONDS)
+        cache.set(key, (newest_judgment, strengths), CACHE_SECONDS)
     if "nothing" in strengths:
         raise NothingToRank(strengths["nothing"], study.slug)
     return strengths

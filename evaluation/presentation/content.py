@@ -22,7 +22,7 @@ from common.amounts import (
 )
 
 # Sections that pages show first, with an unfolded figure. Other sections are folded.
-LEADING = ("verdict", "tournament", "grades", "ranking", "metrics")
+LEADING_SECTIONS = ("verdict", "tournament", "grades", "ranking", "metrics")
 MAX_NAMED = 6
 
 
@@ -283,7 +283,7 @@ class Section:
 
     @property
     def is_leading(self) -> bool:
-        return self.name in LEADING
+        return self.name in LEADING_SECTIONS
 
     @property
     def shown_sentences(self) -> list[str]:
@@ -350,8 +350,8 @@ class Report:
 
 
 def reading_order(name: str) -> int:
-    """Return the sort key of a section on a page. Sections of LEADING come first."""
-    return LEADING.index(name) if name in LEADING else len(LEADING)
+    """Return the sort key of a section on a page. Sections of LEADING_SECTIONS come first."""
+    return LEADING_SECTIONS.index(name) if name in LEADING_SECTIONS else len(LEADING_SECTIONS)
 
 
 def format_cell(cell: Cell, shows: str) -> str:

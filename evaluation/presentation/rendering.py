@@ -32,15 +32,15 @@ from evaluation.presentation.content import (
 )
 
 ROWS_IN_TEXT = 40
-MINUS = "−"
+MINUS_SIGN = "−"
 TEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
-    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS: "$-$",
+    "…": r"\ldots{}", "\u00a0": "~", "×": r"$\times$", MINUS_SIGN: "$-$",
     "≥": r"$\geq$", "≤": r"$\leq$", "→": r"$\rightarrow$",
 }  # fmt: skip
-LAST_LATIN = "\u017f"
+LAST_LATIN_LETTER = "\u017f"
 FOLDER = Path(__file__).parent
 # Version of the wording of reports and of the templates of releases. Each release states its version. `verify` renders
 # texts of this version again; for other versions it compares only sections. Increase it when you change wording.toml or
@@ -169,7 +169,7 @@ def tex(text: str) -> str:
             letters.append(TEX[letter])
         elif letter < " " or letter == "\x7f":
             continue
-        elif letter <= LAST_LATIN:
+        elif letter <= LAST_LATIN_LETTER:
             letters.append(letter)
         else:
             letters.append(rf"\texttt{{U+{ord(letter):04X}}}")
@@ -200,7 +200,7 @@ _ENVIRONMENTS = _environments()
 
 
 def _render(template: str, form: str, **values: Any) -> str:
-    return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS, **values)
+    return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS_SIGN, **values)
 
 
 def render_table(table: Table, form: str, signature: str = "") -> str:

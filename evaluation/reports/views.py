@@ -13,7 +13,7 @@ from common.downloads import file_download
 from common.errors import ObjectNotFound
 from evaluation.data.export.views import archived_file
 from evaluation.models import Analysis
-from evaluation.presentation.content import LEADING, reading_order
+from evaluation.presentation.content import LEADING_SECTIONS, reading_order
 from evaluation.reports.parts import optional_parts
 from evaluation.reports.shared_page import full_link
 from evaluation.reports.sharing import share_report
@@ -61,7 +61,7 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
     # Number of figures that are not folded.
-    shown = int(section["name"] in LEADING and bool(section["figures"]))
+    shown = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
     captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [

@@ -20,7 +20,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.data.ranked_lists import newest_output, proposals_of
 from evaluation.models import Analysis
 from evaluation.results.agreement import RESAMPLES, measure_agreement
-from evaluation.results.consensus.clusters import CLUSTERED
+from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
 from evaluation.results.consensus.counts import (
     count_judgments,
     system_tallies,
@@ -228,7 +228,7 @@ def compute_aggregation(
     *,
     study: Study,
     method: Collection[str] = (),
-    clusters: str = CLUSTERED[0],
+    clusters: str = CLUSTER_OPTIONS[0],
     progress: Progress = no_progress,
 ) -> StudyAggregation:
     """Compute consensus, agreement and workers' figures, without storing them.
@@ -332,7 +332,7 @@ def run_aggregation(
     *,
     study: Study,
     method: Collection[str] = (),
-    clusters: str = CLUSTERED[0],
+    clusters: str = CLUSTER_OPTIONS[0],
     progress: Progress = no_progress,
 ) -> StudyAggregation:
     """Compute and store consensus, agreement and workers' figures (docs/evaluation.md)."""

@@ -53,7 +53,7 @@ UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"  # each pair of texts is coded in both orders
 FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
-ANONYMOUS = (
+ANONYMOUS_REASON = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
     "can be said about each of them."
 )
@@ -165,7 +165,7 @@ def measure_agreement(
         both_orders: whether choices between two texts count in both orders; false before 0.6.
     """
     anonymous = any(worker.anonymous for worker in workers)
-    per_worker = {"available": not anonymous, "reason": ANONYMOUS if anonymous else ""}
+    per_worker = {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""}
     control_items = any(record.seen for record in table.records.values())
     if kind.is_open:
         alpha_of_open = _alpha_of_open(

@@ -11,7 +11,7 @@ from rest_framework import serializers
 from common.parameters import KeysField, Parameters
 from evaluation.errors import as_sentence
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER, ImportedMetric, ScoreKeys
-from evaluation.results.consensus.clusters import CLUSTERED
+from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
 from evaluation.results.worker_models import WORKER_MODELS
 from judgments.kinds import KINDS
 from judgments.models import Study
@@ -26,9 +26,9 @@ MAX_SEED = 2**31 - 1
 class ClustersRequest(Parameters):
     clusters = serializers.ChoiceField(
         required=False,
-        choices=CLUSTERED,
+        choices=CLUSTER_OPTIONS,
         help_text="Intervals and tests by item and by participant, or naive ones, which take rows as independent "
-        f"(default: {CLUSTERED[0]})",
+        f"(default: {CLUSTER_OPTIONS[0]})",
     )
 
 
@@ -199,7 +199,7 @@ def start_evaluation(
     study: Study,
     metrics: Collection[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
-    clusters: str = CLUSTERED[0],
+    clusters: str = CLUSTER_OPTIONS[0],
     **options: Any,
 ) -> dict[str, Any]:
     """Compute metrics in the background. The job says which results could not be computed."""
@@ -208,5 +208,5 @@ def start_evaluation(
 
     EvaluationOptions(**options).check(compares_pairs=KINDS[study.protocol].compares_pairs)
     check_imported(study.dataset, metrics)
-    by = {} if clusters == CLUSTERED[0] else {"clusters": clusters}
+    by = {} if clusters == CLUSTER_OPTIONS[0] else {"clusters": clusters}
     return {"metrics": list(metrics), "tokenizer": tokenizer, **by, **options}

@@ -23,8 +23,8 @@ from evaluation.presentation.plots.canvas import (
     NORMAL,
     ROW,
     SMALL,
-    SOFT,
-    WARN,
+    SOFT_STYLE,
+    WARNING_COLOUR,
     Dot,
     draw_coefficients,
     draw_dots,
@@ -49,7 +49,7 @@ CHANCE = 0.5
 NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
 PEOPLE = gettext_noop("one participant")
 # Krippendorff's threshold for reliable conclusions.
-RELIABLE = 0.8
+RELIABLE_ALPHA = 0.8
 NO_AGREEMENT = gettext_noop("No item has two judgments yet.")
 
 
@@ -74,14 +74,14 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     if wanted:
         axes.axhline(wanted, **LEVEL, linestyle=DASH)
         label = _("target: %(n)s") % {"n": thousands(wanted)}
-        axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT, va="bottom")
+        axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT_STYLE, va="bottom")
     # write below the line if the line would cross the number
     offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _name_times(axes, times[0], span, zone)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))
-    axes.set_ylabel(_("judgments"), **SOFT)
+    axes.set_ylabel(_("judgments"), **SOFT_STYLE)
     figure.subplots_adjust(left=0.12, right=0.985, bottom=0.23, top=0.9)
     return to_svg(figure, "progress", _("Judgments over time"), progress_sentence(progress))
 
@@ -99,7 +99,7 @@ def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
         if first == last
         else _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": until}
     )
-    axes.set_xlabel(f"{label} ({zone})", **SOFT)
+    axes.set_xlabel(f"{label} ({zone})", **SOFT_STYLE)
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
@@ -149,17 +149,19 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         draw_dots(axes, dots, named=named)
         below = [y for y, row in enumerate(rows) if not row["used"]]
         for y in below:
-            axes.plot([rows[y]["controls_share"]], [y], "X", color=WARN, markersize=9, markeredgewidth=0)
+            axes.plot(
+                [rows[y]["controls_share"]], [y], "X", color=WARNING_COLOUR, markersize=9, markeredgewidth=0
+            )
         if below:
             point = (rows[below[0]]["controls_share"], below[0])
-            write_beside(axes, _("not used"), point, (8, 8), fontsize=SMALL - 1, color=WARN)
+            write_beside(axes, _("not used"), point, (8, 8), fontsize=SMALL - 1, color=WARNING_COLOUR)
         draw_level(axes, threshold, _("pass mark %(share)s %%") % {"share": f"{100 * threshold:g}"})
         label = _("share of check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
         draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
         label = _("median seconds per item")
-    axes.set_xlabel(label, **SOFT)
+    axes.set_xlabel(label, **SOFT_STYLE)
     longest = max(len(row["worker"]) for row in rows) if named else 0
     left = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
@@ -229,7 +231,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
         draw_dots(axes, dots, named=index == 0)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
-        small = SOFT | {"fontsize": SMALL - 1}
+        small = SOFT_STYLE | {"fontsize": SMALL - 1}
         count = f"n = {thousands(cells[0]['n'])}\n\n"
         axes.text(1.0, 1.0, count, transform=axes.transAxes, ha="right", va="bottom", **small)
         # Label each line once: chance in the first panel, human level in the last.
@@ -313,7 +315,7 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
         height=0.85 + ROW * len(dots),
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
-    draw_level(axes, RELIABLE, _("reliable if .80 or more"))
+    draw_level(axes, RELIABLE_ALPHA, _("reliable if .80 or more"))
     spoken = "; ".join(f"{dot.label} {coefficient(dot.value)}" for dot in dots if dot.value is not None)
     description = f"{agreement_sentence(agreement)} {spoken}."
     return to_svg(figure, "agreement", _("Agreement between participants"), description)

@@ -103,7 +103,7 @@ def create_token(
 
 
 # Every HTTP call with a token begins with this query.
-_USABLE = PreparedQuery(
+_USABLE_TOKEN = PreparedQuery(
     lambda: (
         ApiToken.objects.usable(query_parameter("now", DateTimeField()))
         .select_related("user")
@@ -115,7 +115,7 @@ _USABLE = PreparedQuery(
 def token_for_key(key: str) -> ApiToken | None:
     """Return the token of a key, and record its use. Return None if there is no valid token."""
     now = timezone.now()
-    token = _USABLE.first(now=now, digest=_digest(key))
+    token = _USABLE_TOKEN.first(now=now, digest=_digest(key))
     if token is not None and (token.last_used_at is None or now - token.last_used_at > USE_INTERVAL):
         ApiToken.objects.filter(pk=token.pk).update(last_used_at=now)
     return token

@@ -34,8 +34,8 @@ from judgments.drawing.keys import candidate_key, text_key
 from judgments.drawing.phrases import known_titles
 from judgments.importers import TABLE_FORMATS, ColumnMapping, open_candidates, open_dataset, table_reader
 from judgments.importers.records.rows import (
-    HUMAN,
     HUMAN_OTHER,
+    HUMAN_SYSTEM,
     CandidatePairRow,
     CandidateRow,
     DocumentRow,
@@ -397,7 +397,7 @@ def _store_pairs(dataset: Dataset, rows: Iterable[CandidatePairRow]) -> None:
     items = dict(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
     names = sorted({name for row in pairs for name in (row.first_system, row.second_system)})
     System.objects.bulk_create(
-        System(dataset=dataset, name=name, human=name in (HUMAN, HUMAN_OTHER)) for name in names
+        System(dataset=dataset, name=name, human=name in (HUMAN_SYSTEM, HUMAN_OTHER)) for name in names
     )
     systems = dict(System.objects.filter(dataset=dataset).values_list("name", "pk"))
     captions = store_candidates(
@@ -734,7 +734,7 @@ def _store_run(dataset: Dataset, name: str, task: str, rows: list[RankedRow], us
         dataset=dataset, name=name, owner=user, private=user is not None
     )
     check_owner(system, user)
-    if system.human or name in (HUMAN, HUMAN_OTHER):
+    if system.human or name in (HUMAN_SYSTEM, HUMAN_OTHER):
         raise DataConflict(
             f"The run names the system {name!r}, which stands for people's captions; choose another name."
         )

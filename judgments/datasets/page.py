@@ -44,7 +44,7 @@ from judgments.admin.documentation import page_of_feature, with_help
 from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.operations import OPERATIONS
-from judgments.datasets.table_columns import TABLE_USES, WITHOUT_COLUMNS, UploadTable
+from judgments.datasets.table_columns import NO_COLUMNS, TABLE_USES, UploadTable
 from judgments.datasets.upload_parts import (
     ENCODINGS,
     IMAGES,
@@ -94,7 +94,7 @@ FORMAT_TITLES = {
 }
 N_IMAGES = count_of(Item.objects.all(), "dataset")
 N_CAPTIONS = count_of(Caption.objects.filter(role=Caption.Role.REFERENCE), "dataset")
-LOOK = "understand_upload"
+INSPECTION_JOB = "understand_upload"
 # Fields, or beginnings of fields, whose values stay when an upload is inspected again.
 PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")
 # The key of the session that stores, by upload, the choices and what was detected, until the import.
@@ -519,7 +519,7 @@ class DatasetAdmin(QuorumAdmin):
         try:
             understood = uploads.look_at(**args)
         except RequestBytesExceeded:
-            job = enqueue(kind=LOOK, args=args, user=signed_in(request))
+            job = enqueue(kind=INSPECTION_JOB, args=args, user=signed_in(request))
             self._remember(request, upload, choices)
             return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         return self._show_understood(request, upload, choices, understood)
@@ -532,7 +532,7 @@ class DatasetAdmin(QuorumAdmin):
     def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
         """Show what a job detected in an upload."""
         job = row_or_404(
-            Job.objects.filter(kind=LOOK, state=Job.State.DONE, created_by=signed_in(request)), pk
+            Job.objects.filter(kind=INSPECTION_JOB, state=Job.State.DONE, created_by=signed_in(request)), pk
         )
         choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
         if choices is None:
@@ -696,7 +696,7 @@ class DatasetAdmin(QuorumAdmin):
             else:
                 return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
         table = UploadTable(**waiting["table"])
-        use = TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
+        use = TABLE_USES.get(waiting["kind"], NO_COLUMNS)
         return self._page(
             request,
             use.template,

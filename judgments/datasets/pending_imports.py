@@ -15,9 +15,9 @@ from common.incoming import RequestBytesExceeded
 from common.incoming.json_documents import load_json
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import (
-    OF_PICTURES,
+    NO_COLUMNS,
+    PICTURE_COLUMNS,
     TABLE_USES,
-    WITHOUT_COLUMNS,
     UploadTable,
     has_title,
     read_upload_table,
@@ -138,7 +138,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
     }
     names |= dict.fromkeys(before.get("people", ()), PEOPLE)
-    use = TABLE_USES.get(kind, WITHOUT_COLUMNS)
+    use = TABLE_USES.get(kind, NO_COLUMNS)
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
         "rows": table.rows,
@@ -148,7 +148,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "wanted": [
             (name, gettext(use.words[name]) if name in use.words else name)
             for name in use.optional
-            if name in table.chosen or name not in OF_PICTURES or "text" not in table.chosen
+            if name in table.chosen or name not in PICTURE_COLUMNS or "text" not in table.chosen
         ]
         + [(name, gettext(words)) for name, words in use.choices.items()],
         "lines": table.lines,
@@ -225,7 +225,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
             for part in parts
         ]
         return args
-    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], WITHOUT_COLUMNS)
+    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
     table.chosen = _chosen(table.names, values)
     answers, field = values.get("words", "").strip(), Path(gettext("Text answers"))
     if values.get("each_file"):

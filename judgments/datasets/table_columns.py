@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from common.files import as_cell
-from judgments.importers import WITH_HEADER, ColumnMapping, ImportProblem, layout_of
+from judgments.importers import HEADER_FORMATS, ColumnMapping, ImportProblem, layout_of
 from judgments.importers.mapping import OMITTED_COLUMN as NOT_USED
 from judgments.importers.mapping import first_rows, guess_columns
 from judgments.importers.names import names_picture
@@ -40,7 +40,7 @@ COLUMN_WORDS = {
     "rank": gettext_noop("rank in the system’s list"),
     "score": gettext_noop("the system’s score"),
 }
-OF_PICTURES = {"url", "boxes", "image_width", "image_height"}
+PICTURE_COLUMNS = {"url", "boxes", "image_width", "image_height"}
 
 FIRST_SYSTEM_COLUMN = re.compile(r"first[ _-]?(system|model)|(system|model)[ _-]?a", re.I)
 
@@ -93,7 +93,7 @@ TABLE_USES = {
         substitutes={"caption": CANDIDATE_COLUMNS.substitutes["caption"]},
     ),
 }
-WITHOUT_COLUMNS = TableUse((), ())
+NO_COLUMNS = TableUse((), ())
 
 
 def add_table_use(kind: str, use: TableUse) -> None:
@@ -153,7 +153,7 @@ def _lines_of(path: Path, format: str, encoding: str = "") -> list[tuple[int, li
 
     Return [] for formats without lines.
     """
-    if format not in WITH_HEADER or path.is_dir():
+    if format not in HEADER_FORMATS or path.is_dir():
         return []
     lines = first_lines(path, encoding or None, workbook=format == "xlsx")
     return [

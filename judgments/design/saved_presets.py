@@ -23,7 +23,7 @@ from judgments.studies.designs import design_of
 
 # Keys that are specific to one study and not part of a preset.
 OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen", "by_hand")
-CHANGED = "design-changed"
+CHANGE_EVENT = "design-changed"
 
 
 def saved_presets() -> dict[str, Preset]:
@@ -178,7 +178,7 @@ def earlier_designs(study: Study) -> list[StudyEvent]:
 
 
 def _changes(study: Study) -> QuerySet[StudyEvent]:
-    return StudyEvent.objects.filter(study=study, what=CHANGED, details__has_key="before")
+    return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
 
 
 def _earlier(study: Study, number: str) -> NamedDesign:

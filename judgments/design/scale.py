@@ -20,10 +20,10 @@ from judgments.design.numbers import NUMBER, display_number, exact, number_text,
 from judgments.design.tables.base import Part
 
 MAX_POINTS = 100_001
-LARGEST = 1_000_000
+MAX_NUMBER = 1_000_000
 
 _Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
-Number = Annotated[_Plain, Field(ge=-LARGEST, le=LARGEST)]
+Number = Annotated[_Plain, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -34,7 +34,7 @@ class Scale(Part):
 
     low: Number = Field(title="Lowest answer", description="Value of the worst answer, such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="Value of the best answer, such as 5, 100 or 3.")
-    step: Annotated[_Plain, Field(ge=0.000001, le=LARGEST)] = Field(
+    step: Annotated[_Plain, Field(ge=0.000001, le=MAX_NUMBER)] = Field(
         1, title="Step", description="Distance from one answer to the next, such as 1 or 0.5."
     )
     labels: dict[str, Label] = Field(
@@ -296,10 +296,10 @@ class InferredScale:
 
 
 def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
-    if max(abs(low), abs(high)) > LARGEST:
+    if max(abs(low), abs(high)) > MAX_NUMBER:
         raise ValueError(
             pgettext("staff", "expected numbers from %(low)s to %(high)s")
-            % {"low": f"{-LARGEST:,}", "high": f"{LARGEST:,}"}
+            % {"low": f"{-MAX_NUMBER:,}", "high": f"{MAX_NUMBER:,}"}
         )
     if (high - low) / step >= MAX_POINTS:
         raise ValueError(

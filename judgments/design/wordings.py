@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 CAPTION: Final = "caption"
-JUDGED = (CAPTION, "summary", "translation", "text")
+JUDGED_TEXTS = (CAPTION, "summary", "translation", "text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Wording:
 
 
 # The other attributes stay in English, since they are compared with the texts of designs.
-TRANSLATED = {"label", "hint", "keys", "contradiction"}
+TRANSLATED_FIELDS = {"label", "hint", "keys", "contradiction"}
 
 
 def _as_shown(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_as_shown(name, entry) for entry in value)
-    return _(value) if name in TRANSLATED else value
+    return _(value) if name in TRANSLATED_FIELDS else value
 
 
 def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:

@@ -46,7 +46,7 @@ DATASET_FORMATS: dict[str, Callable[[Path, str | None], DatasetSource]] = {
     "inputs": InputTable,
 }
 
-WITH_HEADER = ("csv", "tsv", "xlsx")
+HEADER_FORMATS = ("csv", "tsv", "xlsx")
 CANDIDATE_FORMATS: dict[str, Callable[[Path, str | None], CandidateSource]] = {
     **{how.name: how.candidates for how in IMPORT_FORMATS if how.candidates},
     **{name: partial(TableCandidates, records=read) for name, read in TABLE_FORMATS.items()},
@@ -108,7 +108,7 @@ def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> Reco
         raise _fixed_columns(format, path)
     if mapping is None:
         return TABLE_FORMATS[format]
-    if mapping.header_row and format not in WITH_HEADER:
+    if mapping.header_row and format not in HEADER_FORMATS:
         raise _without_header(format, path)
     mapping.check(path, (*DATASET_COLUMNS.required, *DATASET_COLUMNS.optional, *CANDIDATE_COLUMNS.optional))
     return mapping.reader(TABLE_FORMATS[format])
@@ -116,7 +116,7 @@ def table_reader(format: str, path: Path, mapping: ColumnMapping | None) -> Reco
 
 def _without_header(format: str, path: Path) -> ImportProblem:
     return ImportProblem(
-        path, None, "--header-row", f"a file of {format}", f"one of {', '.join(WITH_HEADER)}"
+        path, None, "--header-row", f"a file of {format}", f"one of {', '.join(HEADER_FORMATS)}"
     )
 
 
@@ -173,7 +173,7 @@ def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[C
     how = how if mapping is None else how.with_columns_of(mapping)
     if path.is_dir() and not how.files:
         how = how.model_copy(update={"files": (f"**/*.{format}",)})
-    if how.header_row and format not in WITH_HEADER:
+    if how.header_row and format not in HEADER_FORMATS:
         raise _without_header(format, path)
     return how, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 

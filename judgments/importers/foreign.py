@@ -17,10 +17,10 @@ ANSWER_SEPARATOR = "|"  # between several answers
 KEY = "key"  # column with the key of the object that a row was made from
 RECORD = "*"
 _TRUTHS = ("true", "false")
-_UNCHOSEN = (None, "", False, "false")
-_MARK = re.compile(r"</?v>")
+_UNCHOSEN_STATES = (None, "", False, "false")
+_SPAN_TAG = re.compile(r"</?v>")
 Groups = Mapping[str, Sequence[tuple[str, str]]]
-_WHOLE = re.compile(r"(-?\d+)\.0+")
+_WHOLE_NUMBER = re.compile(r"(-?\d+)\.0+")
 
 
 def look_up(values: Mapping[str, Any], path: str) -> Any:
@@ -91,7 +91,7 @@ def flatten_members(values: Mapping[str, Any], prefix: str = "", depth: int = 3)
 def cell_text(value: object) -> str:
     """Return a cell as normalised text. Return "99" for 99.0, since workbooks store whole numbers as floats."""
     text = one_text(as_cell(value))
-    return whole.group(1) if (whole := _WHOLE.fullmatch(text)) else text
+    return whole.group(1) if (whole := _WHOLE_NUMBER.fullmatch(text)) else text
 
 
 def unwrap_value(value: Any) -> Any:
@@ -117,7 +117,7 @@ def labels(schemes: object) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for scheme, states in schemes.items() if isinstance(schemes, dict) else ():
         entries = states.items() if isinstance(states, dict) else ()
-        if entered := {name: state for name, state in entries if state not in _UNCHOSEN}:
+        if entered := {name: state for name, state in entries if state not in _UNCHOSEN_STATES}:
             columns[scheme] = ANSWER_SEPARATOR.join(entered)
             columns[f"{scheme}.value"] = unwrap_value(list(entered.values()))
     return columns
@@ -214,7 +214,7 @@ def pairs_of(cells: Sequence[str], prefix: str) -> dict[str, str]:
 
 def split_marked_text(text: str) -> tuple[str, tuple[int, int] | None]:
     """Return a text without ``<v>`` and ``</v>``, and the offsets of the part between them or None."""
-    parts = _MARK.split(text)
+    parts = _SPAN_TAG.split(text)
     whole = "".join(parts)
     if len(parts) == 1:
         return whole, None

@@ -33,15 +33,17 @@ from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import JUDGMENT_COLUMNS
 
 Captions = Mapping[str, str]  # texts by id
-_REQUIRED = ("unit", "worker")
-_COLUMNS = Columns(_REQUIRED, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED), strict=True)
+_REQUIRED_COLUMNS = ("unit", "worker")
+_COLUMNS = Columns(
+    _REQUIRED_COLUMNS, tuple(name for name in JUDGMENT_COLUMNS if name not in _REQUIRED_COLUMNS), strict=True
+)
 MAX_RANK = 100_000  # no stored run has more ranks
 _PASSED_COLUMNS = ("value", "answer", "protocol", "expected", "content", "anonymous", "aggregated", "stored")
 JUDGMENT = Shape(JudgmentRow, passed=_PASSED_COLUMNS)
 CREDITED_SHAPE = Shape(CreditedRow, passed=(*_PASSED_COLUMNS, "credits"))
 NO_TEXT = "the text that was judged, or {}, its id"
 EMPTY_KEY = text_key("")
-ANONYMOUS = re.compile(r"anon-[1-9]\d*")
+ANONYMOUS_NAME = re.compile(r"anon-[1-9]\d*")
 
 
 class AnswerRule:
@@ -296,7 +298,7 @@ class TableJudgments(JudgmentSource):
             "answer": answer,
             "expected": _expected(record),
             "content": _content(record),
-            "anonymous": ANONYMOUS.fullmatch(str(record.get("worker")).strip()) is not None,
+            "anonymous": ANONYMOUS_NAME.fullmatch(str(record.get("worker")).strip()) is not None,
             **_empty_outputs(record, rule),
         }
         credits = _credits(record)

@@ -16,14 +16,14 @@ from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
 from judgments.importers.judgment_tables import TableJudgments, output_columns
 from judgments.importers.mapping import (
-    ANONYMOUS,
+    ANONYMOUS_WORKERS,
     ANSWERS,
     CONTENT_COLUMNS,
     MARKS,
     NAMES,
     OUTPUTS,
     REQUIRED_COLUMNS,
-    STRUCTURED,
+    STRUCTURED_COLUMNS,
     SYSTEMS,
     TEXTS,
     TIMES,
@@ -141,7 +141,7 @@ class MappedJudgments(TableJudgments):
         if self.how.spans:
             values["answer"] = self._marks(record, values)
         values["unit"] = self._unit(record, values)
-        if self.how.workers == ANONYMOUS:
+        if self.how.workers == ANONYMOUS_WORKERS:
             self._raters[unit := hash(values["unit"])] += 1
             values["worker"] = f"anon-{self._raters[unit]}"
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
@@ -168,7 +168,7 @@ class MappedJudgments(TableJudgments):
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
                     values[name] = self._name(record, name, text)
-        if self.how.workers != ANONYMOUS:
+        if self.how.workers != ANONYMOUS_WORKERS:
             worker = str(values.get("worker", "")).strip()
             if not worker:
                 raise _problem(record, "worker", None, "it in every row")
@@ -185,7 +185,7 @@ class MappedJudgments(TableJudgments):
         return content_key("unit", *(shown.get(name) for name in CONTENT_COLUMNS), *systems)
 
     def _typed(self, record: Record, name: str, value: Any) -> Any:
-        value = value if name in STRUCTURED else foreign.unwrap_value(value)
+        value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
             return "" if name in OUTPUTS else None

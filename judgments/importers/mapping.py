@@ -48,7 +48,7 @@ FIRST_ROWS = 5
 NUMBER, FOLDER, FILE = "{n}", "folder", "file"
 OMITTED_COLUMN = "-"
 BETWEEN_CRITERIA = "|"
-ANONYMOUS = "anonymous"
+ANONYMOUS_WORKERS = "anonymous"
 MAX_CRITERIA = 50
 MAX_CACHED_HEADERS = 1_000  # cached headers of a file's records
 CONTENT_COLUMNS = (
@@ -64,7 +64,7 @@ TIMES = ("accepted_at", "submitted_at")
 NAMES = (*JUDGMENT_COLUMNS, *SYSTEMS, "score", "spans", *MARKS[:2], "text")
 # In these columns, words such as NA are texts and do not mean an empty cell.
 TEXT_COLUMNS = {*TEXTS, "caption", "text", "first", "second"}
-STRUCTURED = {"answer", "spans", "content", "marks", "systems", "expected"}
+STRUCTURED_COLUMNS = {"answer", "spans", "content", "marks", "systems", "expected"}
 EXAMPLE = "pairs such as image=filename,value=rating"
 # columns of which a mapping must have one, and what the error message found and expected otherwise
 REQUIRED_COLUMNS = (
@@ -72,7 +72,7 @@ REQUIRED_COLUMNS = (
     (("unit", *CONTENT_COLUMNS), "nothing that was judged", "image=COLUMN, say, or unit=COLUMN"),
     (ANSWERS, "no value", "value=COLUMN, or answer=COLUMN for open answers"),
 )
-_IN_BRACES = re.compile(r"\{([^{}]+)\}")
+_BRACED_NAME = re.compile(r"\{([^{}]+)\}")
 _CONSTANT = re.compile(r"""(['"])(.+)\1""")
 
 
@@ -286,7 +286,7 @@ class _Reading:
         self.excluded_columns = {
             name for name, sources in how.columns.items() if sources == (OMITTED_COLUMN,)
         }
-        self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS else set()
+        self.excluded_columns |= {"worker"} if how.workers == ANONYMOUS_WORKERS else set()
         # columns with Quorum's names need no mapping, but may have words that mean an empty cell
         sources = {name: (name,) for name in ours if alone or how.missing} | dict(how.columns)
         self.sources = {name: names for name, names in sources.items() if name not in self.excluded_columns}
@@ -544,10 +544,10 @@ class _Reading:
             return constant.group(2)
         if "{" not in source:
             return foreign.look_up(record.values, source)
-        cells = {name: _in_braces(record, name) for name in _IN_BRACES.findall(source)}
+        cells = {name: _in_braces(record, name) for name in _BRACED_NAME.findall(source)}
         if any(cell is None or cell == "" for cell in cells.values()):
             return None
-        return _IN_BRACES.sub(lambda match: str(cells[match.group(1)]).strip(), source)
+        return _BRACED_NAME.sub(lambda match: str(cells[match.group(1)]).strip(), source)
 
 
 def _in_braces(record: Record, name: str) -> Any:

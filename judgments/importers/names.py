@@ -13,7 +13,7 @@ from common.incoming import compose_name, quoted
 from judgments.importers.records.record import Record
 
 MAX_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
-_ENDING = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
+_PICTURE_SUFFIX = re.compile(r"\.(jpe?g|png|gif|webp|tiff?|bmp)$")
 _BLANKS = re.compile(r"[\s_]+")
 
 
@@ -116,7 +116,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
 
 def names_picture(name: str) -> bool:
     """Return whether a name ends like a picture file."""
-    return bool(_ENDING.search(name.casefold()))
+    return bool(_PICTURE_SUFFIX.search(name.casefold()))
 
 
 def _spelled(name: str) -> str:
@@ -128,8 +128,8 @@ def _without_folder(name: str) -> str:
 
 
 def _without_ending(name: str) -> str:
-    return _BLANKS.sub("_", _ENDING.sub("", _without_folder(name)))
+    return _BLANKS.sub("_", _PICTURE_SUFFIX.sub("", _without_folder(name)))
 
 
 def _comparable_name(name: str) -> str:
-    return _BLANKS.sub("", _ENDING.sub("", compose_name(name).strip().casefold()))
+    return _BLANKS.sub("", _PICTURE_SUFFIX.sub("", compose_name(name).strip().casefold()))

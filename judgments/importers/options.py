@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from common.incoming import quoted
-from judgments.importers.mapping import ANONYMOUS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
+from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
 from judgments.importers.textio import ImportProblem
 
 # By option, its value in the usage line, and its help text.
@@ -36,8 +36,8 @@ JUDGMENT_OPTIONS: dict[str, tuple[str, str]] = {
     ),
     "criterion": ("COLUMN", "the column with the criterion of each answer; each criterion becomes a study"),
     "workers": (
-        ANONYMOUS,
-        f"{ANONYMOUS}: the file does not say who answered, so each row counts as another person",
+        ANONYMOUS_WORKERS,
+        f"{ANONYMOUS_WORKERS}: the file does not say who answered, so each row counts as another person",
     ),
 }
 OPTIONS = {**COLUMN_OPTIONS, **JUDGMENT_OPTIONS}
@@ -82,8 +82,8 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
             values[name] = _names(text, path, f"--{name}")
     if "header_row" in texts:
         values["header_row"] = _line(texts["header_row"], path)
-    if texts.get("workers", ANONYMOUS) != ANONYMOUS:
-        raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS)
+    if texts.get("workers", ANONYMOUS_WORKERS) != ANONYMOUS_WORKERS:
+        raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS_WORKERS)
     return ColumnMapping(columns=values.pop("map", {}), **values)
 
 

@@ -19,7 +19,7 @@ from common.errors import QuorumError
 from common.incoming import READ_SIZE, LimitExceeded, limits
 from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 
-_BINARY = {
+_BINARY_FORMATS = {
     b"PK\x03\x04": ("an Excel workbook or another zip archive", "text, or the format xlsx for a workbook"),
     b"\xd0\xcf\x11\xe0": ("a workbook of Excel before 2007", "it saved as .xlsx or CSV"),
     b"PAR1": ("Parquet", "text, or the format parquet"),
@@ -274,7 +274,7 @@ def _encoding_of_mark(head: bytes) -> str | None:
 
 def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     head = raw.peek(256)[:256]
-    for start, (actual, expected) in _BINARY.items():
+    for start, (actual, expected) in _BINARY_FORMATS.items():
         if head.startswith(start):
             raise ImportProblem(path, None, None, actual, expected)
     chosen = _encoding_of_mark(head) or encoding or "utf-8"

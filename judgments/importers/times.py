@@ -18,7 +18,7 @@ ZONES = {
 
 _DAY = r"(?:[A-Z][a-z]{2},? )?"
 
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})"
+_CLOCK_TIME = r"(?P<hour>\d{1,2}):(?P<minute>\d{2}):(?P<second>\d{2})"
 
 _ZONE = r"(?P<zone>[A-Z]{1,4})?(?P<offset>[+-]\d{2}:?\d{2})?"
 
@@ -26,11 +26,11 @@ _FORMS = tuple(
     re.compile(form, re.ASCII)
     for form in (
         # Fri Nov 20 06:00:00 PST 2026, as written by MTurk's requester pages and by Java
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK} {_ZONE} (?P<year>\d{{4}})",
+        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) {_CLOCK_TIME} {_ZONE} (?P<year>\d{{4}})",
         # Fri Nov 20 2026 06:00:00 GMT-0800 (PST), as written by JavaScript
-        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK} {_ZONE}(?: \([^()]*\))?",
+        rf"{_DAY}(?P<word>[A-Z][a-z]{{2}}) +(?P<day>\d{{1,2}}) (?P<year>\d{{4}}) {_CLOCK_TIME} {_ZONE}(?: \([^()]*\))?",
         # 2026-11-20 14:00:00 UTC
-        rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK} {_ZONE}",
+        rf"(?P<year>\d{{4}})-(?P<month>\d{{2}})-(?P<day>\d{{2}})[T ]{_CLOCK_TIME} {_ZONE}",
         # 11/20/26 6:00 or 11/20/2026 06:00:05 PM, as written by spreadsheet programs, without a zone
         r"(?P<month>\d{1,2})/(?P<day>\d{1,2})/(?P<year>\d{2}|\d{4}),? (?P<hour>\d{1,2}):(?P<minute>\d{2})"
         r"(?::(?P<second>\d{2}))?(?: (?P<half>[AaPp][Mm]))?",

@@ -38,7 +38,7 @@ MAX_ATTEMPTS = 3
 BACKOFF = 5
 BUSY_RETRY_SECONDS = 30.0  # seconds before a retry while a needed resource is in use
 
-LOOK_EVERY = 1.0  # seconds between checks whether the job still belongs to this run
+CHECK_SECONDS = 1.0  # seconds between checks whether the job still belongs to this run
 # Seconds that a stopping worker waits for a job without a report of progress. The reply of a crowd must not get lost.
 STOP_SECONDS = {INTERACTIVE: 2.0, READING: 2.0, CROWD: 30.0, HEAVY: 2.0}
 LOST_SECONDS = 1.0  # seconds before the process of a run ends whose job was cancelled or reassigned
@@ -202,9 +202,9 @@ class _HeartbeatThread(threading.Thread):
         written, silent, stopping, ours = (0.0, ""), 0.0, 0.0, time.monotonic()
         beat_every = settings.JOB_STALE_SECONDS / HEARTBEATS_PER_LEASE
         try:
-            while not self.stopped.wait(LOOK_EVERY):
-                silent += LOOK_EVERY
-                stopping += LOOK_EVERY * _stopping[0]
+            while not self.stopped.wait(CHECK_SECONDS):
+                silent += CHECK_SECONDS
+                stopping += CHECK_SECONDS * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave()
                 if not self.run_.has_lost_claim or self.run_.finished:
@@ -261,7 +261,7 @@ def during(job_id: int, run: str) -> Iterator[None]:
 
     def watch() -> None:
         try:
-            while not stopped.wait(LOOK_EVERY):
+            while not stopped.wait(CHECK_SECONDS):
                 with suppress(*DATABASE_FAILURES):
                     if not is_run(job_id, run):
                         _end_process(f"Job {job_id} needs its parts no longer.")
@@ -290,7 +290,7 @@ def interrupt_regularly() -> Iterator[None]:
     Without this, a long match of a regular expression would block the heartbeat thread.
     """
     signal.signal(signal.SIGALRM, lambda *_: time.sleep(0.01))  # lets the heartbeat thread read the row
-    signal.setitimer(signal.ITIMER_REAL, LOOK_EVERY, LOOK_EVERY)
+    signal.setitimer(signal.ITIMER_REAL, CHECK_SECONDS, CHECK_SECONDS)
     try:
         yield
     finally:

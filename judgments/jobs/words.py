@@ -65,7 +65,7 @@ QUEUE_TITLES = {
     "heavy": "long jobs",
 }
 
-CAPTIONS_OF = "captions of "  # a result's name begins with this; the name of a system follows
+CAPTIONS_PREFIX = "captions of "  # a result's name begins with this; the name of a system follows
 
 # entries of a result that no page shows
 HIDDEN_ENTRIES = {"what", "analysis", "created"}
@@ -99,8 +99,8 @@ def describe_result(job: Job) -> list[tuple[str, str]]:
 
 
 def _label(name: str) -> str:
-    if name.startswith(CAPTIONS_OF):
-        return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_OF)}
+    if name.startswith(CAPTIONS_PREFIX):
+        return gettext("captions of %(system)s") % {"system": name.removeprefix(CAPTIONS_PREFIX)}
     return gettext(RESULT_LABELS.get(name, name.replace("_", " ")))
 
 

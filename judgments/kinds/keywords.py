@@ -55,7 +55,7 @@ MAX_KEYWORD_LENGTH = 200  # characters
 # A separator of typed keywords. The comma of "1,000" is none.
 KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 # Messages to the worker, which both the page's script and the server show.
-MISSING = gettext_lazy("“%(word)s” does not occur in the text.")
+ABSENT_WORD = gettext_lazy("“%(word)s” does not occur in the text.")
 UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
 RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
 RESAMPLES = 1000
@@ -319,10 +319,10 @@ class Keywords(OpenKind):
             # Words may have joiners and direction marks, but no control characters and no single surrogates.
             broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
             if not form or len(keyword) > MAX_KEYWORD_LENGTH or broken:
-                raise NoKeyword(keyword, "is no keyword; expected a word of the text", MISSING)
+                raise NoKeyword(keyword, "is no keyword; expected a word of the text", ABSENT_WORD)
             if form not in vocabulary_of_text and form not in offered:
                 why = "does not occur in the text; expected its words, or phrases offered with it"
-                raise NoKeyword(keyword, why, UNKNOWN_PHRASE if " " in form else MISSING)
+                raise NoKeyword(keyword, why, UNKNOWN_PHRASE if " " in form else ABSENT_WORD)
             keywords.setdefault(form, keyword)
         return list(keywords.values())
 

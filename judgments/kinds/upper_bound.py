@@ -23,7 +23,7 @@ RESAMPLES = 1000
 
 WORDS = gettext_noop("number of words")
 FLOOR = "other-image"  # the name of the lower bound in results
-TOO_FEW = "No item has two captions, so none can be held against the others."
+NO_TWO_CAPTIONS = "No item has two captions, so none can be held against the others."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LeaveOneOutScores:
             "left_out": self.left_out,
             "resamples": RESAMPLES,
             "seed": self.seed,
-            "reason": "" if self.bounds else TOO_FEW,
+            "reason": "" if self.bounds else NO_TWO_CAPTIONS,
             "warnings": list(self.warnings),
             "orders": dict(self.orders),
         }

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 
 from judgments.access.rights import Right
-from judgments.cached_figures import MANY_ROWS, cached_figures, required_figures
+from judgments.cached_figures import MIN_CACHED_ROWS, cached_figures, required_figures
 from judgments.design.editing.fitter import PAIR_WORDS
 from judgments.figures import Figures, add_figures
 from judgments.models import HIT, Study, Unit
@@ -79,7 +79,7 @@ def counts_of(study: Study) -> dict[str, Any]:
 
 
 def has_many_units(study: Study) -> Exists:
-    return Exists(study.units.order_by()[MANY_ROWS - 1 : MANY_ROWS])
+    return Exists(study.units.order_by()[MIN_CACHED_ROWS - 1 : MIN_CACHED_ROWS])
 
 
 COUNTS: Figures[dict[str, Any]] = add_figures(

@@ -21,7 +21,7 @@ from judgments.studies.pages import was_opened
 from judgments.studies.study_page import PAGES, first_page, study_page_address
 
 PAGE_SIZE = 20
-FINISHED = ("submitted", "approved", "rejected")
+FINISHED_STATES = ("submitted", "approved", "rejected")
 
 NEEDS: dict[str, Need] = {}  # in order of urgency; apps fill it (add_needs)
 
@@ -73,7 +73,9 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
     """Annotate studies with the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
     wanted = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
-    finished = hits.filter(assignments__state__in=FINISHED).annotate(n=Count("assignments")).values("n")
+    finished = (
+        hits.filter(assignments__state__in=FINISHED_STATES).annotate(n=Count("assignments")).values("n")
+    )
     return studies.annotate(
         wanted=Coalesce(Subquery(wanted, output_field=IntegerField()), 0),
         finished=Coalesce(Subquery(finished, output_field=IntegerField()), 0),

@@ -35,7 +35,7 @@ from quorum.metrics.comparison import (
     task_of_groups,
 )
 from quorum.metrics.inputs import InvalidInput, UnknownName
-from quorum.metrics.text.changes import CHANGES, STEM_FIRST, STOP_FIRST, change_words
+from quorum.metrics.text.changes import CHANGES, STEM_THEN_STOP, STOP_THEN_STEM, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import TokenizedTexts, encode_texts
 from quorum.metrics.text.tries import child, empty_trie, trie_bits
@@ -224,7 +224,7 @@ def sum_statistics(statistics: BleuStatistics) -> BleuStatistics:
     )
 
 
-FILTERS = (STOP_FIRST, STEM_FIRST)
+FILTERS = (STOP_THEN_STEM, STEM_THEN_STOP)
 
 
 def h13_bleu_scores(comparison: Comparison, view: View) -> Floats:
@@ -262,7 +262,7 @@ def _summed_matches(task: Task, vocabulary: int) -> Ints:
 
 
 def bleu_pre_matrix(
-    captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_FIRST
+    captions: Sequence[str], references: Sequence[Sequence[str]], order: str = STOP_THEN_STEM
 ) -> tuple[Ints, Ints]:
     """Return `hits` (images, captions) and `totals` (captions,), the int64 counts behind Bleu-pre (H13 §4.3.2).
 
@@ -280,7 +280,7 @@ def bleu_pre_pairs(
     captions: Sequence[str],
     references: Sequence[Sequence[str]],
     pairs: Sequence[Ints],
-    order: str = STOP_FIRST,
+    order: str = STOP_THEN_STEM,
 ) -> tuple[Ints, Ints]:
     """Return `bleu_pre_matrix` for some pairs only: pairs[i] has the positions of the captions to compare with image i.
 

@@ -19,7 +19,7 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import Serial, map_parts
 
 SINGLE_OCCURRENCE = -1  # an n-gram that occurs only once
-ROUND = 1 << 22  # number of tokens that one round numbers
+TOKENS_PER_ROUND = 1 << 22  # number of tokens that one round numbers
 FREQUENCIES = -1  # stands for the part of the work that counts documents
 
 
@@ -130,7 +130,7 @@ def _count(
     small.
     """
     rounds = 1
-    while rounds * ROUND < grams.size:
+    while rounds * TOKENS_PER_ROUND < grams.size:
         rounds *= 2
     map_here = map_parts if rounds > 1 else Serial().map
     splits: list[Split] = []
@@ -155,7 +155,7 @@ def _count(
 
 
 def _ranges_of_texts(starts: Ints) -> list[tuple[int, int]]:
-    inner = np.searchsorted(starts, np.arange(ROUND, starts[-1], ROUND))
+    inner = np.searchsorted(starts, np.arange(TOKENS_PER_ROUND, starts[-1], TOKENS_PER_ROUND))
     return list(pairwise(np.unique([0, *inner, starts.size - 1]).tolist()))
 
 

@@ -27,7 +27,7 @@ from quorum.numeric.compiling import compiled
 Boxes = Collection[int]
 UNDEFINED = "undefined"
 ZERO = "zero"
-EMPTY = (UNDEFINED, ZERO)
+EMPTY_CHOICES = (UNDEFINED, ZERO)
 
 # Box numbers have 31 bits, so that a set and a box fit one 64-bit key.
 _BITS = 31
@@ -92,8 +92,8 @@ def content_selection(
     `selections` has for each image the boxes that the system names, whole numbers from 0 to 2^31 - 1.
     `descriptions` has for each image the boxes that each gold description names. `empty` is one of EMPTY.
     """
-    if empty not in EMPTY:
-        raise UnknownName("empty", empty, EMPTY)
+    if empty not in EMPTY_CHOICES:
+        raise UnknownName("empty", empty, EMPTY_CHOICES)
     check_collection(selections, "selections", "the boxes of each image")
     sets = _box_sets(selections, lambda image: f"selections[{image}]")
     gold = _gold_of(descriptions)

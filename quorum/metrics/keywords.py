@@ -57,8 +57,8 @@ Tags = Mapping[str, int]
 Vocabulary = Collection[str] | None
 DEFAULT_GUESSES = 10
 CREDITED = "credited"
-ONCE = "once"
-DUPLICATES = (CREDITED, ONCE)
+CREDITED_ONCE = "once"
+DUPLICATES = (CREDITED, CREDITED_ONCE)
 NO_TAGS = "images without tags"
 NO_MODE = "images without a single most frequent tag"
 NO_GUESS = "images without guesses"
@@ -85,7 +85,7 @@ _SYSTEM_LINES = {
 }
 _ANSWER = re.compile(r"(\w[\w'\-\s]+) (\d+)", re.ASCII)
 _COUNT = re.compile(r"[\w'\-\s]+ (\d+)", re.ASCII)
-_NON = re.compile(r"non[\s-](.*)", re.ASCII)
+_NON_PREFIX = re.compile(r"non[\s-](.*)", re.ASCII)
 
 
 def keyword_forms(keywords: Sequence[str], *, stem: str = "porter") -> list[str]:
@@ -271,7 +271,7 @@ def keyword_f1(
     guesses = whole_count(guesses, "guesses")
     check_collection(gold, "gold", "the keywords of each image")
     counts = [tags if isinstance(tags, Mapping) else _tally(tags, image) for image, tags in enumerate(gold)]
-    task = _task(annotations, counts, vocabulary, ONCE, guesses)
+    task = _task(annotations, counts, vocabulary, CREDITED_ONCE, guesses)
     guess_counts = np.array(list(map(len, task.guesses)), dtype=np.int64)
     gold_counts = np.array(list(map(len, task.gold)), dtype=np.int64)
     hits = np.array(
@@ -340,7 +340,7 @@ def _task(
             [word for word in guesses_of_image if word in known] for guesses_of_image in annotations
         ]
         gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
-    if duplicates == ONCE:
+    if duplicates == CREDITED_ONCE:
         distinct_guesses: list[Sequence[str]] = [
             list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
         ]
@@ -530,6 +530,6 @@ def substitution_scores(
 
 
 def _normalise_spelling(answer: str) -> str:
-    joined = _NON.fullmatch(answer)
+    joined = _NON_PREFIX.fullmatch(answer)
     answer = f"non{joined[1]}" if joined else answer
     return answer.replace("-", " ").replace("'", "", 1)

@@ -16,7 +16,7 @@ from quorum.numeric.signatures import (
 VERSION = "1.0"
 
 # Fields that describe the data and are not options.
-_TELLING = ("eval", "of")
+_DATA_FIELDS = ("eval", "of")
 
 
 def measure_signature(name: str, **fields: Value) -> str:
@@ -35,5 +35,5 @@ def call_among(text: str, functions: Mapping[str, Callable[..., Any]]) -> Call:
     parsed = parse_version(text, VERSION)
     if parsed.name not in functions:
         raise BadSignature(f"{text!r} is of nothing known here, expected one of {', '.join(functions)}")
-    options = {key: value for key, value in parsed.fields.items() if key not in _TELLING}
+    options = {key: value for key, value in parsed.fields.items() if key not in _DATA_FIELDS}
     return call_of_function(text, functions[parsed.name], options)

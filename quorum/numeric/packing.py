@@ -19,7 +19,7 @@ from uuid import UUID
 
 import numpy as np
 
-PLAIN = {type(None), bool, int, float, str}
+PLAIN_TYPES = {type(None), bool, int, float, str}
 Thing = TypeVar("Thing", bound=Callable[..., Any])
 
 _declared: dict[str, Any] = {}  # functions and classes, by dotted name
@@ -88,10 +88,10 @@ def read(file: BinaryIO, packages: Collection[str]) -> Any:
 
 def _pack(value: Any, arrays: list[Any]) -> Any:
     kind = type(value)
-    if kind in PLAIN:
+    if kind in PLAIN_TYPES:
         return value
     if kind is list:
-        return value if set(map(type, value)) <= PLAIN else [_pack(item, arrays) for item in value]
+        return value if set(map(type, value)) <= PLAIN_TYPES else [_pack(item, arrays) for item in value]
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         arrays.append(value)
         return {"array": None}
@@ -118,7 +118,7 @@ class _Reader:
 
     def unpacked(self, value: Any) -> Any:
         if isinstance(value, list):
-            return value if set(map(type, value)) <= PLAIN else [self.unpacked(item) for item in value]
+            return value if set(map(type, value)) <= PLAIN_TYPES else [self.unpacked(item) for item in value]
         if not isinstance(value, dict):
             return value
         ((name, content),) = value.items()

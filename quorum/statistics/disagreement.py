@@ -42,7 +42,7 @@ from quorum.statistics.inputs import (
 CORRECTIONS = ("dirichlet", "miller-madow", "none")
 
 # Standard deviation of the normal prior on log-parameters of a Dirichlet distribution. The prior keeps them finite.
-_LOOSE = 3.0
+_PRIOR_DEVIATION = 3.0
 # Standard deviation of the normal prior on logits, which keeps them finite if a score separates all answers.
 _LOGITS = 10.0
 # For each answer of a judge, people's overall shares are added to their answers, with the weight of this many answers.
@@ -54,7 +54,7 @@ NO_PAIRS = "no two raters {of} have a unit in common"
 # Number added to every cell of a group's table of errors, so that answers that do not occur are not impossible.
 _SMOOTHING = 0.5
 # Standard deviation of the logits of memberships in random starts.
-_SCATTER = 2.0
+_START_DEVIATION = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +142,8 @@ def _concentration(counts: Ints) -> Floats:
         )
         slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
         slope += times @ (scipy.special.digamma(whole) - scipy.special.digamma(totals + whole))
-        off = point / _LOOSE
-        return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _LOOSE
+        off = point / _PRIOR_DEVIATION
+        return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _PRIOR_DEVIATION
 
     start = np.zeros(counts.shape[1])
     return np.exp(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
@@ -335,7 +335,7 @@ def rater_groups(
     def gain_of(data: _Data) -> tuple[float, _Fit, _Fit]:
         single = _fit_classes(data, np.ones((data.workers, 1)), *limits)
         # Do not start with equal memberships, because the two groups would stay equal.
-        logits = (generator.normal(0.0, _SCATTER, (data.workers, 2)) for _ in range(restarts))
+        logits = (generator.normal(0.0, _START_DEVIATION, (data.workers, 2)) for _ in range(restarts))
         double = max(
             (_fit_classes(data, scipy.special.softmax(start, axis=1), *limits) for start in logits),
             key=lambda fit: fit.bound,

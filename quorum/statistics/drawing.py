@@ -18,9 +18,9 @@ from quorum.statistics.inputs import BadShape, BadValue, finite_vector, floats_o
 
 PRIOR = 1.0  # prior variance of each strength; the first draws need a prior
 _STEPS = 100  # largest number of steps of Newton's method, which needs about ten
-_FARTHEST = 4.0  # largest change of a strength in one step; farther away the logistic curve is flat
+_MAX_STEP = 4.0  # largest change of a strength in one step; farther away the logistic curve is flat
 _TOLERANCE = 1e-9  # largest change of a strength in the last step
-_TINIEST = 1e-300  # least gain, so that chances are not 0 / 0 if all gains underflow
+_MIN_GAIN = 1e-300  # least gain, so that chances are not 0 / 0 if all gains underflow
 
 
 def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, items: int) -> Floats:
@@ -50,7 +50,7 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
         )
         information = _information(first_item, second_item, total * chance * (1 - chance), items)
         step = np.asarray(np.linalg.solve(information, slope), dtype=np.float64)
-        theta += step * min(1.0, _FARTHEST / max(float(np.abs(step).max()), _TOLERANCE))
+        theta += step * min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _TOLERANCE))
         steps += 1
     return theta
 
@@ -101,7 +101,7 @@ class Drawing:
         gains = np.log1p(self.information * variance) * scipy.special.ndtr(
             -np.abs(self.difference) / np.sqrt(variance)
         )
-        gains = np.where(is_open, np.maximum(gains, _TINIEST), 0.0)
+        gains = np.where(is_open, np.maximum(gains, _MIN_GAIN), 0.0)
         chances: Floats = self.even * is_open / is_open.sum() + (1 - self.even) * gains / gains.sum()
         # Normalise again: the chance of a single open pair may exceed 1 by rounding.
         return chances / chances.sum()

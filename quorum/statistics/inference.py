@@ -31,7 +31,7 @@ from quorum.statistics.crossed import (
 from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 VERSION = "1.0"
-INDEPENDENT = "no clusters were given, so items are treated as independent"
+INDEPENDENCE_NOTE = "no clusters were given, so items are treated as independent"
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 
@@ -192,7 +192,7 @@ def signed(
             values = {key: _value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
                 del values["clusters"]  # keep signatures as they were before the option existed
-            note = INDEPENDENT if assumes and assumes.default == NAIVE else ""
+            note = INDEPENDENCE_NOTE if assumes and assumes.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
         vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)

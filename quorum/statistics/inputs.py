@@ -18,10 +18,10 @@ ROUNDING = 1e-12
 # Whole numbers within a range of this size, or of twice their count, are coded by subtraction instead of sorting.
 _SMALL_RANGE = 1 << 16
 # A double represents every whole number up to this one.
-_EXACT = 2.0**53
+_MAX_EXACT_INTEGER = 2.0**53
 
 # Largest number accepted; the sum of a million of its squares is far from overflow.
-LARGEST = 1e100
+MAX_NUMBER = 1e100
 # Largest number of cells of a table (units x labels, or workers x labels x labels); 800 MB of float64.
 MAX_TABLE_CELLS = 100_000_000
 
@@ -85,7 +85,7 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
-    if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _EXACT:
+    if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _MAX_EXACT_INTEGER:
         return None
     codes = array.astype(np.int64)
     if array.dtype.kind == "f" and not np.array_equal(codes, array):
@@ -290,7 +290,7 @@ def score_table(values: ArrayLike, name: str) -> Floats:
 
 
 def _refuse_large_values(vector: Floats, name: str) -> Floats:
-    refuse_values(vector, np.abs(vector) > LARGEST, name, f"a number of size {LARGEST:g} at most")
+    refuse_values(vector, np.abs(vector) > MAX_NUMBER, name, f"a number of size {MAX_NUMBER:g} at most")
     return vector
 
 

@@ -60,7 +60,7 @@ MIN_UNITS = 30
 PASSES = 0.5
 MIN_CURVE_LENGTH = 5
 DENSE_CELLS = 20_000_000  # largest number of cells (units times labels) that are counted in a dense array
-NOBODY = "no person judged {least} or more of the units that the judge and somebody else judged"
+NO_TESTED_PERSON = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person judged items from enough clusters for the test"
 NO_LABELS = "people judged {n} of the units, expected two or more"
 NO_OTHERS = "people judged all items, so there are no items that only the judge answered"
@@ -191,7 +191,7 @@ def alternative_annotator_test(
         cluster_counts = shared.counts
     won = adjusted <= level
     has_p = ~np.isnan(p)
-    reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NOBODY.format(least=least)
+    reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NO_TESTED_PERSON.format(least=least)
     return AlternativeAnnotatorResult(
         raters=tuple(names[tested].tolist()),
         units=n,

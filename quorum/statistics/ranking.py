@@ -34,7 +34,7 @@ from quorum.statistics.inputs import (
 
 Ranking = Sequence[Hashable]
 Relevant = Collection[Hashable] | Mapping[Hashable, float]
-UNJUDGED = ("count", "leave-out", "refuse")
+UNJUDGED_CHOICES = ("count", "leave-out", "refuse")
 NOTHING_RELEVANT = "no query has a relevant item"
 MEDIAN_RANK = "median rank"
 ORDER_COEFFICIENTS = ("spearman", "kendall-tau-b")
@@ -256,7 +256,7 @@ def _judge(
 def _judged_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
 ) -> JudgedRankings:
-    one_of(unjudged, UNJUDGED, "unjudged")
+    one_of(unjudged, UNJUDGED_CHOICES, "unjudged")
     if isinstance(rankings, JudgedRankings):
         if relevant is not None:
             raise BadOption("relevant is given beside judged rankings, expected one of the two")

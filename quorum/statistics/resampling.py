@@ -26,7 +26,7 @@ RESAMPLES = 2000
 CELLS = 4_000_000
 UNITS_PER_BATCH = 32_768  # number of units drawn at once, few enough for the processor's cache
 BLOCK = 2000  # number of resamples drawn from one stream of random numbers
-WORTH_PROCESSES = 1e8  # work for which further processes are used: this many numbers, about a second
+MIN_PARALLEL_NUMBERS = 1e8  # work for which further processes are used: this many numbers, about a second
 Estimator = Callable[[Floats], Floats]
 
 
@@ -102,7 +102,7 @@ def bootstrap(
     numbers = resamples * max(
         int(frequency.sum()) if _is_faster_by_unit(frequency) else len(frequency), width
     )
-    map_blocks = map_parts if numbers > WORTH_PROCESSES else Serial().map
+    map_blocks = map_parts if numbers > MIN_PARALLEL_NUMBERS else Serial().map
     return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Ints
-from quorum.statistics.aggregation.relevance import RELEVANT
+from quorum.statistics.aggregation.relevance import TWO_THIRDS
 from quorum.statistics.inputs import BadOption, BadValue
 
 UNDECIDED_RANGE = (-1, 1)  # range before any vote
@@ -42,7 +42,7 @@ def plurality_range(first: int, second: int, other: int, remaining: int) -> Rang
 
 def relevance_range(yes: int, no: int, remaining: int) -> Range:
     """Return the range of the outcome by H13's rule: 1 (relevant) if at least two thirds say yes, else -1."""
-    part, whole = RELEVANT
+    part, whole = TWO_THIRDS
     votes = yes + no + remaining
     lowest = 1 if whole * yes >= part * votes else -1
     highest = 1 if whole * (yes + remaining) >= part * votes else -1

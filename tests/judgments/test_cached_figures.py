@@ -10,7 +10,7 @@ from django.utils import timezone
 from judgments import cached_figures as memory
 from judgments import figures
 from judgments.access.study_log import note_event
-from judgments.cached_figures import MANY_ROWS, ShownFigures, cached_figures
+from judgments.cached_figures import MIN_CACHED_ROWS, ShownFigures, cached_figures
 from judgments.figures import Figures, add_figures
 from judgments.jobs.claims import run_job
 from judgments.models import CachedFigures, Job, Study
@@ -23,7 +23,7 @@ class Counting:
     """Figures that say how often they were computed."""
 
     def __init__(self) -> None:
-        self.rows, self.times = MANY_ROWS, 0
+        self.rows, self.times = MIN_CACHED_ROWS, 0
 
     def __call__(self, study: Study) -> int:
         self.times += 1
@@ -129,7 +129,7 @@ def test_what_is_beyond_a_page_is_counted_by_a_job_from_the_first_look_on(counti
 
 def test_figures_over_few_rows_are_counted_at_each_look(counting: Counting) -> None:
     study, figures = make_study(), figures_of(counting)
-    counting.rows = MANY_ROWS - 1
+    counting.rows = MIN_CACHED_ROWS - 1
     assert [cached_figures(study, figures).value for _ in range(3)] == [1, 2, 3]
 
 

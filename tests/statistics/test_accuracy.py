@@ -13,7 +13,7 @@ from scipy import stats
 from quorum.metrics import score
 from quorum.statistics.agreement import kappa_interval
 from quorum.statistics.catalogue import call_of
-from quorum.statistics.inference import INDEPENDENT
+from quorum.statistics.inference import INDEPENDENCE_NOTE
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import (
     PeoplesWinners,
@@ -242,7 +242,7 @@ def test_a_call_that_names_no_clusters_says_what_it_assumes() -> None:
         pair_accuracy([1, 0, 1], [0, 1, 0], [1, 2, 2])["all"],
         pair_accuracy([1, 0, 1], [0, 1, 0], [1, 2, 2], clusters="naive")["all"],
     )
-    assert silent.note == INDEPENDENT
+    assert silent.note == INDEPENDENCE_NOTE
     assert (naive.note, naive.low) == ("", silent.low)
 
 

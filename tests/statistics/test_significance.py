@@ -21,7 +21,7 @@ from quorum.statistics.significance import (
     randomization_test,
     stars,
 )
-from quorum.statistics.significance.bootstrap import ONE_SIDED, TOO_FEW
+from quorum.statistics.significance.bootstrap import ONE_SIDED_RESAMPLES, TOO_FEW_VALUES
 from quorum.statistics.significance.mcnemar import NO_DISCORDANT
 from tests.refusals import refuses
 from tests.statistics import plain_differences
@@ -171,7 +171,7 @@ def test_a_value_that_no_resample_reaches_from_one_side_has_no_bca_interval() ->
     result = bootstrap_interval([1.0, 2.0, 3.0], first_less_one, method="bca", resamples=1)
     assert math.isnan(result.low)
     assert math.isnan(result.standard_error)
-    assert result.reason == ONE_SIDED
+    assert result.reason == ONE_SIDED_RESAMPLES
 
 
 def test_bca_stops_at_the_last_resample_where_its_correction_has_no_end() -> None:
@@ -192,7 +192,7 @@ def test_one_value_has_no_interval_and_says_so() -> None:
     result = bootstrap_interval([3.0])
     assert result.value == 3
     assert math.isnan(result.low)
-    assert result.reason == TOO_FEW
+    assert result.reason == TOO_FEW_VALUES
     assert math.isnan(bootstrap_interval([]).value)
 
 

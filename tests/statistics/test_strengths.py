@@ -11,7 +11,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
 from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
-from quorum.statistics.aggregation.strengths import CONFOUNDED, NO_SIDE, RISING, _Model
+from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, NO_SIDE, RISING_REASON, _Model
 from quorum.statistics.inputs import BadShape, BadValue
 from tests.refusals import assert_names, refuses
 
@@ -206,11 +206,11 @@ def test_what_has_no_finite_strengths_says_why(model: str) -> None:
     assert reason(["a"], ["b"], [0]) == NO_SIDE
     assert "2 groups" in reason(["a", "a"], ["b", "b"], [1, 1])
     same = {"covariates": [1.0, 1.0, 1.0]}
-    assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **same) == CONFOUNDED
+    assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **same) == CONFOUNDED_REASON
     nothing = {"covariates": [0.0, 0.0, 0.0]}
-    assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **nothing) == CONFOUNDED
+    assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **nothing) == CONFOUNDED_REASON
     parting = {"covariates": [2.0, -2.0, 1.0, -1.0]}
-    assert reason(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, -1, 1, -1], **parting) == RISING
+    assert reason(["a", "a", "b", "b"], ["b", "b", "a", "a"], [1, -1, 1, -1], **parting) == RISING_REASON
     alone = preference_strengths(["a"] * 4, ["b"] * 4, [1, -1, 0, 1], model=model, clusters={"item": [1] * 4})
     assert_names(alone.reason, "1 item", "2")
     assert np.isnan(alone.low).all()

@@ -13,7 +13,11 @@ from scipy.special import expit
 from scipy.stats import spearmanr
 
 from quorum.statistics.aggregation import dawid_skene, glad, item_response, mace
-from quorum.statistics.aggregation.worker_models.answers import ONE_EACH, ONE_WORKER, SEVERAL_SOLUTIONS
+from quorum.statistics.aggregation.worker_models.answers import (
+    ONE_WORKER,
+    SEVERAL_SOLUTIONS,
+    SINGLE_JUDGMENTS,
+)
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from tests.refusals import refuses
 from tests.statistics.golden import golden
@@ -285,7 +289,7 @@ def test_data_that_cannot_tell_errors_from_truth_come_with_a_warning() -> None:
     assert alone.note == ONE_WORKER
     assert alone.values() == [0, 1]
     once = dawid_skene(["u", "v"], ["a", "b"], [0, 1])
-    assert once.note == ONE_EACH
+    assert once.note == SINGLE_JUDGMENTS
     assert once.converged
 
 

@@ -14,7 +14,7 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
-from annotation.crowds.mturk.questions import FORBIDDEN, REPLACEMENT_CHARACTER, SCHEMAS, replace_forbidden
+from annotation.crowds.mturk.questions import NON_XML, REPLACEMENT_CHARACTER, SCHEMAS, replace_forbidden
 from common.errors import QuorumError
 
 MAX_ANSWER_BYTES = 2_000_000  # thirty times the size of the longest question
@@ -108,6 +108,6 @@ def _keep_allowed_reference(reference: re.Match[str]) -> str:
     number = int(digits, base) if len(digits.lstrip("0")) <= 8 else 0
     if 0xD800 <= number <= 0xDFFF:
         return chr(number)  # half of a surrogate pair, joined later
-    if number > 0x10FFFF or FORBIDDEN.match(chr(number)):
+    if number > 0x10FFFF or NON_XML.match(chr(number)):
         return REPLACEMENT_CHARACTER
     return reference[0]

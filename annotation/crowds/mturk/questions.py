@@ -19,7 +19,7 @@ HTML_QUESTION = f"{SCHEMAS}/2011-11-11/HTMLQuestion.xsd"
 REPLACEMENT_CHARACTER = "\ufffd"  # replaces characters that cannot be shown
 
 # XML 1.0 section 2.2 does not allow these characters, not even as references
-FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+NON_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 MAX_BYTES = 65_535
 RESERVED_NAMES = ("assignmentId", "hitId", "turkSubmitTo", "workerId")
@@ -29,7 +29,7 @@ WINDOW_HEIGHT = 0  # a frame's height in pixels
 
 
 def replace_forbidden(text: str) -> str:
-    return FORBIDDEN.sub(REPLACEMENT_CHARACTER, text)
+    return NON_XML.sub(REPLACEMENT_CHARACTER, text)
 
 
 def root_element(name: str, namespace: str) -> Element:

@@ -52,7 +52,7 @@ SALT = "quorum.panel"
 ID_PATTERN = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._@+:~-]{{0,{MAX_ID_LENGTH - 1}}}")
 # states in which an assignment counts for its session; returned and expired ones do not count
 COUNTED_STATES = ("reserved", "accepted", "submitted", "approved", "rejected", "invalidated")
-OUTCOME_OF: dict[str, str] = {
+OUTCOMES_BY_STATUS: dict[str, str] = {
     Status.SUBMITTED: "completed",
     Status.APPROVED: "completed",
     Status.REJECTED: "completed",
@@ -278,7 +278,9 @@ def end_session_with_status(*, session: CrowdSession, status: str, why: str = ""
     now = timezone.now()
     ended = CrowdSession.objects.filter(pk=session.pk, status=Status.WORKING).update(
         status=status,
-        code=code_for(session.study, design_of(session.study), OUTCOME_OF[status], session.external_id),
+        code=code_for(
+            session.study, design_of(session.study), OUTCOMES_BY_STATUS[status], session.external_id
+        ),
         feedback=why[:1024],
         **({"submitted_at": now} if status == Status.SUBMITTED else {"decided_at": now}),
     )

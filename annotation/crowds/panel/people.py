@@ -22,7 +22,7 @@ from django.utils.translation import ngettext
 from annotation.crowds import backend_of
 from annotation.crowds.outbox.effects import release_unfilled
 from annotation.crowds.panel.backend import (
-    OUTCOME_OF,
+    OUTCOMES_BY_STATUS,
     LinkProblem,
     PanelIds,
     code_for,
@@ -377,7 +377,7 @@ def end_panel_session(*, session: CrowdSession, status: str, why: str = "") -> b
 
 def outcome_of(session: CrowdSession) -> str:
     """Return the session's outcome, a value of ``judgments.design.panels.OUTCOMES``; "" while it is running."""
-    return OUTCOME_OF.get(session.status, "")
+    return OUTCOMES_BY_STATUS.get(session.status, "")
 
 
 def ids_of(session: CrowdSession) -> PanelIds:

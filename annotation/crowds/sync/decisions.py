@@ -21,7 +21,7 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 State = Publication.State
-OVERRIDABLE = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
+OVERRIDE_PERIOD = timedelta(days=30)  # Mechanical Turk allows to approve rejected work for this time
 
 
 def approve_what_is_due(*, study: Study) -> int:
@@ -85,7 +85,7 @@ def deletable_publications() -> QuerySet[Publication]:
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
     under_way = calls.filter(state__in=["waiting", "started", "parked"])
     sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
-    rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDABLE)
+    rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDE_PERIOD)
     answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
     return (
         Publication.objects.filter(state=State.FINISHED)

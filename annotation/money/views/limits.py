@@ -20,7 +20,7 @@ from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from annotation.models import SpendingLimit, SpendingRequest
 from annotation.money.account_limits import SUMS, lock_row, refuse_rules_of_one_account, spending_by_account
-from annotation.money.orders import CONFIRM, confirm_request, refuse_request
+from annotation.money.orders import CONFIRM_PERMISSION, confirm_request, refuse_request
 from common.amounts import AmountField
 from common.errors import QuorumError, WrongState
 from judgments.admin.base import QuorumAdmin, signed_in
@@ -113,7 +113,7 @@ class SpendingLimitAdmin(QuorumAdmin):
             "decided": list(rows.exclude(state="waiting")[:MAX_REQUESTS_SHOWN]),
             "may_change": self.has_change_permission(request),
             "may_add": self.has_add_permission(request),
-            "may_confirm": request.user.has_perm(CONFIRM),
+            "may_confirm": request.user.has_perm(CONFIRM_PERMISSION),
         }
         return TemplateResponse(request, "admin/annotation/spending.html", context)
 
@@ -125,7 +125,7 @@ class SpendingLimitAdmin(QuorumAdmin):
 
     def decide_view(self, request: HttpRequest, pk: int, decision: str) -> HttpResponse:
         by = signed_in(request)
-        if not by.has_perm(CONFIRM) or not self.has_view_permission(request):
+        if not by.has_perm(CONFIRM_PERMISSION) or not self.has_view_permission(request):
             raise PermissionDenied
         try:
             if decision == "confirm":

@@ -15,8 +15,8 @@ from rest_framework.views import APIView
 
 from annotation.api import work
 from annotation.models import SpendingRequest
-from annotation.money.account_limits import SEE_LIMITS, SET_LIMITS, set_limits, spending_by_account
-from annotation.money.orders import CONFIRM, confirm_request, refuse_request
+from annotation.money.account_limits import SET_LIMITS, VIEW_LIMITS, set_limits, spending_by_account
+from annotation.money.orders import CONFIRM_PERMISSION, confirm_request, refuse_request
 from annotation.money.parameters import LimitsRequest
 from common.parameters import Parameters
 from judgments.access.permissions import staff_of, token_of
@@ -52,7 +52,7 @@ DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: work.Problem, 409: wo
 class SpendingRequestResource(Resource):
     """Spending requests: orders that a second person confirms."""
 
-    reading, scope = CONFIRM, "money"
+    reading, scope = CONFIRM_PERMISSION, "money"
     queryset = SpendingRequest.objects.select_related("study", "asked_by", "decided_by")
     serializer_class = SpendingRequestSerializer
     filterset_class = filters_of(SpendingRequest, "state", "operation", study=study_filter())
@@ -62,7 +62,7 @@ class SpendingRequestResource(Resource):
     def confirm(self, request: Request, pk: str) -> Response:
         """Carry out a spending request, once. The account that made the request cannot confirm it."""
         row = self.get_object()
-        if not staff_of(request).has_perm(CONFIRM):
+        if not staff_of(request).has_perm(CONFIRM_PERMISSION):
             raise PermissionDenied
         return self._answer(confirm_request(request=row.pk, by=staff_of(request)))
 
@@ -74,7 +74,7 @@ class SpendingRequestResource(Resource):
         Its requester may also withdraw it in this way.
         """
         row, by = self.get_object(), staff_of(request)
-        if not by.has_perm(CONFIRM) and by.pk != row.asked_by_id:
+        if not by.has_perm(CONFIRM_PERMISSION) and by.pk != row.asked_by_id:
             raise PermissionDenied
         return self._answer(refuse_request(request=row.pk, by=by, **RefusalRequest.read(request.data)))
 
@@ -105,7 +105,7 @@ class SpendingView(APIView):
     @extend_schema(responses={200: StandingReply(many=True), 403: work.Problem}, operation_id="spending")
     def get(self, request: Request) -> Response:
         token = token_of(request)
-        if not staff_of(request).has_perm(SEE_LIMITS) or (token is not None and token.limited):
+        if not staff_of(request).has_perm(VIEW_LIMITS) or (token is not None and token.limited):
             raise PermissionDenied
         return self._spending()
 

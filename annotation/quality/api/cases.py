@@ -14,9 +14,7 @@ from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-DECIDED_BEFORE = {
-    409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")
-}
+CONFLICTS = {409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")}
 
 PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.CONFLICT_RESPONSE}
 
@@ -77,8 +75,8 @@ class CaseResource(Resource):
     serializer_class = CaseSerializer
     filterset_class = filters_of(Case, "rule", "state", study=study_filter(), worker="worker__name")
 
-    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=DECIDED_BEFORE)
-    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=DECIDED_BEFORE)
+    confirm = row_action(operations.confirm_case, "confirm", reply=CaseSerializer, responses=CONFLICTS)
+    dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=CONFLICTS)
 
 
 class ChangedReply(work.Schema):

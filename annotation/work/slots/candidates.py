@@ -38,7 +38,7 @@ from judgments.studies.designs import design_of, stops_early
 
 RETRY_SECONDS = 15  # the page of a waiting worker reloads after this many seconds
 
-_NOW = query_parameter("now", DateTimeField())
+_NOW_PARAMETER = query_parameter("now", DateTimeField())
 _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
     lambda: Participation.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM).annotate(
         wrote=Exists(
@@ -48,10 +48,12 @@ _PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
         began=Exists(Assignment.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM)),
     )
 )
-_LEASES = PreparedQuery(
+_LEASES_QUERY = PreparedQuery(
     lambda: (
         Assignment.objects.filter(
-            Q(worker=WORKER_OF_CLAIM) | Q(expires_at__lte=_NOW), study=STUDY_OF_CLAIM, state__in=LEASED_STATES
+            Q(worker=WORKER_OF_CLAIM) | Q(expires_at__lte=_NOW_PARAMETER),
+            study=STUDY_OF_CLAIM,
+            state__in=LEASED_STATES,
         )
         .select_related("hit")
         .order_by("state", "accepted_at")
@@ -148,7 +150,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     now = timezone.now()
     leases: list[Assignment] = []
     expired_leases: list[Assignment] = []
-    for lease in _LEASES.all(study=study.pk, worker=worker.pk, now=now):
+    for lease in _LEASES_QUERY.all(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
         reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         expired = lease.expires_at is not None and lease.expires_at <= now

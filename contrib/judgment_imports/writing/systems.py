@@ -15,7 +15,7 @@ from common.incoming import compose_name
 from common.rows.batches import KEYS_PER_QUERY, batched
 from common.texts import one_text, quote_difference
 from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, known_lists, renumber_ranks
-from judgments.importers.records.rows import HUMAN, HUMAN_OTHER, Credit, CreditedRow
+from judgments.importers.records.rows import HUMAN_OTHER, HUMAN_SYSTEM, Credit, CreditedRow
 from judgments.models import Caption, Dataset, Item, Output, System
 
 
@@ -58,7 +58,7 @@ class SystemWriter:
             System(
                 dataset=self.dataset,
                 name=name,
-                human=name in (HUMAN, HUMAN_OTHER),
+                human=name in (HUMAN_SYSTEM, HUMAN_OTHER),
                 # not private, since the next file of judgments may name the system, too
                 owner=user,
             )

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 import scipy  # submodules load when they are first used
 
-from quorum.metrics.text.changes import STOP_FIRST, change_words
+from quorum.metrics.text.changes import STOP_THEN_STEM, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
@@ -32,7 +32,7 @@ MATCH, GAP = 0.5, 1.0  # H13: factors of a match for a matched word and for a ga
 
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
     """Return the stems of each caption, without stop words."""
-    stems = change_words(encode_texts(captions, TOKENIZERS["h13"]), STOP_FIRST)
+    stems = change_words(encode_texts(captions, TOKENIZERS["h13"]), STOP_THEN_STEM)
     names = (
         np.array(stems.vocabulary, dtype=object)[stems.tokens]
         if stems.tokens.size

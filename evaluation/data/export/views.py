@@ -200,7 +200,7 @@ def content_type(name: str) -> str:
     return CONTENT_TYPES.get(PurePosixPath(name).suffix, DEFAULT_CONTENT_TYPE)
 
 
-NEWEST = 20
+MAX_EXPORTS = 20
 
 
 @study_page("exports", "Exports", order=65, has_tab=was_opened, group=StudyPlace.SHARE, help="exports.md")
@@ -209,7 +209,7 @@ def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpRe
     rights = context["rights"]
     withheld = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
     context |= {
-        "exports": list(written.exclude(args__format__in=withheld)[:NEWEST]),
+        "exports": list(written.exclude(args__format__in=withheld)[:MAX_EXPORTS]),
         "formats": [
             (file_format.name, *gettext(file_format.what).partition(": ")[::2])
             for file_format in formats_for(study)

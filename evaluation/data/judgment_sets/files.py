@@ -25,7 +25,7 @@ from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.documents import first_of_documents
 from judgments.importers import ColumnMapping
-from judgments.importers.judgment_tables import ANONYMOUS, AnswerRule, TableJudgments, answer_problem
+from judgments.importers.judgment_tables import ANONYMOUS_NAME, AnswerRule, TableJudgments, answer_problem
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.names import Lookalikes
 from judgments.importers.records.columns import Columns
@@ -37,7 +37,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, read_head
 from judgments.kinds import KINDS, Kind
 from quorum.numeric.names import nearest_name
 from quorum.statistics.aggregation.pair_answers import MUCH
-from quorum.statistics.inputs import LARGEST
+from quorum.statistics.inputs import MAX_NUMBER
 
 DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
 REASONS = ("not used", "control items", "without a value")
@@ -72,7 +72,7 @@ class FileJudgments:
     @property
     def anonymous(self) -> bool:
         """Whether worker names are those of published totals (``anon-1``), which do not identify people."""
-        return any(ANONYMOUS.fullmatch(name) for name in self.worker_names)
+        return any(ANONYMOUS_NAME.fullmatch(name) for name in self.worker_names)
 
     @property
     def level(self) -> str:
@@ -355,8 +355,8 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
             return text
     if not isinstance(value, (int, float)) or math.isnan(value):
         raise record.problem("value", quoted(value), expected)
-    if abs(value) > LARGEST:
-        raise record.problem("value", quoted(value), f"{expected}, of size {LARGEST:g} at most")
+    if abs(value) > MAX_NUMBER:
+        raise record.problem("value", quoted(value), f"{expected}, of size {MAX_NUMBER:g} at most")
     return float(value)
 
 

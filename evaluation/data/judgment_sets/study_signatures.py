@@ -31,7 +31,7 @@ from quorum.numeric.signatures import Signature, Value, quorum_version
 from quorum.statistics.inputs import encode
 
 # Parts of a design that do not change what people are asked, or that only determine the units.
-UNASKED_PARTS = {
+UNUSED_KEYS = {
     "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
     "registration", "chosen", "by_hand",
@@ -131,7 +131,7 @@ def uncommon_fields(
 
     They include digests of the design and of the material. Units are read from ``stored`` blocks, or from their rows.
     """
-    asked = {name: value for name, value in study.design.items() if name not in UNASKED_PARTS}
+    asked = {name: value for name, value in study.design.items() if name not in UNUSED_KEYS}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
         "material": digest_of_material(study, stored),

@@ -20,7 +20,7 @@ MANIFEST = "manifest.json"
 LEVEL = 6
 CHUNK = 1 << 20
 MAX_LINE_BYTES = 16 << 20  # bytes of a line
-UNREADABLE = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
+READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
 class BundleWriter:
@@ -77,7 +77,7 @@ class BundleReader:
             self._zip = ZipFile(path)
         except FileNotFoundError:
             raise VerificationError(f"There is no file {path}; expected a release bundle.") from None
-        except (*UNREADABLE, OSError):
+        except (*READ_ERRORS, OSError):
             raise VerificationError(
                 f"{path} is no release bundle: it cannot be read as a zip file."
             ) from None
@@ -120,7 +120,7 @@ class BundleReader:
             with self._zip.open(name) as file:
                 while chunk := file.read(CHUNK):
                     digest.update(chunk)
-        except UNREADABLE:
+        except READ_ERRORS:
             return ""
         return digest.hexdigest()
 
@@ -129,7 +129,7 @@ class BundleReader:
             return self._zip.read(name).decode()
         except KeyError:
             raise VerificationError(f"{self.path} is no release bundle: it has no {name}.") from None
-        except (*UNREADABLE, UnicodeDecodeError):
+        except (*READ_ERRORS, UnicodeDecodeError):
             raise VerificationError(f"{name} of {self.path} cannot be read.") from None
 
     def json(self, name: str) -> Any:
@@ -154,7 +154,7 @@ class BundleReader:
                     if not isinstance(row, dict):
                         raise ValueError
                     yield row
-        except (*UNREADABLE, ValueError):
+        except (*READ_ERRORS, ValueError):
             raise VerificationError(
                 f"{name} of {self.path} cannot be read at line {number}; expected a JSON object."
             ) from None

@@ -31,7 +31,7 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
-CONFORMS_TO = "http://mlcommons.org/croissant/1.0"
+CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
 
 # Files that every bundle has and that are written after its README.
 LATER_FILES = frozenset(
@@ -136,7 +136,7 @@ def croissant(about: About, files: Mapping[str, Mapping[str, Any]]) -> dict[str,
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": CONFORMS_TO,
+        "conformsTo": CROISSANT_VERSION,
         "name": about.study,
         "description": f"{about.title}. {'Simulated answers. ' if about.simulated else ''}{about.signature}",
         "license": LICENCES[about.licence]["address"],

@@ -26,7 +26,7 @@ from judgments.drawing.documents import first_of_documents
 from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
-ANONYMOUS = "anon-"  # prefix of pseudonyms for raters of published totals
+ANONYMOUS_PREFIX = "anon-"  # prefix of pseudonyms for raters of published totals
 USED, SIDE = 1, 2  # parts of one number: whether a judgment counts, and the option on the left
 Row = Mapping[str, Any]
 # Columns of units. Texts are read only if answers are compared with them.
@@ -279,7 +279,9 @@ class ReleasedRows:
 
     def people(self) -> list[WorkerRow]:
         people = [
-            WorkerRow(number, name, anonymous=name.startswith(ANONYMOUS), simulated=name in self._simulated)
+            WorkerRow(
+                number, name, anonymous=name.startswith(ANONYMOUS_PREFIX), simulated=name in self._simulated
+            )
             for name, number in self._people.items()
         ]
         return sorted(people, key=lambda row: row.name)

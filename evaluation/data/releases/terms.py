@@ -14,7 +14,7 @@ from judgments.models import Study
 
 MAX_VERSION_LENGTH = 20
 VERSION = re.compile(r"\d+(\.\d+){1,2}")
-NEWEST = 100  # number of recent releases from which the next version is derived
+MAX_RELEASES = 100  # number of recent releases from which the next version is derived
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Terms:
 
 def next_version(study: Study) -> str:
     """Return the version after the highest of the recent ones: 1.0, 1.1, and so on."""
-    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:NEWEST]
+    newest = study.releases.order_by("-pk").values_list("version", flat=True)[:MAX_RELEASES]
     known = [tuple(map(int, version.split("."))) for version in newest]
     if not known:
         return "1.0"

@@ -28,7 +28,7 @@ INK = "#000001"
 SOFT_OPACITY, LINE_OPACITY, FAINT_OPACITY = 0.68, 0.5, 0.22
 # Both colours are readable on white and on the dark background, also with red-green colour blindness.
 ACCENT = "#2f6fdb"
-WARN = "#b4690e"
+WARNING_COLOUR = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
 WIDTH = 7.2  # inches, of 72 drawing units each
@@ -37,9 +37,11 @@ ROW = 0.27  # inches, the height of a row of dots
 SMALL, NORMAL = 9.0, 10.0  # type sizes in points
 MAX_LABEL_LENGTH = 34  # characters of a label
 DASH = (0, (2, 2.5))
-SIMULATED = "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
+SIMULATION_NOTE = (
+    "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
+)
 # Style of axis names and notes.
-SOFT: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}
+SOFT_STYLE: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}
 LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of a line for comparison
 
 
@@ -73,7 +75,7 @@ def new_figure(height: float, width: float = WIDTH) -> Figure:
 def name_axis(figure: Figure, label: str, foot: float) -> None:
     """Label the horizontal axis at its right end, and leave ``foot`` inches free below."""
     height = figure.get_size_inches()[1]
-    figure.text(0.97, (0.09 + foot) / height, label, **SOFT, va="bottom", ha="right")
+    figure.text(0.97, (0.09 + foot) / height, label, **SOFT_STYLE, va="bottom", ha="right")
 
 
 def new_plot(
@@ -101,7 +103,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
     for row, dot in enumerate(dots):
         colour = ACCENT if accents[row] else INK
         if dot.value is None:
-            axes.text(axes.get_xlim()[0], row, "–", **SOFT | {"fontsize": NORMAL}, va="center")
+            axes.text(axes.get_xlim()[0], row, "–", **SOFT_STYLE | {"fontsize": NORMAL}, va="center")
             continue
         if dot.low is not None and dot.high is not None:
             ends = [dot.low, dot.high]
@@ -122,7 +124,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
 
 def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, align: str = "center") -> None:
     axes.axvline(value, **LEVEL, linestyle=DASH if dashed else "solid", zorder=1)
-    small = SOFT | {"fontsize": SMALL - 1}
+    small = SOFT_STYLE | {"fontsize": SMALL - 1}
     axes.text(value, 1.0, label, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
 
 
@@ -140,7 +142,7 @@ def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: f
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".50", ".75", "1"])
     draw_dots(axes, dots)
     draw_level(axes, 0.0, _("chance"))
-    axes.set_xlabel(label, **SOFT)
+    axes.set_xlabel(label, **SOFT_STYLE)
     figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     return figure, axes
 
@@ -160,10 +162,10 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     """
     if simulated:
         figure.text(
-            0.995, 0.995, "SIMULATED ANSWERS", ha="right", va="top", fontsize=SMALL, color=WARN, weight="bold",
-            gid="mark-simulated",
+            0.995, 0.995, "SIMULATED ANSWERS", ha="right", va="top", fontsize=SMALL, color=WARNING_COLOUR,
+            weight="bold", gid="mark-simulated",
         )  # fmt: skip
-        description = f"{SIMULATED}{description}"
+        description = f"{SIMULATION_NOTE}{description}"
     out = StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Type": None, "Format": None})
     text = out.getvalue()

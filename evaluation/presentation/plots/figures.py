@@ -38,11 +38,11 @@ from evaluation.presentation.plots.canvas import (
     LEVEL,
     NORMAL,
     ROW,
-    SIMULATED,
+    SIMULATION_NOTE,
     SMALL,
-    SOFT,
     SOFT_OPACITY,
-    WARN,
+    SOFT_STYLE,
+    WARNING_COLOUR,
     WIDTH,
     Dot,
     draw_dots,
@@ -110,7 +110,7 @@ def page_svg(svg: str, stamp: str) -> str:
     high = float(height[3]) - foot
     head = f' height="{high * 96 / 72:.0f}" viewBox="0 0 {height[2]} {high:g}"'
     body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[height.end() :], flags=re.DOTALL)
-    return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATED), '', 1)}"
+    return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATION_NOTE), '', 1)}"
 
 
 def _foot_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
@@ -157,7 +157,7 @@ def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
             axes.set_axis_off()
             continue
         _curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
-    figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT, va="top")
+    figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
     name_axis(figure, drawing.x_axis, foot)
     figure.subplots_adjust(
         left=0.075,
@@ -366,7 +366,7 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
     box = (left / WIDTH, (WIDTH - left - 0.15) / WIDTH)
     curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
     _draw_curve(curve, drawing)
-    figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT, va="center", ha="left", parse_math=False)
+    figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT_STYLE, va="center", ha="left", parse_math=False)
     if rows:
         below = figure.add_axes((box[0], (0.1 + foot) / height, box[1], matrix / height))
         _draw_matrix(below, drawing, matrix, left)
@@ -388,7 +388,7 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     axes.plot(positions, bounds, color=INK, alpha=FAINT_OPACITY, linewidth=width)
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
-    for state, colour, shape in ((True, INK, "o"), (False, WARN, "v")):
+    for state, colour, shape in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
         drawn = [position for position, holds in enumerate(drawing.holds) if holds is state]
         heights = [values[position] for position in drawn]
         axes.plot(drawn, heights, shape, color=colour, markersize=size, markeredgewidth=0)

@@ -21,8 +21,8 @@ from evaluation.presentation.plots.canvas import (
     FAINT_OPACITY,
     INK,
     SMALL,
-    SOFT,
     SOFT_OPACITY,
+    SOFT_STYLE,
     WIDTH,
     new_figure,
     shorten,
@@ -164,7 +164,7 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
     axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
     title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
-    small = SOFT | {"fontsize": SMALL - 1}
+    small = SOFT_STYLE | {"fontsize": SMALL - 1}
     if drawing.x_axis:
         axes.set_xlabel(drawing.x_axis, **small, labelpad=2)
     if drawing.y_axis:

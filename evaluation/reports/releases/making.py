@@ -50,7 +50,7 @@ from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, propos
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.documents import LICENCES, About, check_licence, documents, shareable_design
 from evaluation.data.releases.rows import (
-    ANONYMOUS,
+    ANONYMOUS_PREFIX,
     CONTENT_FIELDS,
     TEXTS,
     TIMES,
@@ -135,7 +135,7 @@ class Pseudonyms:
     salt: bytes
 
     def worker(self, name: str, *, anonymous: bool) -> str:
-        return f"{ANONYMOUS if anonymous else 'p-'}{self._digest('worker', name)}"
+        return f"{ANONYMOUS_PREFIX if anonymous else 'p-'}{self._digest('worker', name)}"
 
     def assignment(self, name: str) -> str:
         return f"a-{self._digest('assignment', name)}"

@@ -34,7 +34,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
 
 FORMAT = 1
-ABOUT = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
+DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
 REPORT = "report/"  # folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
 RELATIVE_TOLERANCE = 1e-9  # relative, because the last bits of sums differ between processors
@@ -46,7 +46,7 @@ MALFORMED_ROW_ERRORS = (KeyError, TypeError, ValueError, AttributeError, IndexEr
 # Keys that bundles of earlier versions lack. Such bundles are valid.
 ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias"})
 REASONS = (".reason", ".note")  # keys of sentences that later versions may word differently
-TABLES_ADDED = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
+ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
 # Replacements by text of reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
@@ -222,7 +222,7 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
         report = report_of_rows(manifest, findings, stated["methods"], stated["citations"])
         svgs = {plot.name: reader.text(f"{REPORT}figures/{plot.name}.page.svg") for plot in report.plots}
         about = About(
-            **{name: manifest[name] for name in ABOUT},
+            **{name: manifest[name] for name in DESCRIPTIVE_KEYS},
             on=date.fromisoformat(manifest["released_on"]),
             signature=findings.signature,
         )
@@ -266,7 +266,7 @@ def _reword(value: Any) -> Any:
 
 
 def _without_added_tables(section: dict[str, Any]) -> dict[str, Any]:
-    return section | {"tables": [table for table in section["tables"] if table["name"] not in TABLES_ADDED]}
+    return section | {"tables": [table for table in section["tables"] if table["name"] not in ADDED_TABLES]}
 
 
 def _sections(report: Any) -> Any:

@@ -27,7 +27,7 @@ from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.crossed import RATER
 
-RELIABLE = 0.8
+RELIABLE_ALPHA = 0.8
 OTHERS_LABEL = "all others"
 
 
@@ -50,7 +50,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
     sentence = render_sentence("agreement", wording=inputs.wording, alpha=alpha)
     levels = (
         Level("chance", 0.0),
-        Level("reliable from .80", RELIABLE),
+        Level("reliable from .80", RELIABLE_ALPHA),
         Level("full agreement", 1.0, dashed=False),
     )
     drawing = DotPlot(

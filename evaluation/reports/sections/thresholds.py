@@ -18,7 +18,7 @@ from evaluation.reports.sections.correlations import (
 
 MAX_GRIDS = 6
 
-THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thirds truncated to two digits
+EXACT_THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thirds truncated to two digits
 
 
 def thresholds_section(inputs: ReportInputs) -> Section | None:
@@ -94,4 +94,4 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
 def exact_cut(cut: float) -> float:
     """Return the exact threshold for a printed one. For example, 3.66 is 3 2/3, a mean of three grades."""
     whole = int(cut)
-    return whole + THIRDS.get(round(cut - whole, 2), cut - whole)
+    return whole + EXACT_THIRDS.get(round(cut - whole, 2), cut - whole)

@@ -17,7 +17,7 @@ from quorum.statistics.crossed import ITEM, MIN_CLUSTERS, NAIVE, RATER, RaterDel
 from quorum.statistics.inputs import encode
 
 # The ways in which intervals and tests cluster rows. The first is the default.
-CLUSTERED = ("item-and-rater", NAIVE)
+CLUSTER_OPTIONS = ("item-and-rater", NAIVE)
 
 ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
 

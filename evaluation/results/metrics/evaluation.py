@@ -15,7 +15,7 @@ from evaluation.data.judgment_sets.study_signatures import signature_of_study
 from evaluation.errors import EvaluationError
 from evaluation.models import DEFAULT_METRICS, DEFAULT_TOKENIZER
 from evaluation.results.agreement import agreement_rows, one_against_rest
-from evaluation.results.consensus.clusters import CLUSTERED
+from evaluation.results.consensus.clusters import CLUSTER_OPTIONS
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.caption_readings import compute_caption_readings
 from evaluation.results.metrics.figures import (
@@ -75,7 +75,7 @@ def compute_evaluation(
     study: Study,
     metrics: Sequence[str] = DEFAULT_METRICS,
     tokenizer: str = DEFAULT_TOKENIZER,
-    clusters: str = CLUSTERED[0],
+    clusters: str = CLUSTER_OPTIONS[0],
     progress: Progress = no_progress,
     **requested: Any,
 ) -> MetaEvaluation:

@@ -31,7 +31,7 @@ from quorum.statistics.meta import (
     random_subsets,
     soft_accuracy_of_comparisons,
 )
-from quorum.statistics.meta.pairwise import CALIBRATE
+from quorum.statistics.meta.pairwise import CALIBRATED_EPSILON
 
 DRAWS = 10  # number of random subsets of references for each size
 
@@ -72,7 +72,7 @@ def accuracy_with_ties(
     sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
     groups = np.repeat(np.arange(len(outcomes)), 2)
     accuracies: dict[str, Any] = {}
-    for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATE)):
+    for name, epsilon in (("plain", 0.0), ("calibrated", CALIBRATED_EPSILON)):
         accuracy = pairwise_accuracy(
             judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
         )

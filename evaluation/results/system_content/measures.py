@@ -16,7 +16,7 @@ from judgments.kinds import Kind
 from judgments.kinds.grounding import box_numbers
 from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
 from quorum.metrics.keywords import (
-    ONCE,
+    CREDITED_ONCE,
     KeywordOverlap,
     KeywordScore,
     keyword_best,
@@ -96,8 +96,8 @@ class KeywordMeasures:
         tags = [Counter(chain.from_iterable(image)) for image in people]
         first = [keywords[:1] for keywords in selections]
         credits = (
-            keyword_best(first, tags, duplicates=ONCE),
-            keyword_oot(selections, tags, duplicates=ONCE),
+            keyword_best(first, tags, duplicates=CREDITED_ONCE),
+            keyword_oot(selections, tags, duplicates=CREDITED_ONCE),
             keyword_best_mode(first, tags),
             keyword_oot_mode(selections, tags),
         )

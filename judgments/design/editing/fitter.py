@@ -34,7 +34,7 @@ from judgments.studies.generation.batches import divide_for_quiz
 from judgments.studies.generation.material import load_material
 
 ROUNDS = 3  # judgments of each pair for which an arena is opened
-ALIKE = 0.5  # least share of repeated items that must get the same answer
+MIN_EQUAL_SHARE = 0.5  # least share of repeated items that must get the same answer
 MAX_CAPTIONS = 200_000  # captions of a dataset; sampling from more is too slow for a request
 PAIR_WORDS = {
     "HC": gettext_noop("two people's texts for an item"),
@@ -90,7 +90,7 @@ class DesignFitter:
         self.fit_source()
         self.checks = self.fit_purpose(per_hit)
         if repeating:  # even careful people may answer a hard item differently the second time
-            self.values["controls"] |= {"kinds": [REPEATED], "threshold": ALIKE}
+            self.values["controls"] |= {"kinds": [REPEATED], "threshold": MIN_EQUAL_SHARE}
         with suppress(DesignError):  # other errors are shown next to their fields
             if reader.has_few_captions:
                 self.fit_to_material()

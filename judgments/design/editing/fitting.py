@@ -14,7 +14,7 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset
 
 CHECKS = 2  # check questions on a page
-RESERVED_OF = 10  # one in this many items may be left out for check questions
+ITEMS_PER_RESERVED = 10  # one in this many items may be left out for check questions
 RESERVE, REPEAT, OMIT = (
     "reserve",
     "repeat",
@@ -107,7 +107,7 @@ def _keep_items(
         best = fittings.get(REPEAT, omitting)
         best.sentences.append(gettext(TOO_FEW_TEXTS[REPEAT if best is repeating else OMIT]))
         return FittedDesign(best.values, best.sentences)
-    few = reserving.has_enough_checks() and lost * RESERVED_OF <= omitting.asked
+    few = reserving.has_enough_checks() and lost * ITEMS_PER_RESERVED <= omitting.asked
     proposed = checks if checks in fittings else RESERVE if few else REPEAT if REPEAT in fittings else OMIT
     others = tuple(name for name in fittings if name != proposed)
     best = fittings[proposed]

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from judgments.design.scale import LARGEST
+from judgments.design.scale import MAX_NUMBER
 from judgments.design.tables.base import Listed, Part
 
 # The accuracy of careful people, the accuracy of guesses between two answers, and the probability with which the rule
@@ -28,7 +28,9 @@ class KnownItem(Part):
     first: str = ""
     second: str = ""
     expected: (
-        Annotated[int, Field(ge=-(2**53), le=2**53)] | Annotated[float, Field(ge=-LARGEST, le=LARGEST)] | str
+        Annotated[int, Field(ge=-(2**53), le=2**53)]
+        | Annotated[float, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+        | str
     ) = Field(description="The right answer if the texts are shown in the order above.")
     why: str = Field("", max_length=500, description="This text is shown with the explanation of the answer.")
 

@@ -8,7 +8,7 @@ from django.utils.translation import gettext
 from pydantic import Field
 
 from judgments.design.tables.base import Listed, Part
-from judgments.design.wordings import JUDGED
+from judgments.design.wordings import JUDGED_TEXTS
 from quorum.numeric.names import nearest_name
 
 
@@ -77,12 +77,12 @@ class Source(Part):
 
 def check_judged(value: Any) -> Any:
     """Check a type of judged text, and return it. Raise ValueError, with the most similar name, if it is unknown."""
-    if value in JUDGED:
+    if value in JUDGED_TEXTS:
         return value
-    near = nearest_name(value, JUDGED, cutoff=0.0)
+    near = nearest_name(value, JUDGED_TEXTS, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is not one of %(listed)s; the nearest one is %(near)r")
-        % {"value": value, "listed": ", ".join(JUDGED), "near": near}
+        % {"value": value, "listed": ", ".join(JUDGED_TEXTS), "near": near}
     )
 
 

@@ -30,7 +30,7 @@ from judgments.importers.records.values import BadCell, read_name, read_number
 
 RULE_LIMIT = 40  # characters in the name of the rule that invalidated an answer
 
-HUMAN = "human"
+HUMAN_SYSTEM = "human"
 HUMAN_OTHER = "human-other"
 ANNOTATION, SEARCH = "annotation", "search"
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from common.incoming import ADDRESS_LIMIT, compose_name, quoted
-from quorum.statistics.inputs import LARGEST
+from quorum.statistics.inputs import MAX_NUMBER
 
 # The database's limit. Its error about a longer name would not tell the line of the file.
 NAME_LIMIT = 200
@@ -18,7 +18,7 @@ WORKER_LIMIT = 100
 MAX_SECONDS = 1_000_000_000  # thirty years
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
+_UNSTORABLE_CHARACTERS = re.compile(r"[\x00\ud800-\udfff]")
 _FLAGS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 _TIME = "a time with its zone, such as 2026-01-01T10:00:00Z"
@@ -40,7 +40,7 @@ def read_text(value: Any, expected: str = "a text") -> str:
         raise BadCell(quoted(value), expected)
     if not value.strip():
         raise BadCell("an empty text", expected)
-    if _UNSTORABLE.search(value):
+    if _UNSTORABLE_CHARACTERS.search(value):
         raise BadCell("a NUL character or half a surrogate pair", expected)
     return value
 
@@ -77,7 +77,7 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
         raise BadCell(f"{quoted(name)}, a missing answer", expected)
     if len(name) > limit:
         raise BadCell(f"a name of {len(name):,} characters", f"at most {limit} characters")
-    if _CONTROL.search(name) or _UNSTORABLE.search(name):
+    if _CONTROL.search(name) or _UNSTORABLE_CHARACTERS.search(name):
         raise BadCell(f"control characters in {quoted(name)}", expected)
     return name
 
@@ -112,8 +112,8 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
         raise BadCell(quoted(value), expected)
     if not abs(number) < math.inf:  # also true for nan; math.isfinite would fail for a long integer
         raise BadCell(quoted(value), expected)
-    if abs(number) > LARGEST:
-        raise BadCell(quoted(value), f"{expected}, of size {LARGEST:g} at most")
+    if abs(number) > MAX_NUMBER:
+        raise BadCell(quoted(value), f"{expected}, of size {MAX_NUMBER:g} at most")
     return int(number) if number == int(number) else number
 
 

@@ -27,14 +27,14 @@ from judgments.importers.textio import ImportNotes, ImportProblem
 
 MAX_TEXT_LENGTH = 100_000  # characters of an image's text
 
-_SPLIT = re.compile(r"[^\s/\\]{1,20}")
+_SPLIT_NAME = re.compile(r"[^\s/\\]{1,20}")
 
 read_caption = partial(read_text, expected="a caption")
 
 
 def _split(value: Any) -> str:
     split = read_name(value)
-    if not _SPLIT.fullmatch(split):
+    if not _SPLIT_NAME.fullmatch(split):
         raise BadCell(quoted(split), "a word such as train, dev or test (at most 20 letters)")
     return split
 
@@ -60,7 +60,7 @@ class _AboutImage:
     text_title: Annotated[str, PlainValidator(_long_text)] = ""
 
 
-_ABOUT = Shape(_AboutImage, passed=("boxes",))
+_IMAGE_SHAPE = Shape(_AboutImage, passed=("boxes",))
 
 
 class TableDataset(DatasetSource):
@@ -102,7 +102,7 @@ class TableDataset(DatasetSource):
     def _rows_of(
         self, record: Record, about: dict[str, _FirstRecord], silent: set[str], register: CaptionRegister
     ) -> Iterator[ReferenceRow | ImageRow]:
-        row = _ABOUT.read(record, boxes=boxes_of(record) or ())
+        row = _IMAGE_SHAPE.read(record, boxes=boxes_of(record) or ())
         image = row.image
         if image not in about:
             about[image] = _FirstRecord.from_row(row)

@@ -25,7 +25,7 @@ from judgments.importers.textio import ImportNotes, ImportProblem, import_proble
 def read_table(path: Path, columns: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
     """Yield the records of CSV, JSON lines, a JSON list, an Excel workbook or Parquet."""
     head = read_head(path, READ_SIZE, encoding=encoding).lstrip()
-    read = next((reader for start, reader in _BY_START.items() if head.startswith(start)), read_csv)
+    read = next((reader for start, reader in _READERS_BY_START.items() if head.startswith(start)), read_csv)
     return read(path, columns, notes, encoding)
 
 
@@ -105,7 +105,7 @@ def read_parquet(path: Path, columns: Columns, notes: ImportNotes, encoding: str
             yield Record(path, number, dict(zip(names, values, strict=True)), json_texts=True)
 
 
-_BY_START: dict[str, RecordReader] = {
+_READERS_BY_START: dict[str, RecordReader] = {
     "PK\x03\x04": read_workbook,
     "PAR1": read_parquet,
     "[": read_json_list,

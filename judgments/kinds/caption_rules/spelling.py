@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from spellchecker import SpellChecker
 
 LANGUAGES = ("en",)  # dictionaries of other languages lack compounds and inflected forms
-LONGEST = 20  # letters of a word for which a suggestion is sought
+MAX_WORD_LENGTH = 20  # letters of a word for which a suggestion is sought
 MAX_WORDS = 3  # words in one piece of advice
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 
@@ -40,6 +40,6 @@ def misspellings(text: str, language: str) -> dict[str, str]:
         plain = word.replace("’", "'").removesuffix("'s")
         if not plain.islower() or plain in dictionary or len(suggestions) == MAX_WORDS:
             continue
-        near = dictionary.correction(plain) if len(plain) <= LONGEST else None
+        near = dictionary.correction(plain) if len(plain) <= MAX_WORD_LENGTH else None
         suggestions[word] = near if near and near != plain else ""
     return suggestions

@@ -10,8 +10,8 @@ from quorum.metrics.text.porter import porter, porter_1980, rouge_stems, rouge_w
 from quorum.metrics.text.tokens import TokenizedTexts
 from quorum.metrics.text.word_lists import smart_stop_words
 
-STOP_FIRST = "stop-first"
-STEM_FIRST = "stem-first"
+STOP_THEN_STEM = "stop-first"
+STEM_THEN_STOP = "stem-first"
 Step = Callable[[TokenizedTexts], TokenizedTexts]
 
 
@@ -27,7 +27,7 @@ def _remove_words(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) 
 _STOP: Step = partial(_remove_words, dropped=smart_stop_words)
 
 # Porter's published rules turn the word `s` into an empty stem, which programs that join stems with blanks lose.
-_EMPTY: Step = partial(_remove_words, dropped=lambda: frozenset([""]))
+_DROP_EMPTY: Step = partial(_remove_words, dropped=lambda: frozenset([""]))
 
 _PORTER = _stem_step(porter)
 _ROUGE, _WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
@@ -35,10 +35,10 @@ _ROUGE, _WORDNET = _stem_step(rouge_stems), _stem_step(rouge_wordnet_stems)
 CHANGES: dict[str, tuple[Step, ...]] = {
     "none": (),
     "porter": (_PORTER,),
-    "porter-1980": (_stem_step(porter_1980), _EMPTY),
-    STOP_FIRST: (_STOP, _ROUGE),
+    "porter-1980": (_stem_step(porter_1980), _DROP_EMPTY),
+    STOP_THEN_STEM: (_STOP, _ROUGE),
     # The order that reproduces the filter figures of H13 §4.3.2; short words are stemmed as well.
-    STEM_FIRST: (_PORTER, _STOP),
+    STEM_THEN_STOP: (_PORTER, _STOP),
     # The ROUGE-1.5.5 script keeps or drops stop words, then stems (see `porter`).
     "rouge-keep-none": (),
     "rouge-keep-porter": (_ROUGE,),

@@ -47,7 +47,7 @@ def _suffix_pattern(suffixes: Mapping[str, str]) -> re.Pattern[str]:
 
 
 _TABLES = (_STEP_2, _STEP_2_RELEASED, _STEP_3, _STEP_4, *_STEP_4_SCRIPT)
-_ENDINGS = {id(table): _suffix_pattern(table) for table in _TABLES}
+_SUFFIX_PATTERNS = {id(table): _suffix_pattern(table) for table in _TABLES}
 
 
 def porter_1980(tokens: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _replace_suffix(word: str, suffixes: Mapping[str, str], least: int) -> str:
 
     The longest suffix is replaced or removed if Porter's m of the stem is at least `least`.
     """
-    match = _ENDINGS[id(suffixes)].fullmatch(word)
+    match = _SUFFIX_PATTERNS[id(suffixes)].fullmatch(word)
     if match is None:
         return word
     stem, suffix = match["stem"], match["suffix"]

@@ -11,8 +11,8 @@ import re
 from functools import lru_cache
 from itertools import chain
 
-from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
-from quorum.metrics.text.ptb_rules import GLUED_WORDS, PARTS, URL_INSIDE, rules_at
+from quorum.metrics.text.ptb_data import ABBREVIATIONS, NON_ASCII_CLASSES
+from quorum.metrics.text.ptb_rules import CONTRACTIONS, EXPRESSIONS, URL_INSIDE, rules_at
 from quorum.metrics.text.ptb_spelling import SPELLINGS, spelled_tokens
 
 # The evaluation's list also has -LRB-, -RRB-, -LCB- and -RCB-, but in capitals. The program writes brackets in lower
@@ -21,21 +21,21 @@ PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--
 
 MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
 
-_IGNORED = re.compile(
+_IGNORED_TEXT = re.compile(
     "[^!-~{}]+".format(
-        "".join(BEYOND_ASCII.values()) + "".join(key for key in SPELLINGS if len(key) == 1 and key > "~")
+        "".join(NON_ASCII_CLASSES.values()) + "".join(key for key in SPELLINGS if len(key) == 1 and key > "~")
     )
 )
 
 # Letters, with or without hyphens, and at most one mark after them: one word, with the exceptions below.
-_PLAIN = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**PARTS))
+_PLAIN_WORD = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**EXPRESSIONS))
 
-_NOT_PLAIN = frozenset([*GLUED_WORDS, *chain.from_iterable(ABBREVIATIONS.values())])
+_SPECIAL_WORDS = frozenset([*CONTRACTIONS, *chain.from_iterable(ABBREVIATIONS.values())])
 
 # A word, with these exceptions: no rule continues after it, or after a mark that follows it.
-_ALONE = re.compile(
+_SINGLE_TOKEN = re.compile(
     rf"{{L}}{{A}}++(?!{URL_INSIDE}{{{{0,100}}}}@)"
-    r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**PARTS)
+    r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**EXPRESSIONS)
 )
 
 _NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
@@ -48,12 +48,12 @@ def raw_tokens(caption: str) -> list[str]:
     tokens: list[str] = []
     at = 0
     while at < len(text):
-        ignored = _IGNORED.match(text, at)
+        ignored = _IGNORED_TEXT.match(text, at)
         if ignored:
             at = ignored.end()
             continue
-        alone = _ALONE.match(text, at)
-        if alone and alone.group().lower() not in _NOT_PLAIN:
+        alone = _SINGLE_TOKEN.match(text, at)
+        if alone and alone.group().lower() not in _SPECIAL_WORDS:
             at = alone.end()
             tokens.append(alone.group().lower())
             continue
@@ -72,9 +72,9 @@ def ptb_piece(text: str) -> list[str]:
 
     Pieces that differ only in their digits share one cached result.
     """
-    if _PLAIN.fullmatch(text):
+    if _PLAIN_WORD.fullmatch(text):
         word = text.rstrip(".,").lower()
-        if word not in _NOT_PLAIN:
+        if word not in _SPECIAL_WORDS:
             return [word] if word else []
     raw = text.encode("utf-8", "surrogatepass")
     digits = raw.translate(None, _NO_DIGITS)

@@ -19,7 +19,9 @@ def _character_class(entries: list[str]) -> str:
 
 
 # Characters outside ASCII that the program regards as letters, digits or symbols.
-BEYOND_ASCII = {name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()}
+NON_ASCII_CLASSES = {
+    name: _character_class(entries) for name, entries in _sections("ptb_characters.txt").items()
+}
 
 # Abbreviations that keep their full stop, by case. If a capital follows, the program adds a second full stop after an
 # abbreviation; after a title it does not, and after initials it does so only before certain words.

@@ -4,18 +4,18 @@ import re
 
 import numpy as np
 
-from quorum.metrics.text.ptb_rules import PARTS
+from quorum.metrics.text.ptb_rules import EXPRESSIONS
 from quorum.numeric.arrays import Flags, Ints, Numbers
 from quorum.numeric.compiling import compiled
 
 # Bits for how a piece begins and, shifted by AWAITED_SHIFT, for the beginnings of a next piece that may change this
 # one's tokens. TAG: every next piece, until one has a bracket.
 ANY, NUMBER, STOP, BRACKET, TAG = 1, 2, 4, 8, 16
-AWAITED_SHIFT = 8  # bits to shift by
+AWAITED_BITS = 8  # bits to shift by
 _NUMBERS = dict.fromkeys("0123456789", NUMBER)
-_BEGINS = {".": STOP} | _NUMBERS
-_AWAITS = {".": STOP, ")": NUMBER} | _NUMBERS
-_ASKS_FOR_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**PARTS))
+_FIRST_FLAGS = {".": STOP} | _NUMBERS
+_AWAITED_FLAGS = {".": STOP, ")": NUMBER} | _NUMBERS
+_ASKS_FOR_NUMBER = re.compile(r"(?:{NUMBERED})\.$".format(**EXPRESSIONS))
 _OPEN_TAG = re.compile("<[!?/A-Za-z][^<>]*$")
 
 
@@ -30,8 +30,8 @@ def ptb_edges(text: str) -> int:
         return 0
     text = text.replace("\xad", "")
     if not text:  # the program ignores it, so the next piece counts for `No.`
-        return ANY | NUMBER | ANY << AWAITED_SHIFT
-    begins, awaited = ANY | _BEGINS.get(text[0], 0), _AWAITS.get(text[-1], 0)
+        return ANY | NUMBER | ANY << AWAITED_BITS
+    begins, awaited = ANY | _FIRST_FLAGS.get(text[0], 0), _AWAITED_FLAGS.get(text[-1], 0)
     if awaited == STOP and _ASKS_FOR_NUMBER.search(text):
         awaited |= NUMBER
     if text.endswith("I."):
@@ -39,7 +39,7 @@ def ptb_edges(text: str) -> int:
     if "<" in text or ">" in text:
         begins |= BRACKET
         awaited |= TAG | ANY if _OPEN_TAG.search(text) else 0
-    return begins | awaited << AWAITED_SHIFT
+    return begins | awaited << AWAITED_BITS
 
 
 @compiled
@@ -55,5 +55,5 @@ def joints(pieces: Numbers, starts: Ints, marks: Numbers) -> Flags:
             mark = marks[pieces[at]]
             is_joined[at] = mark & awaited
             in_tag = awaited & TAG and not mark & BRACKET
-            awaited = mark >> AWAITED_SHIFT | (TAG | ANY if in_tag else 0)
+            awaited = mark >> AWAITED_BITS | (TAG | ANY if in_tag else 0)
     return is_joined

@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
-from quorum.metrics.text.ptb_data import ABBREVIATIONS, BEYOND_ASCII
+from quorum.metrics.text.ptb_data import ABBREVIATIONS, NON_ASCII_CLASSES
 
-_LETTERS = "A-Za-z" + BEYOND_ASCII["letters"]
-_DIGITS = "0-9" + BEYOND_ASCII["digits"]
+_LETTERS = "A-Za-z" + NON_ASCII_CLASSES["letters"]
+_DIGITS = "0-9" + NON_ASCII_CLASSES["digits"]
 
 # Words that are two tokens, and the position at which each is cut.
-GLUED_WORDS = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
+CONTRACTIONS = {"cannot": 3, "gonna": 3, "gotta": 3, "lemme": 3, "gimme": 3, "wanna": 3}
 
 # Rules that may match any characters have a maximum length, so that time is linear in the length of a caption.
 URL_INSIDE = r'[^\s"<>|()]'
@@ -33,7 +33,7 @@ _ABBREVIATION = "|".join(
     )
 )
 
-PARTS = {
+EXPRESSIONS = {
     "L": f"[{_LETTERS}]",
     "A": f"[{_LETTERS}{_DIGITS}]",
     "D": f"[{_DIGITS}]",
@@ -47,13 +47,13 @@ PARTS = {
     "SLASH": r"(?:\\?/|\u2044)",
     "STARTER": "|".join(re.escape(word) for word in ABBREVIATIONS["starters"]),
     "ABBREVIATION": _ABBREVIATION,
-    "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in GLUED_WORDS),
+    "GLUED": "|".join("".join(f"[{c}{c.upper()}]" for c in word) for word in CONTRACTIONS),
     "NUMBERED": _case_pattern(ABBREVIATIONS["before-numbers"], str.lower, str.capitalize, str.upper),
 }
 
 # A part of a hyphenated word: it may begin like O'Brien or d'oh.
-PARTS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**PARTS)
-PARTS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**PARTS)
+EXPRESSIONS["COMP"] = "(?:[A-Zdol]['\u2019]{A}{A}+|{A}+)".format(**EXPRESSIONS)
+EXPRESSIONS["SIMPLE"] = "(?:{A}+(?:{HYPHEN}{A}+)*)".format(**EXPRESSIONS)
 
 # (first characters, rule). A rule is tried only at its first characters. If a rule has a group, the group is the token,
 # and the rest is lookahead.
@@ -109,7 +109,7 @@ _SOURCES = (
     ("-", r"-[LR][RCS]B-|-[lr][rcs]b-|-L[rcs]b-|-R[rcs]b-"),
 )
 
-RULES = [tuple(re.compile(part.format(**PARTS)) for part in source) for source in _SOURCES]
+RULES = [tuple(re.compile(part.format(**EXPRESSIONS)) for part in source) for source in _SOURCES]
 
 
 @lru_cache(maxsize=1 << 12)

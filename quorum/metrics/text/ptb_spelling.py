@@ -3,7 +3,7 @@
 import re
 
 from quorum.metrics.text.ptb_data import TITLES
-from quorum.metrics.text.ptb_rules import GLUED_WORDS, PARTS
+from quorum.metrics.text.ptb_rules import CONTRACTIONS, EXPRESSIONS
 
 SPELLINGS = {
     "(": "-lrb-",
@@ -33,32 +33,32 @@ SPELLINGS = {
     **dict.fromkeys("\u2026\x85", "..."),
 }
 
-_OPENS = re.compile("[A-Za-z0-9$]")
+_WORD_START = re.compile("[A-Za-z0-9$]")
 _QUOTES = re.compile(r"[A-Za-z]\S")
 _DOTS = re.compile(r"\.(?:\s*\.){2,}")
-_CURLED = re.compile("[{CURLED}]+".format(**PARTS))
+_CURLED_QUOTES = re.compile("[{CURLED}]+".format(**EXPRESSIONS))
 _DASHES = re.compile("--+")
 _AUXILIARY = re.compile("n.t|['\u2019\x92](?:s|m|d|ll|ve|re)")
-_CAPITAL_NEXT = re.compile(r"\s+[A-Z]")
-_STARTER_NEXT = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**PARTS))
+_NEXT_CAPITAL = re.compile(r"\s+[A-Z]")
+_NEXT_STARTER = re.compile(r"\s+(?:{STARTER})(?!{A})".format(**EXPRESSIONS))
 _INITIALS = re.compile(r"(?:[a-z]\.)+|ph\.?d\.|ed\.d\.")
 
 
 def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
     """Return the token as the program writes it, perhaps as several. The token ends at position `after` of the text."""
     lower = spelling.lower()
-    if lower in GLUED_WORDS:
-        cut = GLUED_WORDS[lower]
+    if lower in CONTRACTIONS:
+        cut = CONTRACTIONS[lower]
         return [lower[:cut], lower[cut:]]
     if lower == "&nbsp;":
         return []
     if spelling in ('"', "&quot;"):
-        return ["``" if _OPENS.match(text, after) else "''"]
+        return ["``" if _WORD_START.match(text, after) else "''"]
     if spelling == "'":
         return ["`" if _QUOTES.match(text, after) else "'"]
     if spelling in SPELLINGS:
         return [SPELLINGS[spelling]]
-    if _CURLED.fullmatch(spelling):
+    if _CURLED_QUOTES.fullmatch(spelling):
         return ["".join(SPELLINGS[mark] for mark in spelling)]
     if _DOTS.fullmatch(spelling):
         return ["..."]
@@ -75,5 +75,5 @@ def spelled_tokens(spelling: str, text: str, after: int) -> list[str]:
 def _ends_sentence(abbreviation: str, text: str, after: int) -> bool:
     if len(abbreviation) == 1 or abbreviation in TITLES:
         return False
-    following = _STARTER_NEXT if _INITIALS.fullmatch(abbreviation) else _CAPITAL_NEXT
+    following = _NEXT_STARTER if _INITIALS.fullmatch(abbreviation) else _NEXT_CAPITAL
     return following.match(text, after) is not None

@@ -16,7 +16,7 @@ _IRREGULAR = suffix_rules(
 )
 
 # Words that no step changes after a plural -s is removed.
-_FIXED = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
+_UNCHANGED_WORDS = ("inning", "outing", "canning", "herring", "earring", "proceed", "exceed", "succeed")
 
 _ENGLISH_2 = suffix_rules(
     "tional:tion enci:ence anci:ance abli:able entli:ent izer:ize ization:ize ational:ate ation:ate ator:ate "
@@ -37,8 +37,8 @@ _REGION = re.compile("[aeiouy][^aeiouy]")
 _LONG_PREFIX = re.compile("gener|commun|arsen")
 _POSSESSIVE = re.compile("'s'?$|'$")
 _VOWEL = re.compile("[aeiouy]")
-_PAST = re.compile("(?:eed|ed|ing)(?:ly)?$")
-_DOUBLE = re.compile("(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
+_PAST_ENDING = re.compile("(?:eed|ed|ing)(?:ly)?$")
+_DOUBLE_CONSONANT = re.compile("(?:bb|dd|ff|gg|mm|nn|pp|rr|tt)$")
 _SHORT_SYLLABLE = re.compile("(?:[^aeiouy][aeiouy][^aeiouywxY]|^[aeiouy][^aeiouy])$")
 
 
@@ -68,7 +68,7 @@ def _english_stem(word: str) -> str:
     first = prefix.end() if prefix else _after_region(word, 0)
     second = _after_region(word, first)
     word = _english_plural(_POSSESSIVE.sub("", word))
-    if word not in _FIXED:
+    if word not in _UNCHANGED_WORDS:
         word = _english_past(word, first)
         if word.endswith(("y", "Y")) and len(word) > MAX_UNCHANGED_LENGTH and not _VOWEL.match(word[-2]):
             word = word[:-1] + "i"  # step 1c
@@ -95,7 +95,7 @@ def _english_plural(word: str) -> str:
 
 def _english_past(word: str, first: int) -> str:
     """Return the word after step 1b of the algorithm, which removes -ed and -ing."""
-    match = _PAST.search(word)
+    match = _PAST_ENDING.search(word)
     if match is None:
         return word
     stem = word[: match.start()]
@@ -105,7 +105,7 @@ def _english_past(word: str, first: int) -> str:
         return word
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
-    if _DOUBLE.search(stem):
+    if _DOUBLE_CONSONANT.search(stem):
         return stem[:-1]
     return stem + "e" if first >= len(stem) and _SHORT_SYLLABLE.search(stem) else stem
 

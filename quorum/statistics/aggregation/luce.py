@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from quorum.numeric.arrays import Floats, Ints, starts_of
 from quorum.statistics.aggregation.bradley_terry.existence import (
     NO_GAMES,
-    UNBOUNDED,
+    UNBOUNDED_REASON,
     connected_groups,
     group_names,
 )
@@ -182,7 +182,7 @@ class _Lists:
         np.fill_diagonal(beat, 0)
         nothing = np.zeros_like(beat)
         parts, groups = connected_groups(OutcomeCounts(beat, nothing, nothing))
-        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+        return UNBOUNDED_REASON.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
 
 def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.statistics.aggregation.weights import WEIGHTLESS, judgment_weights
+from quorum.statistics.aggregation.weights import ZERO_WEIGHTS, judgment_weights
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import ROUNDING, encode, finite_column, same_length
 
@@ -23,7 +23,7 @@ from quorum.statistics.inputs import ROUNDING, encode, finite_column, same_lengt
 GRADE_THRESHOLDS = (4.0, 3.66, 3.33, 3.0, 2.66, 2.33, 2.0)
 
 # A divisor below this share of the sum of weights is a rounding error, because one judgment has all the weight.
-_LIGHT = 1e-9
+_MIN_FREEDOM_SHARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     away = weighted * (scaled - mean[unit_codes]) ** 2
     squares = np.bincount(unit_codes, weights=away, minlength=len(names))
     freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
-    deviation = ratio(squares, freedom, where=freedom > _LIGHT * whole)
+    deviation = ratio(squares, freedom, where=freedom > _MIN_FREEDOM_SHARE * whole)
     with np.errstate(over="ignore"):  # the difference of two large grades may overflow
         deviation = np.ldexp(np.sqrt(deviation), size)
     return MeanResult(
@@ -126,7 +126,7 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
         n=n,
         deviation=deviation,
         weight=None if weights is None else weight,
-        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+        reason=ZERO_WEIGHTS.format(int(empty.sum()), len(names)) if empty.any() else "",
     )
 
 

@@ -23,7 +23,7 @@ from quorum.statistics.inputs import (
 )
 
 # H13 section 4.3.2: a caption is relevant when two of three judges say yes.
-RELEVANT = (2, 3)
+TWO_THIRDS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class RelevanceResult(Result):
 
 @signed("relevance-vote")
 def relevance_vote(
-    units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = RELEVANT
+    units: Iterable[Any], values: Iterable[Any], *, at_least_share: tuple[int, int] = TWO_THIRDS
 ) -> RelevanceResult:
     """Return each unit's share of yes votes, and whether it is relevant (H13 section 4.3.2). A value of 1 is a yes."""
     names, unit_codes = encode(units, "units")
@@ -50,7 +50,7 @@ def relevance_vote(
     return RelevanceResult(names, yes, n, yes / n, is_relevant(yes, n, at_least_share), at_least_share)
 
 
-def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = RELEVANT) -> Flags:
+def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = TWO_THIRDS) -> Flags:
     """Return (U,) flags that say whether yes / n is at least a share such as (2, 3).
 
     The comparison is exact, in whole numbers.

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation.bradley_terry.existence import (
     NO_GAMES,
-    UNBOUNDED,
+    UNBOUNDED_REASON,
     connected_groups,
     group_names,
 )
@@ -58,17 +58,17 @@ from quorum.statistics.resampling import Seed, generator_of
 MODELS = ("adjacent", "cumulative")
 MAX_LEVELS = 10
 NO_SIDE = "no comparison has a winner"
-CONFOUNDED = (
+CONFOUNDED_REASON = (
     "the effect of a covariate cannot be separated from the strengths of the items or from another covariate"
 )
-RISING = (
+RISING_REASON = (
     "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
     "parameters grow"
 )
 # A parameter with a larger variance has no maximum: it grows until the chances round to 0 and 1.
-_VAGUEST = 1e8
+_MAX_VARIANCE = 1e8
 _SINGULAR = 1e-10
-_TINIEST = 1e-300
+_MIN_PROBABILITY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ class _Model:
         below = scipy.special.expit(upper) - scipy.special.expit(lower)
         above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
         # If thresholds are out of order, chances are negative. Return tiny ones instead, so that the step is halved.
-        return np.maximum(np.where(turned, above, below), _TINIEST)
+        return np.maximum(np.where(turned, above, below), _MIN_PROBABILITY)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
         rows, count = chances.shape
@@ -302,7 +302,7 @@ class _Rows:
         table = np.zeros((3, count, count))
         np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
         parts, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
-        return UNBOUNDED.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+        return UNBOUNDED_REASON.format(parts, group_names(groups, self.items)) if parts > 1 else ""
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Return the (R, K + P) design of distinct rows, and (R, C) sums of their weights by level."""
@@ -351,10 +351,10 @@ def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None,
 
     start = np.r_[np.zeros(width), model.start(counts.sum(axis=0))]
     if not _is_identified(derivatives(evaluate(start))[1], items):
-        return None, CONFOUNDED
+        return None, CONFOUNDED_REASON
     fit = maximise(evaluate, derivatives, start, np.ones(len(start), dtype=np.bool_), items, limits)
-    if not np.diag(fit.covariance).max() < _VAGUEST:
-        return None, RISING
+    if not np.diag(fit.covariance).max() < _MAX_VARIANCE:
+        return None, RISING_REASON
     # Remove the constant that fixed the mean of the strengths from their covariance.
     constant = float(fit.information[:items, :items].max()) / items
     fit.covariance[:items, :items] -= 1 / (constant * items**2)

@@ -30,7 +30,7 @@ from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_o
 
 TIE_RULES = ("half", "no-win", "set-aside")
 NOTHING_DECIDED = "{} has no comparison that counts"
-TOO_FEW = "there are fewer than two {}, which give no interval"
+TOO_FEW_CLUSTERS = "there are fewer than two {}, which give no interval"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ def tournament(
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
     elif units < 2:
-        reason = "; ".join(filter(None, (reason, TOO_FEW.format(resampled))))
+        reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled))))
     elif resamples:
         check_positive_int(resamples, "resamples")
         if clusters is None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.aggregation.joint_answers import JointAnswers
-from quorum.statistics.aggregation.weights import WEIGHTLESS, judgment_weights
+from quorum.statistics.aggregation.weights import ZERO_WEIGHTS, judgment_weights
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import check_cells, encode, encode_on_scale, one_of, same_length
 from quorum.statistics.resampling import Seed, generator_of
@@ -151,5 +151,5 @@ def weigh_votes(
         ties=ties,
         seed=reported,
         weight=None if weights is None else sums,
-        reason=WEIGHTLESS.format(int(empty.sum()), len(names)) if empty.any() else "",
+        reason=ZERO_WEIGHTS.format(int(empty.sum()), len(names)) if empty.any() else "",
     )

@@ -12,14 +12,14 @@ from quorum.statistics.inputs import finite_vector, refuse_values
 _MOST, MAX_PARTS = 2**52, 2**10
 
 # Sums of squares of such weights are finite.
-_HEAVIEST = 1e100
-WEIGHTLESS = "{} of {} units have only judgments of weight zero, which decide nothing"
+_MAX_WEIGHT = 1e100
+ZERO_WEIGHTS = "{} of {} units have only judgments of weight zero, which decide nothing"
 
 
 def judgment_weights(weights: ArrayLike) -> Floats:
     vector = finite_vector(weights, "weights")
-    wrong = (vector < 0) | (vector > _HEAVIEST)
-    refuse_values(vector, wrong, "weights", f"a number from zero to {_HEAVIEST:g}")
+    wrong = (vector < 0) | (vector > _MAX_WEIGHT)
+    refuse_values(vector, wrong, "weights", f"a number from zero to {_MAX_WEIGHT:g}")
     return vector
 
 

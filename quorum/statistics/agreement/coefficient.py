@@ -27,13 +27,13 @@ from quorum.statistics.inputs import BadOption, one_of
 from quorum.statistics.resampling import RESAMPLES, Seed
 
 ALPHA = "krippendorff-alpha"
-CARELESS = 0.15  # the share of people who answer at random that a study should reckon with
+CARELESS_SHARE = 0.15  # the share of people who answer at random that a study should reckon with
 CARELESS_NOTE = (
     "if %(careless)s of people answer at random, %(missed)s of groups of %(raters)s have none of them, as this one "
     "may, and alpha is about %(alpha)s, below the interval; control items keep them out"
 )
 NO_PAIRS = "no unit has two judgments"
-CLUSTERED = (ITEM, RATER, BOTH, NAIVE)
+CLUSTER_OPTIONS = (ITEM, RATER, BOTH, NAIVE)
 
 # A function of (B, P) weights of patterns of units, which returns (B,) values of a coefficient.
 UnitStatistic = Callable[[Floats], Floats]
@@ -172,11 +172,11 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
     of people answers at random, the probability that none of R raters does so is (1 - c)^R. The probability that both
     judgments of a pair are by careful raters is (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
-    none_careless, alpha = (1 - CARELESS) ** raters, value * (1 - CARELESS) ** 2
+    none_careless, alpha = (1 - CARELESS_SHARE) ** raters, value * (1 - CARELESS_SHARE) ** 2
     if none_careless <= 1 - confidence or not low > alpha:
         return None
     return {
-        "careless": f"{CARELESS * 100:.0f} %",
+        "careless": f"{CARELESS_SHARE * 100:.0f} %",
         "missed": f"{none_careless * 100:.0f} %",
         "raters": raters,
         "alpha": f"{alpha:.2f}",
@@ -189,7 +189,7 @@ def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) ->
     if not isinstance(clusters, str):
         return Clusters.from_columns(clusters, len(influences.counts), influences.counts)
     by_name = {ITEM: influences.items, RATER: influences.raters}
-    names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTERED, "clusters"),)
+    names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTER_OPTIONS, "clusters"),)
     codes = {name: labels for name in names if (labels := by_name[name]) is not None}
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")

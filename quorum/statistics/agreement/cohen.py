@@ -27,7 +27,7 @@ from quorum.statistics.inference import Sampling, signed
 from quorum.statistics.inputs import BadOption, encode_both, encode_with, one_per_row, same_length
 
 WEIGHTS = (None, "linear", "quadratic")
-NOTHING = "there are no answers to compare"
+NO_ANSWERS = "there are no answers to compare"
 ONE_LABEL = "all answers of both raters have the same label"
 
 
@@ -93,7 +93,7 @@ class CohenKappa:
             pairable=cells.n,
             raters=2,
             judgments=2 * cells.n,
-            reason=ONE_LABEL if cells.n else NOTHING,
+            reason=ONE_LABEL if cells.n else NO_ANSWERS,
         )
 
     def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints, ratio
 from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
-from quorum.statistics.agreement.cohen import NOTHING
+from quorum.statistics.agreement.cohen import NO_ANSWERS
 from quorum.statistics.agreement.influences import Influences, alpha_influences
 from quorum.statistics.agreement.patterns import UnitPatterns, count_rows
 from quorum.statistics.agreement.ratings import Data, Ratings
@@ -65,7 +65,7 @@ class FleissKappa:
             pairable=units,
             raters=raters,
             judgments=units * raters,
-            reason=ONE_CATEGORY if units else NOTHING,
+            reason=ONE_CATEGORY if units else NO_ANSWERS,
         )
 
     def influences(self, data: ArrayLike | Ratings) -> Influences | None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from quorum.numeric.arrays import Floats, Ints, parts_of
 from quorum.numeric.packing import declare, declare_kind
 from quorum.statistics.agreement.ratings import (
-    INFINITE,
+    INFINITE_MESSAGE,
     Data,
     Ratings,
     check_numeric,
@@ -119,7 +119,7 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     if low > high:  # no answers at all
         return _patterns_of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
-        raise BadValue(INFINITE)
+        raise BadValue(INFINITE_MESSAGE)
     bits = len(matrix).bit_length()
     most = KEY_BITS // bits  # values whose counts fit into one number
     if low.is_integer() and high - low < most and abs(low) + most < 2.0**53:

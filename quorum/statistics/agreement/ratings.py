@@ -21,7 +21,7 @@ from quorum.statistics.inputs import (
     same_length,
 )
 
-INFINITE = "reliability_data contains an infinite number; expected finite numbers or nan"
+INFINITE_MESSAGE = "reliability_data contains an infinite number; expected finite numbers or nan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
     matrix = reliability_table(data, numeric=numeric)
     answered = is_given(matrix)
     if matrix.dtype.kind == "f" and np.isinf(matrix).any():
-        raise BadValue(INFINITE)
+        raise BadValue(INFINITE_MESSAGE)
     rater, unit = np.nonzero(answered)
     labels, codes = encode(matrix[answered], "reliability_data")
     return Ratings(np.arange(matrix.shape[1]), np.arange(matrix.shape[0]), labels, unit, rater, codes)

@@ -28,10 +28,10 @@ from quorum.statistics.inference import Inference, Options, signed
 from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode
 from quorum.statistics.resampling import Seed
 
-NOBODY = "no text was judged by two raters"
+NO_COMMON_TEXT = "no text was judged by two raters"
 NOTHING = "no rater marked a span in a text that two raters judged"
 ONE_ITEM = "only one item has judgments, so there is no interval"
-EVERYTHING = "the expected disagreement is zero, so the coefficient is undefined"
+NO_EXPECTED_DISAGREEMENT = "the expected disagreement is zero, so the coefficient is undefined"
 Spans = Sequence[tuple[int, int]]
 
 
@@ -219,10 +219,10 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
     size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
     items = int(marks.item.max(initial=-1)) + 1
     figure = math.nan
-    reason = NOBODY if not size else "" if spans else NOTHING
+    reason = NO_COMMON_TEXT if not size else "" if spans else NOTHING
     if not reason:
         figure = value(np.ones(size))
-        reason = EVERYTHING if math.isnan(figure) else ONE_ITEM if items == 1 else ""
+        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(figure) else ONE_ITEM if items == 1 else ""
     inference = options.undefined(reason)
     if not reason:
         drawn = options.generator.integers(items, size=(options.resamples, items))

@@ -45,7 +45,7 @@ MIN_CROWD_SHARE = 0.66
 MIN_EXPERT_GRADE = 3.33
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
-MISSING = ("refuse", "leave-out", "no")
+MISSING_CHOICES = ("refuse", "leave-out", "no")
 
 # Allowance with which a rounded share of 2/3, or a mean grade of 10/3, still reaches its threshold.
 TOLERANCE = 1e-9
@@ -340,7 +340,7 @@ def _expected_differences(table: Floats) -> float:
 def _prepare(
     first_scores: ArrayLike, second_scores: ArrayLike, missing: str
 ) -> tuple[Floats, Floats, int, int]:
-    one_of(missing, MISSING, "missing")
+    one_of(missing, MISSING_CHOICES, "missing")
     first = float_vector(first_scores, "first_scores")
     second = float_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)

@@ -19,7 +19,9 @@ from quorum.statistics.crossed import NO_DELETIONS, NO_SPREAD, Spread
 from quorum.statistics.inference import Clustering, Inference, Options, signed
 from quorum.statistics.inputs import one_of
 
-SAME_ORDER = "both metrics rank the observations equally, so the difference between the metrics does not vary"
+EQUAL_RANKINGS = (
+    "both metrics rank the observations equally, so the difference between the metrics does not vary"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ def correlation_difference(
         half = spread.half(chosen.confidence)
         inference = chosen.interval_of_clusters(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
-            inference = replace(inference, reason=SAME_ORDER)
+            inference = replace(inference, reason=EQUAL_RANKINGS)
     return CorrelationDifference(
         coefficient, values[0], values[1], difference, spread.p(difference), n, spread, **inference.shared()
     )

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.inputs import BadValue, finite_vector, gappy_vector, one_of, same_length, score_vector
 
-TOO_FEW = "there are fewer than two observations"
+TOO_FEW_OBSERVATIONS = "there are fewer than two observations"
 CONSTANT = "{} has the same value throughout"
 
 
@@ -41,7 +41,7 @@ def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
 
 def why_undefined(x: Floats, y: Floats) -> str:
     if len(x) < 2:
-        return TOO_FEW
+        return TOO_FEW_OBSERVATIONS
     if np.all(x == x[0]):
         return CONSTANT.format("the first variable")
     if np.all(y == y[0]):

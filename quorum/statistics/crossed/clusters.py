@@ -18,7 +18,7 @@ from quorum.statistics.sorting import order_of
 
 NAIVE, BOTH = "naive", "both"
 ITEM, RATER = "item", "rater"
-TOO_FEW = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
+TOO_FEW_CLUSTERS = "{are} {count} {name}{s}, expected {fewest} or more to say what others would give"
 FIXED_NOTE = "with {count} {name}{s}, expected {fewest} or more, the interval is for {these} {name}{s} alone"
 
 # The clusters of rows: "naive" (each row is a cluster), or (N,) columns by name, such as item and rater. Statistics of
@@ -185,7 +185,7 @@ class Clusters:
 def too_few(name: str, count: int) -> str:
     """Return the reason for a missing interval, which is that no column has enough clusters."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
-    return TOO_FEW.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
+    return TOO_FEW_CLUSTERS.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
 
 
 def fixed_note(name: str, count: int, fewest: int = MIN_CLUSTERS) -> str:

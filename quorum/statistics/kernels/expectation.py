@@ -11,7 +11,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 
 # Numbers are multiplied until the product exceeds this, which is faster than to add their logarithms.
-_LARGE = 1e200
+_MAX_EVIDENCE = 1e200
 
 
 @compiled
@@ -87,7 +87,7 @@ def _expect_of_two(
         less = math.exp(-abs(first - second))
         total = 1.0 + less
         evidence *= total
-        if evidence > _LARGE:
+        if evidence > _MAX_EVIDENCE:
             log_likelihood += math.log(evidence)
             evidence = 1.0
         first, second = (1.0 / total, less / total) if first >= second else (less / total, 1.0 / total)
@@ -148,7 +148,7 @@ def expect(
         joint[best] = 1.0
         log_likelihood += largest
         evidence *= total
-        if evidence > _LARGE:
+        if evidence > _MAX_EVIDENCE:
             log_likelihood += math.log(evidence)
             evidence = 1.0
         for label in range(labels):

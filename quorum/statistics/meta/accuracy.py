@@ -57,7 +57,7 @@ MAX_VOTES = 2_000  # votes on a pair
 TIE_TOLERANCE = 1e-12
 NO_PAIRS = "no pair has a consensus"
 METRIC_TIES = ("wrong", "half", "left-out")
-UNDECIDED = ("left-out", "half")
+UNDECIDED_CHOICES = ("left-out", "half")
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,7 +409,7 @@ def pair_credits(
     answer.
     """
     one_of(metric_ties, METRIC_TIES, "metric_ties")
-    one_of(undecided, UNDECIDED, "undecided")
+    one_of(undecided, UNDECIDED_CHOICES, "undecided")
     decided = np.asarray(winners) != 0
     credit = np.where(decided, named == winners, 0.5)
     counts = decided if undecided == "left-out" else np.ones(len(named), dtype=np.bool_)

@@ -37,7 +37,7 @@ from quorum.statistics.inputs import (
 )
 from quorum.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator_of
 
-CALIBRATE = "calibrate"
+CALIBRATED_EPSILON = "calibrate"
 
 # Largest number of pairs whose gaps are sorted to find epsilon. If there are more, this many are sampled.
 _PAIRS = 10_000_000
@@ -96,9 +96,9 @@ def pairwise_accuracy(
     """
     options = Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
     check_positive_int(max_pairs, "max_pairs")
-    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATE
+    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATED_EPSILON
     if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
-        raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATE}")
+        raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATED_EPSILON}")
     (metric, human), complete = observations(missing, first=scores, second=people)
     codes = np.zeros(len(complete), dtype=np.int64)
     if groups is not None:

@@ -15,7 +15,7 @@ from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real
 
 MAX_SPREAD = 0.95  # above this, the likelihood is flat: all votes of a unit are right, or all are wrong
 MIN_VOTES_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
-EDGE = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
+CHANCE_MARGIN = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
 MAX_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
 
 
@@ -72,7 +72,7 @@ def beta_draws(
     if spread == 1:
         return (rng.random(shape) < whole).astype(np.float64)
     scale = (1 - spread) / spread
-    safe = np.clip(whole, EDGE, 1 - EDGE)
+    safe = np.clip(whole, CHANCE_MARGIN, 1 - CHANCE_MARGIN)
     return rng.beta(safe * scale, (1 - safe) * scale)
 
 
@@ -151,7 +151,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
-    right = min(max(right, EDGE), 1 - EDGE)
+    right = min(max(right, CHANCE_MARGIN), 1 - CHANCE_MARGIN)
     if spread < 1e-6:
         for_first = scipy.stats.binom(n, right).logpmf(k)
         for_second = scipy.stats.binom(n, right).logpmf(n - k)

@@ -23,8 +23,8 @@ _RESAMPLES = 10_000
 
 # If each distinct value occurs at least this often on average, drawing a count for each is faster.
 _SMALL_SAMPLE = 8
-TOO_FEW = "there are fewer than two values"
-ONE_SIDED = "all resamples are on the same side of the value, so BCa cannot correct the bias"
+TOO_FEW_VALUES = "there are fewer than two values"
+ONE_SIDED_RESAMPLES = "all resamples are on the same side of the value, so BCa cannot correct the bias"
 
 # A function of (B, N) values that returns (B,) statistics of the rows.
 RowStatistic = Callable[[Floats], Floats]
@@ -67,7 +67,7 @@ def bootstrap_interval(
     name, function = row_statistic(statistic)
     n = len(sample)
     value = low = high = error = math.nan
-    reason = "" if n > 1 else TOO_FEW
+    reason = "" if n > 1 else TOO_FEW_VALUES
     if n:
         value = float(function(sample[np.newaxis])[0])
     if n > 1:
@@ -76,7 +76,7 @@ def bootstrap_interval(
         ends = np.array([tail, 1 - tail])
         if method == "bca":
             ends = _corrected_ends(draws, value, _leave_one_out_values(sample, name, function), ends)
-            reason = ONE_SIDED if np.isnan(ends).any() else ""
+            reason = ONE_SIDED_RESAMPLES if np.isnan(ends).any() else ""
         if not reason:
             low, high = (float(end) for end in np.quantile(draws, ends))
         if method == "basic":

@@ -27,7 +27,7 @@ FREQUENCY_METRICS = ("cider", "cider-d")  # metrics that depend on document freq
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 RESAMPLES = 100
-EXPERT = "flickr8k-expert"
+EXPERT_SET = "flickr8k-expert"
 # the names in the MS COCO evaluation, whose CIDEr is CIDEr-D
 RHOS = {"cider": "cider-d", "meteor": "meteor"}
 COLUMNS = ("mt", "refs", "score", "imgid")
@@ -53,7 +53,7 @@ def analyse(run: Run) -> None:
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
     _rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
     sets = {
-        EXPERT: (_expert(run.data["flickr8k"], references, texts), TAU_C),
+        EXPERT_SET: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
     }
     for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
@@ -79,7 +79,7 @@ def _expert(
 ) -> GradedCaptions:
     """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
     captions, grades = [], []
-    for (image, key), values in _grades_by_text(open_judgments(EXPERT, folder).judgments()).items():
+    for (image, key), values in _grades_by_text(open_judgments(EXPERT_SET, folder).judgments()).items():
         if keep_own or texts[key] not in references[image]:
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
@@ -140,7 +140,7 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
     for name, metric in RHOS.items():
         if metric in metrics:
             rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
-            run.number(f"v15/{EXPERT}/{name}", Estimate(rho, n=len(graded.grades)))
+            run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
 def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:

@@ -12,13 +12,13 @@ from annotation.rehearsal.crowd import RehearsalCrowd
 from common.amounts import json_float
 from common.features import of_features
 from contrib.packs.estimates import estimate_from, heat_plot, share_by_image
-from contrib.packs.flickr8k import POOL, Flickr8kSet, Pairs, read_flickr8k
+from contrib.packs.flickr8k import POOL_CAPTION, Flickr8kSet, Pairs, read_flickr8k
 from contrib.packs.rehearsal import rehearse_votes
 from contrib.packs.running import Run
 from evaluation.presentation.content import Cell, Column, Estimate, HeatmapPanel, Plot, Table
 from evaluation.results.rankings import TABLE_7
 from quorum.metrics import bleu_pre_matrix, score
-from quorum.metrics.text.changes import STEM_FIRST, STOP_FIRST, change_words
+from quorum.metrics.text.changes import STEM_THEN_STOP, STOP_THEN_STEM, change_words
 from quorum.metrics.text.tokenizers import TOKENIZERS
 from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Flags, Floats, Ints
@@ -46,7 +46,7 @@ from quorum.statistics.significance import mcnemar_test, randomization_test, sta
 
 GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
 GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
-RELEVANT = 0.66
+RELEVANCE_THRESHOLD = 0.66
 SCORES = tuple(step / 10 for step in range(1, 11))
 CUTS = (1, 5, 10)
 CONTROL_RULE = 0.7
@@ -59,7 +59,7 @@ TABLE_10 = {
 REASSIGNMENTS = 10_000
 # The captions that are references. H13 do not say which other caption they took, so all four are used.
 SETS: dict[str, tuple[tuple[int, ...], ...]] = {
-    "five": ((0, 1, 2, 3, 4),), "gold": ((POOL,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,)),
+    "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
 # The thresholds of metric and experts that 4.2.2 prints. It prints none for one other caption.
 PRINTED_NUMBERS = {
@@ -72,7 +72,7 @@ PRINTED_NUMBERS = {
 }
 # How words are changed before Bleu-pre. The filter's order is stems first, then stop words.
 ORDERS = {
-    STEM_FIRST: "stems first", STOP_FIRST: "stop words first", "rouge-keep-porter": "stems alone",
+    STEM_THEN_STOP: "stems first", STOP_THEN_STEM: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
 }  # fmt: skip
 METRICS = {"bleu": ("Bleu", "bleu-h13"), "rouge": ("Rouge", "rouge-h13")}
@@ -236,7 +236,7 @@ def _filter(run: Run, data: Flickr8kSet) -> None:
     for order, label in ORDERS.items():
         hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
         by_name = figures[label] = {"nonzero/bleu-1": _share(hits > 0)}
-        if order in (STEM_FIRST, STOP_FIRST):
+        if order in (STEM_THEN_STOP, STOP_THEN_STEM):
             by_name["nonzero/bleu-2"] = _share(_shared_bigrams(data, order))
         for per_cent in (25, 26):
             dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
@@ -253,9 +253,9 @@ def _filter(run: Run, data: Flickr8kSet) -> None:
                 by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, unlikely)
             shown = (by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3"))
             rows.append((label, per_cent / 100, *shown))
-    chosen = figures.pop(ORDERS[STEM_FIRST])
+    chosen = figures.pop(ORDERS[STEM_THEN_STOP])
     for name, ours in chosen.items():
-        run.number(name, ours, others={ORDERS[STOP_FIRST]: figures[ORDERS[STOP_FIRST]][name].value})
+        run.number(name, ours, others={ORDERS[STOP_THEN_STEM]: figures[ORDERS[STOP_THEN_STEM]][name].value})
     bleu = _bleu_matrix(data)
     for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
         run.number(f"bleu/{name}/pairs", _share(~passed))
@@ -289,7 +289,9 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
     size = len(data.captions[0])
     images = [set().union(*bigrams[start : start + size]) for start in range(0, len(bigrams), size)]
-    return np.array([[not caption.isdisjoint(image) for caption in bigrams[POOL::size]] for image in images])
+    return np.array(
+        [[not caption.isdisjoint(image) for caption in bigrams[POOL_CAPTION::size]] for image in images]
+    )
 
 
 def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
@@ -310,7 +312,9 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         known, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
         by_name = figures[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
-            agreement = threshold_kappa(known, means, RELEVANT, grade, clusters={ITEM: experts.image[keep]})
+            agreement = threshold_kappa(
+                known, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
+            )
             parts = ("kappa", "precision", "recall", "f1")
             cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
             rows.append((convention, grade, *cells.values()))
@@ -321,7 +325,9 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     for name, ours in chosen.items():
         run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
     known = np.nan_to_num(relevant_own, nan=0.0)
-    grid = kappa_grid(known, experts.means, (1 / 3, RELEVANT, 1.0), GRADES, resamples=1, seed=run.seed)
+    grid = kappa_grid(
+        known, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
+    )
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
     run.tabulate(
         "crowd",
@@ -332,9 +338,9 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         "Relevance by the crowd against the experts' grades",
         [("convention", "text"), ("experts at least", "number"), *coefficients],
         rows,
-        plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANT, 1.0), grid)])],
+        plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)])],
     )
-    relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANT
+    relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANCE_THRESHOLD
     np.fill_diagonal(relevant, False)
     run.number("relevant/added", Estimate(int(relevant.sum())))
     np.fill_diagonal(relevant, True)
@@ -366,7 +372,7 @@ def _control_rule(run: Run) -> None:
         answers = np.bincount(judgments.unit[keep], minlength=pairs)[:pairs]
         judged = answers > 0
         agreement = threshold_kappa(
-            yes[judged] / answers[judged], truth[:pairs][judged], RELEVANT, 1.0, seed=run.seed
+            yes[judged] / answers[judged], truth[:pairs][judged], RELEVANCE_THRESHOLD, 1.0, seed=run.seed
         )
         kappa = estimate_from(agreement.kappa)
         rows.append((name, int(judged.sum()), kappa, agreement.precision.value, agreement.recall.value))
@@ -399,7 +405,11 @@ def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         }
         judged = shares if task == "annotation" else shares.T
         relevant = [
-            {index: float(share >= RELEVANT) for index, share in enumerate(row) if not math.isnan(share)}
+            {
+                index: float(share >= RELEVANCE_THRESHOLD)
+                for index, share in enumerate(row)
+                if not math.isnan(share)
+            }
             for row in judged.tolist()
         ]
         originals = [[index] for index in range(len(relevant))]
@@ -428,7 +438,8 @@ def _affinities(
 ) -> dict[str, Floats]:
     """Return the affinities of images (rows) and captions (columns) by system."""
     images = [
-        [text for position, text in enumerate(captions) if position != POOL] for captions in data.captions
+        [text for position, text in enumerate(captions) if position != POOL_CAPTION]
+        for captions in data.captions
     ]
     affinities = {"random": np.random.default_rng(seed).random((len(images), len(data.pool)))}
     for affinities_of in systems:

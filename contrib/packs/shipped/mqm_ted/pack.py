@@ -13,8 +13,8 @@ from judgments.importers import open_judgments
 
 RATINGS = "mqm_ted_zhen.tsv"
 NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the tables
-NOTHING = "the file has no judgment of it"
-TWICE = "rounded to three digits first, as that of SMU is printed"
+NO_JUDGMENT = "the file has no judgment of it"
+DOUBLE_ROUNDING = "rounded to three digits first, as that of SMU is printed"
 WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
 
 
@@ -34,6 +34,6 @@ def analyse(run: Run) -> None:
     for number in run.pack.numbers:
         _, _, name = number.id.partition("/")
         if name in values:
-            run.number(number.id, Estimate(values[name]), others={TWICE: round(values[name], 3)})
+            run.number(number.id, Estimate(values[name]), others={DOUBLE_ROUNDING: round(values[name], 3)})
         else:
-            run.missing(number.id, NOTHING)
+            run.missing(number.id, NO_JUDGMENT)

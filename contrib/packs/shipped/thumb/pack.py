@@ -19,12 +19,12 @@ from quorum.metrics import score
 from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation
 
-HUMAN = "Human"
+HUMAN_SYSTEM = "Human"
 SCORES = {"precision": "P", "recall": "R", "total": "human_score"}
 PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORES.values())
 # SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
 # points, commas and hyphens between digits.
-_MARK = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
+_PUNCTUATION = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
 
 
 def analyse(run: Run) -> None:
@@ -62,7 +62,7 @@ def analyse(run: Run) -> None:
         ).scores[metric]
         metrics[name] = scored.images
         run.signed(name, scored.signature)
-    machine = np.array([system != HUMAN for system in systems])
+    machine = np.array([system != HUMAN_SYSTEM for system in systems])
     for among, keep in (("machines", machine), ("all", np.ones(len(rows), dtype=np.bool_))):
         for name, scores in metrics.items():
             for part, grades in people.items():
@@ -84,7 +84,7 @@ def _section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
 
 
 def _words(text: str) -> str:
-    return " ".join(_MARK.sub(r" \g<0> ", text).split())
+    return " ".join(_PUNCTUATION.sub(r" \g<0> ", text).split())
 
 
 def _records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:

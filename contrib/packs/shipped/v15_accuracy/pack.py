@@ -35,7 +35,7 @@ from quorum.numeric.arrays import Floats
 from quorum.statistics.meta import ReferenceCurve
 
 BLEU, ROUGE_1 = "bleu-4|stem:porter", "rouge-1|measure:recall"
-PRINTED = {
+METRICS_BY_NAME = {
     PASCAL: {"bleu-4": BLEU, "rouge-l": "rouge-l", "meteor": "meteor", "cider": "cider"},
     ABSTRACT: {"bleu-4": BLEU, "rouge-1": ROUGE_1, "meteor": "meteor", "cider": "cider"},
 }
@@ -44,7 +44,7 @@ METRICS = (
     ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
 )  # fmt: skip
 # METEOR is slow, so it is computed at fewer points, as in the paper.
-DRAWN = {
+PROTOCOLS_BY_FIGURE = {
     "BLEU-1": "bleu-1|stem:porter",
     "BLEU-4": BLEU,
     "ROUGE-1": ROUGE_1,
@@ -53,7 +53,7 @@ DRAWN = {
 }
 SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
 SCORES = "cider-v01"
-EQUAL = 1e-12
+EQUAL_TOLERANCE = 1e-12
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 
 
@@ -65,11 +65,13 @@ def analyse(run: Run) -> None:
         _judgments(run, name, data)
         run.progress(0.5 * index + 0.02, f"scoring {DATASET_TITLES[name]}")
         scores, signatures = data.scores(METRICS)
-        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(DRAWN.values(), SIZES)
+        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(PROTOCOLS_BY_FIGURE.values(), SIZES)
         for metric, signature in signatures.items():
             run.signed(f"{DATASET_TITLES[name]}: {metric}", signature)
         run.progress(0.5 * index + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
-        by_size = scores_by_shared_subsets(data, list(DRAWN.values()), SIZES, draws=DRAWS, seed=run.seed)
+        by_size = scores_by_shared_subsets(
+            data, list(PROTOCOLS_BY_FIGURE.values()), SIZES, draws=DRAWS, seed=run.seed
+        )
         if "meteor" in computable_metrics(["meteor"]):
             run.progress(0.5 * index + 0.3, f"METEOR on {DATASET_TITLES[name]}")
             by_size |= scores_by_shared_subsets(
@@ -80,7 +82,7 @@ def analyse(run: Run) -> None:
             sizes["meteor"] = METEOR_SIZES
         _table_1(run, name, data, scores)
         curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
-        names = DRAWN | ({"METEOR": "meteor"} if "meteor" in curves else {})
+        names = PROTOCOLS_BY_FIGURE | ({"METEOR": "meteor"} if "meteor" in curves else {})
         panels.append(
             CurvePanel(
                 DATASET_TITLES[name],
@@ -118,7 +120,7 @@ def _table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Flo
         for metric, both in scores.items()
     }
     other = every["bleu-4|stem:porter|length:mean"]
-    for printed, metric in PRINTED[name].items():
+    for printed, metric in METRICS_BY_NAME[name].items():
         if metric not in every:
             continue
         for kind in kinds:
@@ -169,8 +171,9 @@ def _authors_scores(run: Run, data: FiftySentenceData) -> None:
     listed = [references[image] for image in data.images]
     scored = score_texts(texts, listed, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER)
     differences = np.abs(scored.scores["cider"].images - theirs)
-    differ = np.flatnonzero(differences > EQUAL)
-    sentence = f"Of {len(theirs):,} scores of the authors' program {len(theirs) - differ.size:,} are ours to {EQUAL:g}"
+    differ = np.flatnonzero(differences > EQUAL_TOLERANCE)
+    equal = len(theirs) - differ.size
+    sentence = f"Of {len(theirs):,} scores of the authors' program {equal:,} are ours to {EQUAL_TOLERANCE:g}"
     if differ.size:
         images = ", ".join(sorted({data.images[pair] for pair in differ.tolist()}))
         sentence += f"; those of {images} differ by {differences.max():.1e} at most"

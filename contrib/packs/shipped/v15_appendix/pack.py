@@ -42,7 +42,7 @@ VERSIONS = {
     },
 }  # fmt: skip
 SIZES, VERSION_DRAWS = (1, 5, 20, 48), 2
-RANKED = {
+METRICS_BY_NAME = {
     "CIDEr": "cider",
     "CIDEr-D": "cider-d",
     "BLEU-1": "bleu-1",
@@ -181,14 +181,18 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
         captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
     ]
     scored = score_texts(
-        texts, others, list(data.references.values()), metrics=list(RANKED.values()), tokenizer=TOKENIZER
+        texts,
+        others,
+        list(data.references.values()),
+        metrics=list(METRICS_BY_NAME.values()),
+        tokenizer=TOKENIZER,
     )
     starts = np.cumsum([0, *map(len, lists)])
     scores = {
         name: [scored.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
-        for name, metric in RANKED.items()
+        for name, metric in METRICS_BY_NAME.items()
     }
-    for name, metric in RANKED.items():
+    for name, metric in METRICS_BY_NAME.items():
         run.signed(f"leave one out, {name}", scored.scores[metric].signature)
     rho = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
     pooled = spearman(scored.scores["cider"].images, scored.scores["cider-d"].images)

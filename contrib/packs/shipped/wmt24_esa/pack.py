@@ -16,7 +16,7 @@ from judgments.importers.textio import ImportNotes
 DATA, WAVES = "wmt24-news-systems", 4
 CODES = {"eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is",
          "spa": "es"}  # fmt: skip
-OWN = {
+OWN_COLUMNS = {
     "unit": ("{trgLang}/{system}/{itemID}",),
     "document": ("docID",),
     "to": ("trgLang",),
@@ -28,7 +28,9 @@ def analyse(run: Run) -> None:
     if not run.has(DATA):
         return
     layout = read_layouts()["appraise"]
-    read = layout.model_copy(update={"columns": {**layout.columns, **OWN}}).reader(read_table, alone=True)
+    read = layout.model_copy(update={"columns": {**layout.columns, **OWN_COLUMNS}}).reader(
+        read_table, alone=True
+    )
     by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # a segment that is in two waves is judged twice
         path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"

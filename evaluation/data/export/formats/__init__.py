@@ -36,7 +36,7 @@ _KEYWORDS = partial(needs_kind, lambda kind: "keywords" in kind.own_formats, "it
 _GROUNDING = partial(
     needs_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
 )
-_NEEDS_WRITTEN = partial(
+_CAPTIONS_CHECK = partial(
     needs_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
 )
 _NEEDS_FIXED_SCALE = partial(needs_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
@@ -84,7 +84,7 @@ _FORMATS = (
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset, as a file to import", _NEEDS_WRITTEN, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", _CAPTIONS_CHECK, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,

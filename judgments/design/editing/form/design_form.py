@@ -18,7 +18,7 @@ from common.amounts import AmountField
 from common.errors import DesignError
 from judgments.design.editing.form.fields import form_field, html_name
 from judgments.design.editing.form.labels import (
-    OF_SOURCE_TEXTS,
+    SOURCE_TEXT_TITLES,
     describe_value,
     label_of,
     replace_keys_by_labels,
@@ -92,7 +92,7 @@ class DesignForm(forms.Form):
         for section in self.sections:
             for key, schema in section.fields.items():
                 field = form_field(key, schema, datasets)
-                if key in OF_SOURCE_TEXTS:
+                if key in SOURCE_TEXT_TITLES:
                     field.label = label_of(key, schema, base)
                 if key in ours:
                     chosen = gettext("The paper gives no value. Quorum chose this one.")

@@ -23,7 +23,7 @@ from judgments.design.editing.form.sections import extra_of, model_of
 from judgments.design.editing.rows import RowsField, row_columns_of
 from judgments.design.editing.translations import TranslationsField
 
-IN_CENTS = ", in cents"  # ends the titles of keys that hold money
+CENTS_SUFFIX = ", in cents"  # ends the titles of keys that hold money
 
 
 class AllOrNumberField(forms.CharField):
@@ -126,7 +126,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if kind is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
     if is_money(key):  # the study file and its key hold cents
-        label = gettext((field.title or "").removesuffix(IN_CENTS))
+        label = gettext((field.title or "").removesuffix(CENTS_SUFFIX))
         return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
     if kind is int:
         needed = not key.startswith("sampling.pairs.")

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext, gettext_noop
 from pydantic.fields import FieldInfo
 
-from judgments.design.editing.form.fields import IN_CENTS, PairsField, is_money, list_field
+from judgments.design.editing.form.fields import CENTS_SUFFIX, PairsField, is_money, list_field
 from judgments.design.editing.form.sections import extra_of, field_of, fields_in, model_of, sections_for
 from judgments.design.editing.form.values import value_at
 from judgments.design.editing.rows import RowsField, describe_rows
@@ -26,7 +26,7 @@ TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # begins a 
 ROW_PATH = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # optional row number and column after the key of a list
 
 # Labels for designs whose participants see a source text instead of a picture.
-OF_SOURCE_TEXTS = {
+SOURCE_TEXT_TITLES = {
     "sampling.images": gettext_noop("Source texts"),
     "sampling.references": gettext_noop("References of each source text"),
     "sampling.pairs_from": gettext_noop("Texts judged for each source text"),
@@ -83,7 +83,7 @@ def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, Fie
         fields |= {
             key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
         }
-    for key, title in OF_SOURCE_TEXTS.items() if of_source_texts else ():
+    for key, title in SOURCE_TEXT_TITLES.items() if of_source_texts else ():
         fields[key] = copy(fields[key])
         fields[key].title = title
     last_parts = [key.rpartition(".")[2] for key in fields]
@@ -127,5 +127,5 @@ def describe_value(key: str, value: Any) -> str:
 
 
 def label_of(key: str, field: FieldInfo, values: dict[str, Any]) -> str:
-    labels = OF_SOURCE_TEXTS if value_at(values, "source.show") else {}
-    return gettext(labels.get(key, (field.title or "").removesuffix(IN_CENTS)))
+    labels = SOURCE_TEXT_TITLES if value_at(values, "source.show") else {}
+    return gettext(labels.get(key, (field.title or "").removesuffix(CENTS_SUFFIX)))

@@ -21,7 +21,7 @@ from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
 from judgments.design.editing.views.numbers import numbers_context, numbers_of
-from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSE, is_save, next_page, store_design
+from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, next_page, store_design
 from judgments.design.editing.views.settings import Settings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
@@ -76,7 +76,7 @@ class EditorPage:
             "preview_address": preview_of(self.key),
             "numbers_address": numbers_of(self.key),
             "settings": self.settings,
-            "can_rehearse": REHEARSE in STEPS,
+            "can_rehearse": REHEARSAL in STEPS,
             **self.numbers,
         }
 

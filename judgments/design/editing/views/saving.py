@@ -23,7 +23,7 @@ from judgments.studies.study_page import PAGES, STEPS, study_page_address
 NEXT_PAGES = {"launch": ("launch", "hits")}  # the pages by button; the first one that exists comes next
 
 PREVIEW_BUTTONS = ("_look", "_apply", "_fit")  # buttons that show the form again
-REHEARSE = "rehearse"  # a step that a feature adds
+REHEARSAL = "rehearse"  # a step that a feature adds
 
 
 def is_save(request: HttpRequest) -> bool:
@@ -47,7 +47,7 @@ def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Stu
 def next_page(request: HttpRequest, study: Study) -> HttpResponse:
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
-    if wanted == REHEARSE and REHEARSE in STEPS:
+    if wanted == REHEARSAL and REHEARSAL in STEPS:
         return _rehearse(request, study)
     if wanted in NEXT_PAGES:
         return redirect(study_page_address(study, next(name for name in NEXT_PAGES[wanted] if name in PAGES)))
@@ -57,7 +57,7 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
     """Start a rehearsal with the default crowd and the design's seed; the launch page shows its progress."""
-    step = STEPS[REHEARSE]
+    step = STEPS[REHEARSAL]
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.requires):
         try:
             step.run(request, study)

@@ -12,20 +12,20 @@ from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
 
 # A smaller part of a sum of squares is a rounding error.
-_NONE_LEFT = 1e-9
+_BALANCE_TOLERANCE = 1e-9
 # If the likelihood rises without bound, the solver finds a gain of at least 1, less its tolerance.
-_RISES = 1e-6
+_MIN_RISE = 1e-6
 
 NO_GAMES = "there are fewer than two items"
-UNBOUNDED = (
+UNBOUNDED_REASON = (
     "the items fall into {} groups between which all comparisons went one way or there are none ({}), "
     "so the best-fitting strengths are infinite; a prior above zero makes them finite"
 )
-RISING = (
+RISING_REASON = (
     "the likelihood rises for ever as strengths and {} grow together, so the best-fitting ones are infinite; "
     "a prior above zero makes them finite"
 )
-CONFOUNDED = (
+CONFOUNDED_REASON = (
     "no items were shown in both orders, not even through comparisons with other items, so the "
     "order effect cannot be separated from the strengths"
 )
@@ -57,7 +57,7 @@ def order_is_strength(tables: OutcomeCounts) -> bool:
     met = pairs + pairs.T
     balance = pairs.sum(axis=1) - pairs.sum(axis=0)
     theta = np.linalg.solve(np.diag(met.sum(axis=1)) - met + 1 / len(met), balance)
-    return bool(pairs.sum() - balance @ theta < _NONE_LEFT * pairs.sum())
+    return bool(pairs.sum() - balance @ theta < _BALANCE_TOLERANCE * pairs.sum())
 
 
 def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
@@ -101,7 +101,7 @@ def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
     solution = linprog(  # type: ignore[call-overload]
         -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
     )
-    return bool(-solution.fun > _RISES)
+    return bool(-solution.fun > _MIN_RISE)
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:

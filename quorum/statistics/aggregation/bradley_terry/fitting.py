@@ -17,10 +17,10 @@ from quorum.statistics.aggregation.bradley_terry.comparisons import (
     square_counts,
 )
 from quorum.statistics.aggregation.bradley_terry.existence import (
-    CONFOUNDED,
+    CONFOUNDED_REASON,
     NO_GAMES,
-    RISING,
-    UNBOUNDED,
+    RISING_REASON,
+    UNBOUNDED_REASON,
     connected_groups,
     group_names,
     has_no_maximum,
@@ -134,13 +134,13 @@ def _fitted(
     if len(items) < 2:
         reason = NO_GAMES
     elif count > 1:
-        reason = UNBOUNDED.format(count, group_names(groups, items))
+        reason = UNBOUNDED_REASON.format(count, group_names(groups, items))
     elif settings.order_effect and order_is_strength(tables):
-        reason = CONFOUNDED
+        reason = CONFOUNDED_REASON
     elif has_no_maximum(tables, ties, settings.order_effect):
         grown = (("ties", ties), ("the order effect", settings.order_effect))
         free = [name for name, is_free in grown if is_free]
-        reason = RISING.format(" and ".join(free))
+        reason = RISING_REASON.format(" and ".join(free))
     tied_fit = None
     if not reason:
         limits = settings.max_iterations, settings.tolerance

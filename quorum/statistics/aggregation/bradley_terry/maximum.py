@@ -14,7 +14,7 @@ from quorum.numeric.arrays import Flags, Floats
 # A smaller part of the log-likelihood is a rounding error.
 _ROUNDING = 1e-12
 # Largest change of a parameter in one step. After a larger one, chances may be so near 0 and 1 that no slope is left.
-_FARTHEST = 4.0
+_MAX_STEP = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def maximise(
         iterations += 1
         step = np.zeros(len(start))
         step[free] = np.linalg.solve(constrained(information, items), slope)
-        size = min(1.0, _FARTHEST / max(float(np.abs(step).max()), _ROUNDING))
+        size = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
         candidate = evaluate(at.parameters + size * step)
         # Halve the step until the likelihood decreases by no more than a rounding error.
         least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)

@@ -15,19 +15,19 @@ from quorum.statistics.aggregation.joint_answers import WorkerModel
 from quorum.statistics.aggregation.worker_models.climbing import Optimum
 from quorum.statistics.inputs import BadOption, check_cells, encode, encode_on_scale, same_length
 
-ONE_EACH = "no item has two judgments, so the accuracy of participants cannot be estimated"
+SINGLE_JUDGMENTS = "no item has two judgments, so the accuracy of participants cannot be estimated"
 ONE_WORKER = "only one participant answered, so the accuracy of this participant cannot be estimated"
 
 SEVERAL_SOLUTIONS = "several solutions fit the answers equally well; the results are means of these solutions"
 
 # Two probabilities that differ by more belong to different solutions.
-_ANOTHER = 1e-3
+_CHANCE_MARGIN = 1e-3
 
 # Digits kept of means over solutions, fewer than each solution has.
 _DIGITS = 6
 
 # Figures that differ by less are equal; labels whose probabilities differ by less are equally likely.
-_ALIKE = 1e-9
+_EQUAL_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +116,7 @@ class ClimbedModel(WorkerModel):
 def note_of(workers: int, most: int) -> str:
     if workers == 1:
         return ONE_WORKER
-    return ONE_EACH if most == 1 else ""
+    return SINGLE_JUDGMENTS if most == 1 else ""
 
 
 def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
@@ -128,7 +128,7 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     figures, and the mean of the figures is the mean over the solutions.
     """
     # Near 0 and 1, figures may be equal for another reason.
-    inner = (early[1] > _ANOTHER) & (early[1] < 1 - _ANOTHER)
+    inner = (early[1] > _CHANCE_MARGIN) & (early[1] < 1 - _CHANCE_MARGIN)
     several = _differ(best[0], early[0], winners(early[0]) < 0) or _differ(best[1], early[1], inner)
     if not several:
         return best, False
@@ -139,7 +139,7 @@ def _differ(values: Floats, early: Floats, marked: Flags) -> bool:
     """Return whether marked `values` differ from others that have an equal number in `early`."""
     if not marked.any():
         return False
-    return bool((np.abs(_mean_of_equals(values, early) - values)[marked] > _ANOTHER).any())
+    return bool((np.abs(_mean_of_equals(values, early) - values)[marked] > _CHANCE_MARGIN).any())
 
 
 def _mean_of_equals(values: Floats, early: Floats) -> Floats:
@@ -147,12 +147,12 @@ def _mean_of_equals(values: Floats, early: Floats) -> Floats:
     order = np.argsort(early, axis=None)
     ordered = early.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _ALIKE)
+    group[order] = np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _EQUAL_TOLERANCE)
     means = np.bincount(group, weights=values.ravel()) / np.bincount(group)
     return np.asarray(means[group].reshape(values.shape), dtype=np.float64)
 
 
 def winners(posterior: Floats) -> Ints:
     best = posterior.max(axis=1, keepdims=True)
-    alike = (posterior >= best - _ALIKE).sum(axis=1) > 1
+    alike = (posterior >= best - _EQUAL_TOLERANCE).sum(axis=1) > 1
     return np.where(alike, -1, posterior.argmax(axis=1))

@@ -42,19 +42,19 @@ MODELS = ("full", "one-coin")
 _FLOOR = 1e-300
 
 # Number of plain steps before the first leap.
-_PLAIN = 50
+_PLAIN_STEPS = 50
 
 # A leap reduces a probability at most to this part of its value, because a probability of zero could never rise again.
-_SHRINK = 0.1
+_MIN_PRIOR_RATIO = 0.1
 
 # Smaller changes of probabilities are rounding errors.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 # A change by a smaller part of the log-likelihood is a rounding error, which matters near the maximum.
-_FLAT = 1e-12
+_LIKELIHOOD_TOLERANCE = 1e-12
 
 # Steps shrink at a steady rate r if 1 - r changes by at most this part from step to step.
-_STEADY = 0.1
+_RATIO_TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,14 +145,14 @@ def dawid_skene(
 
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximised()]
-        if len(path) == 4 and not resting and _PLAIN <= iterations < max_iterations - 2:
+        if len(path) == 4 and not resting and _PLAIN_STEPS <= iterations < max_iterations - 2:
             before = log_likelihood + _log_prior(path[2], model, smoothing)
             leap = _leap(*path[1:])
             iterations += 1
             _, log_likelihood = expected(leap)
             changes = []
             after = log_likelihood + _log_prior(leap, model, smoothing)
-            if after >= before - _FLAT * abs(before):
+            if after >= before - _LIKELIHOOD_TOLERANCE * abs(before):
                 path = [leap]
             else:
                 path = path[3:]
@@ -208,8 +208,8 @@ def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Param
     far = max(length / turn, 1.0) if turn > 0 else 1.0
     prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
     errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
-    prior = np.maximum(prior, _SHRINK * third.prior)
-    errors = np.maximum(errors, _SHRINK * third.errors)
+    prior = np.maximum(prior, _MIN_PRIOR_RATIO * third.prior)
+    errors = np.maximum(errors, _MIN_PRIOR_RATIO * third.errors)
     return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
 
 
@@ -248,4 +248,4 @@ def _is_steady(changes: list[float]) -> bool:
     if len(changes) < 3:
         return False
     first, second, third = changes
-    return third / second - second / first <= _STEADY * (1 - third / second)
+    return third / second - second / first <= _RATIO_TOLERANCE * (1 - third / second)

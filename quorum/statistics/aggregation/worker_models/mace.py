@@ -26,7 +26,7 @@ KNOWING, GUESSING = 0.5, 10.0
 SMOOTHING = 0.01
 
 # Standard deviation of the logits in a random start.
-_SCATTER = 1.0
+_START_DEVIATION = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ def mace(
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(0.0, _SCATTER, n_workers * (width + 1)) for _ in range(restarts - 1))
+    drawn = (generator.normal(0.0, _START_DEVIATION, n_workers * (width + 1)) for _ in range(restarts - 1))
     optimum = climb(
         objective.evaluate,
         [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
