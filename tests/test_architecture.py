@@ -5,13 +5,16 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
+from typing import Any
 
 import pytest
 from packaging.requirements import Requirement
@@ -67,6 +70,27 @@ def _read_modules() -> Iterator[tuple[str, Path, ast.Module]]:
 
 
 @cache
+def _nodes_by_type() -> dict[type[ast.AST], list[tuple[str, Any]]]:
+    found = defaultdict(list)
+    for name, _, tree in modules():
+        for node in ast.walk(tree):
+            found[type(node)].append((name, node))
+    return found
+
+
+def nodes(*types: type[ast.AST]) -> Iterator[tuple[str, Any]]:
+    """The nodes of these types in all modules, each with the name of its module; the trees are walked once."""
+    return chain.from_iterable(_nodes_by_type()[kind] for kind in types)
+
+
+def dotted(node: ast.AST) -> str:
+    """`a.b` for a name or an attribute of a name, empty for any other expression."""
+    if isinstance(node, ast.Attribute):
+        return f"{base}.{node.attr}" if (base := dotted(node.value)) else ""
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@cache
 def imports() -> list[Import]:
     """Every import statement, wherever in a module it stands."""
     return list(_find_imports())
@@ -74,19 +98,18 @@ def imports() -> list[Import]:
 
 def _find_imports() -> Iterator[Import]:
     known = {name for name, _, _ in modules()}
-    for name, path, tree in modules():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                yield from (Import(name, alias.name, node.lineno) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                base = node.module or ""
-                if node.level:
-                    package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-                    upper = package.split(".")[: len(package.split(".")) - node.level + 1]
-                    base = ".".join([*upper, base]).rstrip(".")
-                for alias in node.names:
-                    whole = f"{base}.{alias.name}"
-                    yield Import(name, whole if whole in known else base, node.lineno)
+    packages = {name for name, path, _ in modules() if path.name == "__init__.py"}
+    for name, node in nodes(ast.Import):
+        yield from (Import(name, alias.name, node.lineno) for alias in node.names)
+    for name, node in nodes(ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            package = name if name in packages else name.rpartition(".")[0]
+            upper = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*upper, base]).rstrip(".")
+        for alias in node.names:
+            whole = f"{base}.{alias.name}"
+            yield Import(name, whole if whole in known else base, node.lineno)
 
 
 @cache
@@ -95,10 +118,9 @@ def lazy_imports() -> list[Import]:
     known = {name for name, _, _ in modules()} - NOT_IMPORTED
     return [
         Import(name, imported, node.lineno)
-        for name, _, tree in modules()
-        if not inside(name, "scripts")  # they start other processes by these names
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for name, node in nodes(ast.Constant)
+        if isinstance(node.value, str)
+        and not inside(name, "scripts")  # they start other processes by these names
         for imported in known & {node.value, node.value.rpartition(".")[0]}
     ]
 
@@ -259,37 +281,45 @@ RUNNING = {
 }
 
 
-@pytest.mark.parametrize(
-    ("light", "dear"),
-    [
-        (
-            "name not in COMPUTING",
-            "numba pyarrow matplotlib pandas scipy.stats scipy.sparse scipy.optimize scipy.special celery httpx boto3 "
-            "cryptography prometheus_client config.admin.site config.urls requests psycopg pygments",
-        ),
-        ("name in DESIGNING", "jinja2 rest_framework.serializers unfold.admin"),
-        ("name in BESIDE", "jinja2 annotation.crowds evaluation.results evaluation.reports"),
-        (
-            "name in RUNNING",
-            "annotation.privacy.erasing evaluation.reports judgments.importers",
-        ),
-    ],
-)
-def test_a_command_starts_without_what_it_does_not_use(tmp_path: Path, light: str, dear: str) -> None:
-    """Each of these takes from 20 to 400 milliseconds."""
+# What each group of commands starts without; each of these takes from 20 to 400 milliseconds.
+DEAR = {
+    "name not in COMPUTING": (
+        "numba pyarrow matplotlib pandas scipy.stats scipy.sparse scipy.optimize scipy.special celery httpx boto3 "
+        "cryptography prometheus_client config.admin.site config.urls requests psycopg pygments"
+    ),
+    "name in DESIGNING": "jinja2 rest_framework.serializers unfold.admin",
+    "name in BESIDE": "jinja2 annotation.crowds evaluation.results evaluation.reports",
+    "name in RUNNING": "annotation.privacy.erasing evaluation.reports judgments.importers",
+}
+
+
+@pytest.fixture(scope="module")
+def loaded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The dear modules that the commands of each group load, in a process forked where Django has started."""
     program = f"""
-import sys, django
+import os, sys, django
 from config.features import all_features
 from config.commands import load_command
 from quorum.words import PLATFORM_WORDS
 {COMPUTING=}; {DESIGNING=}; {BESIDE=}; {RUNNING=}
 django.setup()
-for name in PLATFORM_WORDS.paths:
-    if {light}:
-        load_command(name).create_parser("manage.py", name)
-print(*({set(dear.split())!r} & {{*sys.modules}}))
+for light, dear in {DEAR!r}.items():
+    if process := os.fork():
+        assert os.waitpid(process, 0)[1] == 0
+        continue
+    for name in PLATFORM_WORDS.paths:
+        if eval(light):
+            load_command(name).create_parser("manage.py", name)
+    sys.exit(print(light, *(set(dear.split()) & {{*sys.modules}}), sep=",", end=";"))
 """
-    assert said_by(program, tmp_path) == []
+    words = " ".join(said_by(program, tmp_path_factory.mktemp("commands")))
+    lines = [line.split(",") for line in words.split(";") if line]
+    return {light: found for light, *found in lines}
+
+
+@pytest.mark.parametrize("light", DEAR)
+def test_a_command_starts_without_what_it_does_not_use(loaded: dict[str, list[str]], light: str) -> None:
+    assert loaded[light] == []
 
 
 def test_a_command_starts_without_looking_for_garbage(tmp_path: Path) -> None:
@@ -365,13 +395,11 @@ def test_a_module_that_is_named_by_a_string_counts_as_imported() -> None:
     }
     unread = [
         f"{name}:{node.lineno} {ast.unparse(node)}"
-        for name, _, tree in modules()
+        for name, node in nodes(ast.Call)
         # checks read migrations, which import no code; parts of a job name what a module of ours declares; features are
         # read by the names of their folders
         if not inside(name, "scripts", "config.checks", "quorum.numeric.packing", *READS_FEATURES)
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] in {"import_module", "__import__"}
+        and dotted(node.func).rpartition(".")[2] in {"import_module", "__import__"}
         and not isinstance(node.args[0], ast.Constant)
     ]
     assert unread == []
@@ -500,12 +528,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
         "Image.open": ("contrib.judges.prompts",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]
-    used += [
-        (name, ast.unparse(node.func))
-        for name, _, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-    ]
+    used += [(name, dotted(node.func)) for name, node in nodes(ast.Call)]
     assert [
         (name, what)
         for name, what in used
@@ -523,10 +546,8 @@ def test_only_settings_read_the_environment() -> None:
     allowed |= {"common"}
     found = [
         f"{name}: {ast.unparse(node)}"
-        for name, _, tree in modules()
-        if not inside(name, "scripts") and name not in allowed
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and ast.unparse(node) in {"os.environ", "os.getenv"}
+        for name, node in nodes(ast.Attribute)
+        if dotted(node) in {"os.environ", "os.getenv"} and not inside(name, "scripts") and name not in allowed
     ]
     assert found == []
 
@@ -539,15 +560,16 @@ def kinds() -> set[str]:
 
 
 def test_no_module_outside_the_kinds_asks_which_kind_it_is(kinds: set[str]) -> None:
-    found = []
-    for name, _, tree in modules():
-        if inside(name, "judgments.kinds"):
-            continue
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Compare) and _asks_for_a_protocol(node, kinds):
-                found.append(f"{name}:{node.lineno} {ast.unparse(node)}")
-            if isinstance(node, ast.Match) and ast.unparse(node.subject).endswith("protocol"):
-                found.append(f"{name}:{node.lineno} match {ast.unparse(node.subject)}")
+    found = [
+        f"{name}:{node.lineno} {ast.unparse(node)}"
+        for name, node in nodes(ast.Compare)
+        if not inside(name, "judgments.kinds") and _asks_for_a_protocol(node, kinds)
+    ]
+    found += [
+        f"{name}:{node.subject.lineno} match {ast.unparse(node.subject)}"
+        for name, node in nodes(ast.Match)
+        if not inside(name, "judgments.kinds") and ast.unparse(node.subject).endswith("protocol")
+    ]
     assert found == []
 
 
@@ -572,10 +594,8 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
     }
     tables = [
         (name, node.lineno, _texts(node.keys if isinstance(node, ast.Dict) else node.elts) & kinds)
-        for name, _, tree in modules()
+        for name, node in nodes(ast.Set, ast.List, ast.Tuple, ast.Dict)
         if not inside(name, "judgments.kinds", "judgments.migrations") and name not in others
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Set | ast.List | ast.Tuple | ast.Dict)
     ]
     assert [table for table in tables if len(table[2]) > 1] == []
 
@@ -583,9 +603,8 @@ def test_no_module_outside_the_kinds_lists_them(kinds: set[str]) -> None:
 def test_nothing_prints() -> None:
     found = [
         f"{name}:{node.lineno}"
-        for name, _, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        for name, node in nodes(ast.Call)
+        if isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert found == []
 
@@ -593,10 +612,8 @@ def test_nothing_prints() -> None:
 def test_every_failure_that_is_caught_is_named() -> None:
     found = [
         f"{name}:{node.lineno}"
-        for name, _, tree in modules()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ExceptHandler)
-        and (node.type is None or ast.unparse(node.type) in {"Exception", "BaseException"})
+        for name, node in nodes(ast.ExceptHandler)
+        if node.type is None or dotted(node.type) in {"Exception", "BaseException"}
     ]
     assert found == []
 
