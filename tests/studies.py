@@ -20,17 +20,21 @@ def make_dataset(
 ) -> Dataset:
     """Images with references and systems' captions; the second half is the split ``dev``."""
     dataset = Dataset.objects.create(name=name, source_format="jsonl", fingerprint="", sharing="installation")
-    rows = [System.objects.create(dataset=dataset, name=f"system-{number}") for number in range(systems)]
-    captions, outputs = [], []
-    for number in range(images):
-        split = "test" if number < images / 2 else "dev"
-        item = Item.objects.create(
+    rows = System.objects.bulk_create(
+        System(dataset=dataset, name=f"system-{number}") for number in range(systems)
+    )
+    items = Item.objects.bulk_create(
+        Item(
             dataset=dataset,
             name=f"{number:03d}.jpg",
             position=number,
-            split=split,
+            split="test" if number < images / 2 else "dev",
             url=f"https://pictures.example/{number}.jpg",
         )
+        for number in range(images)
+    )
+    captions, outputs = [], []
+    for number, item in enumerate(items):
         animal = f"{ANIMALS[number % len(ANIMALS)]} {number}"
         captions += [
             Caption(

@@ -17,8 +17,9 @@ from django.urls import reverse
 from judgments.admin.base import in_words
 from judgments.kinds import KINDS
 from judgments.models import Dataset, Study
+from tests.marks import long_except
 
-ROWS = 40  # of each model, spread over all
+ROWS = [8, 40]  # of each model, spread over all
 # Study files, which people read as they are, write "= [...]"; sentences may begin with "None yet".
 STORED = re.compile(
     r"""\bnull\b|\bNone\b(?! yet)|\{\s*["']|(?<!= )\[\s*["']|\{\}|(?<!= )\[\]|\| Can |<[\w.]+ object"""
@@ -43,8 +44,9 @@ def words_of(page: str) -> str:
     return " ".join(html.unescape(re.sub("<[^>]*>", " ", page)).split())
 
 
+@pytest.mark.parametrize("most", long_except(ROWS, 8))
 def test_no_page_after_the_demo_shows_a_value_as_it_is_stored(
-    client: Client, boss: User, settings: Any, tmp_path: Path
+    client: Client, boss: User, settings: Any, tmp_path: Path, most: int
 ) -> None:
     settings.MEDIA_ROOT = str(tmp_path)
     call_command("load_demo", stdout=io.StringIO())
@@ -53,7 +55,7 @@ def test_no_page_after_the_demo_shows_a_value_as_it_is_stored(
     for model in admin.site._registry:
         name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
         keys = list(model._default_manager.order_by("pk").values_list("pk", flat=True))
-        rows = keys[:: max(1, len(keys) // ROWS)]
+        rows = keys[:: max(1, -(-len(keys) // most))]
         for address in (
             reverse(f"{name}_changelist"),
             *(reverse(f"{name}_change", args=[key]) for key in rows),

@@ -3,6 +3,7 @@
 import io
 from dataclasses import dataclass
 from functools import cache
+from itertools import cycle
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -34,19 +35,24 @@ def make_dataset(name: str = "shapes", *, images: int = 8, pictures: bool = True
     dataset = Dataset.objects.create(
         name=name, source_format="jsonl", fingerprint="0" * 64, sharing="installation"
     )
-    systems = [System.objects.create(dataset=dataset, name=f"captioner-{letter}") for letter in "xy"]
-    captions, outputs = [], []
-    for number in range(images):
-        colour = COLOURS[number % len(COLOURS)]
-        item = Item(
+    systems = System.objects.bulk_create(
+        System(dataset=dataset, name=f"captioner-{letter}") for letter in "xy"
+    )
+    items = [
+        Item(
             dataset=dataset,
             name=f"secret-file-{number:02}.jpg",
             position=number,
             split="dev" if number >= images - 2 else "test",
         )
-        if pictures:
+        for number in range(images)
+    ]
+    if pictures:
+        for item, colour in zip(items, cycle(COLOURS), strict=False):
             item.picture.save(item.name, ContentFile(picture_bytes(colour)), save=False)
-        item.save()
+    Item.objects.bulk_create(items)
+    captions, outputs = [], []
+    for number, (item, colour) in enumerate(zip(items, cycle(COLOURS), strict=False)):
         captions += [
             Caption(
                 dataset=dataset,

@@ -21,17 +21,22 @@ def make_dataset(name: str, images: Mapping[str, Sequence[str]], split: str = ""
     dataset = Dataset.objects.create(
         name=name, source_format="jsonl", fingerprint="0" * 64, sharing="installation"
     )
-    for position, (image, references) in enumerate(images.items()):
-        item = Item.objects.create(dataset=dataset, name=image, position=position, split=split)
-        for number, text in enumerate(references):
-            Caption.objects.create(
-                dataset=dataset,
-                item=item,
-                key=f"{image}#{number}",
-                text=text,
-                position=number,
-                role="reference",
-            )
+    items = Item.objects.bulk_create(
+        Item(dataset=dataset, name=image, position=position, split=split)
+        for position, image in enumerate(images)
+    )
+    Caption.objects.bulk_create(
+        Caption(
+            dataset=dataset,
+            item=item,
+            key=f"{item.name}#{number}",
+            text=text,
+            position=number,
+            role="reference",
+        )
+        for item in items
+        for number, text in enumerate(images[item.name])
+    )
     return dataset
 
 
