@@ -21,6 +21,7 @@ from evaluation.results.metrics.study_texts import caption_clusters, judged_capt
 from judgments.models import Study
 from tests.evaluation.reporting import written
 from tests.evaluation.test_scales import better_and_worse, rehearsed
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 METRICS = ["bleu-1", "rouge-l"]
@@ -39,7 +40,10 @@ def graded(animals: None) -> Study:
     return study
 
 
-@pytest.mark.parametrize("protocol", ["relevance", "graded", "slider", "best-worst", "spans"])
+@pytest.mark.parametrize(
+    "protocol",
+    long_except(["relevance", "graded", "slider", "best-worst", "spans"], "relevance", "best-worst", "spans"),
+)
 def test_without_a_person_captions_have_the_scores_of_the_others(animals: None, protocol: str) -> None:
     study = rehearsed(protocol, protocol, accuracy=0.6, judgments_per_unit=6, controls={"per_hit": 0})
     references = loaders.load_references(study)

@@ -1,6 +1,7 @@
 """Best-worst and slider studies from design to figures, by a simulated crowd."""
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from judgments.models import Caption, Item, Output, Study, System
 from judgments.studies.studies import find_study
 from tests.evaluation.reporting import exported
 from tests.judgments.desk import page
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.studies import make_dataset, make_study
 
@@ -153,8 +155,10 @@ def test_a_metric_that_thinks_as_people_do_correlates_with_them_within_images(
     assert figures["spearman"]["low"] > 0
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize(
+    ("form", "protocol"),
+    long_except(product(["jsonl", "csv"], PROTOCOLS), ("jsonl", "best-worst"), ("csv", "slider")),
+)
 def test_what_is_exported_comes_back_as_it_went(
     protocol: str, form: str, usual: dict[str, Study], tmp_path: Path
 ) -> None:

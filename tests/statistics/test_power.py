@@ -22,6 +22,7 @@ from quorum.statistics.power import (
     power_of,
     true_share,
 )
+from tests.marks import long_except
 from tests.refusals import refuses
 
 NEVER_WRONG = People(right=1.0, pair_spread=0.0, pairs_each=1)
@@ -67,12 +68,14 @@ def one(question: Question, people: People, size: Size, seed: int = 1) -> float:
     return power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)[0].power
 
 
-@pytest.mark.parametrize(("pairs", "rate"), [(20, 0.7), (100, 0.6), (50, 0.95), (7, 0.9)])
+@pytest.mark.parametrize(
+    ("pairs", "rate"), long_except([(20, 0.7), (100, 0.6), (50, 0.95), (7, 0.9)], (20, 0.7), (7, 0.9))
+)
 def test_systems_without_noise_have_the_power_of_the_binomial_test(pairs: int, rate: float) -> None:
     assert near(one(TwoSystems(rate), NEVER_WRONG, Size(pairs, 1, 1)), binomial_power(pairs, rate, 0.05))
 
 
-@pytest.mark.parametrize("right", [0.6, 0.8, 0.95])
+@pytest.mark.parametrize("right", long_except([0.6, 0.8, 0.95], 0.8))
 def test_one_noisy_vote_lowers_the_win_rate_as_the_closed_form_says(right: float) -> None:
     effective = 0.75 * right + 0.25 * (1 - right)
     people = People(right=right, pair_spread=0.3, pairs_each=1)  # one vote a pair: the spread cannot show
@@ -223,7 +226,7 @@ def test_the_power_is_that_of_the_verdict_on_such_answers() -> None:
 
 def test_the_same_seed_gives_the_same_figures_and_another_others() -> None:
     sizes = [Size(40, 2, 3), Size(80, 1, 1)]
-    again = [power_of(TwoSystems(0.7), People(), sizes, simulations=300, seed=seed) for seed in (1, 1, 2)]
+    again = [power_of(TwoSystems(0.7), People(), sizes, simulations=100, seed=seed) for seed in (1, 1, 2)]
     assert again[0] == again[1] != again[2]
     assert [found.size for found in again[0]] == sizes
 

@@ -13,6 +13,7 @@ from quorum.statistics.agreement import kappa_grid, threshold_kappa
 from quorum.statistics.correlation import COEFFICIENTS, correlation, means_without_raters
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import correlation_difference, grouped_correlation
+from tests.marks import long_except
 from tests.refusals import assert_names, refuses
 from tests.statistics.plain_intervals import Spread, effective_number, half_width, with_raters
 
@@ -43,7 +44,7 @@ def test_a_mean_without_a_rater_is_that_of_the_others(ratings: list[tuple[int, i
         assert value == pytest.approx(np.mean(others)) if others else math.isnan(value)
 
 
-@pytest.mark.parametrize("name", COEFFICIENTS)
+@pytest.mark.parametrize("name", long_except(COEFFICIENTS, "pearson", "spearman", "kendall-tau-b"))
 def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
     """The raters' part is the sum over raters of what is lost without them, squared, less that of single answers.
 

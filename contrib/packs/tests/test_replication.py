@@ -24,6 +24,7 @@ from contrib.packs.verdicts import DIFFERS, MATCHED, NEAR, NOT_REPRODUCIBLE, ver
 from evaluation.presentation.content import DASH, Estimate
 from quorum.metrics.meteor.tables import DATA as METEOR_DATA
 from quorum.statistics.meta import halves_of_votes
+from tests.marks import long_except
 from tests.refusals import refuses
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
@@ -341,7 +342,12 @@ def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_pat
     assert list(output.glob("figures/*.svg"))
 
 
-@pytest.mark.parametrize("name", ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"])
+@pytest.mark.parametrize(
+    "name",
+    long_except(
+        ["v15-accuracy", "v15-systems", "v15-appendix", "graded-sets"], "v15-accuracy", "graded-sets"
+    ),
+)
 def test_without_its_tables_meteor_alone_is_missing(
     name: str, fifty: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

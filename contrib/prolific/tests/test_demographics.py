@@ -26,6 +26,7 @@ from judgments.models import Job, Study, StudyRole
 from tests.annotation.crowds.panels import do_page, start
 from tests.doors import key_of, signed_in
 from tests.judgments.desk import do, page, words
+from tests.marks import long_except
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -117,7 +118,7 @@ def test_they_are_forgotten_with_the_ids(
     assert not Demographics.objects.exists()
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", long_except(LOST, Fault.DROP_BEFORE, Fault.CUT_SHORT))
 def test_without_an_answer_nothing_changes(described: Panel, fault: Fault) -> None:
     fetch_demographics(study=described.study)
     described.prolific.faults.plan("export demographics", fault)

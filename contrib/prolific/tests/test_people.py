@@ -30,12 +30,13 @@ from contrib.prolific.tests.panel import LOST, PLACES, PRICE, Panel, go_on, only
 from evaluation.data.integrity import check_integrity
 from tests.annotation.crowds.panels import do_page, entry, start
 from tests.judgments.desk import do, page, words
+from tests.marks import long_except
 from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", long_except(LOST, Fault.DROP_BEFORE, Fault.CUT_SHORT))
 def test_who_is_blocked_sees_no_study_of_this_installation(
     panel: Panel, prolific: ProlificEmulator, fault: Fault | None
 ) -> None:
@@ -235,7 +236,7 @@ def test_who_is_screened_out_is_paid_once(paying: Panel) -> None:
     assert paying.books_there() == (PLACES * PRICE + THERE, THERE)
 
 
-@pytest.mark.parametrize("fault", LOST)
+@pytest.mark.parametrize("fault", long_except(LOST, Fault.DROP_AFTER, Fault.THROTTLE))
 def test_a_study_that_paused_goes_on_with_more(paying: Panel, fault: Fault) -> None:
     screened_out(paying, "aa1")
     screened_out(paying, "aa2")

@@ -10,6 +10,7 @@ from common.errors import WrongState
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator, Refusal
 from contrib.prolific.tests.panel import Panel, go_on, panel_study
 from tests.annotation.crowds.panels import do_page, give, start
+from tests.marks import long_except
 from tests.refusals import assert_names, refuses
 
 pytestmark = pytest.mark.django_db
@@ -17,7 +18,9 @@ pytestmark = pytest.mark.django_db
 PILOT, MAIN = {"grants": "pilot"}, {"forbids": ["pilot"]}
 
 
-@pytest.mark.parametrize("fault", [None, Fault.DROP_AFTER, Fault.DROP_BEFORE, Fault.THROTTLE])
+@pytest.mark.parametrize(
+    "fault", long_except([None, Fault.DROP_AFTER, Fault.DROP_BEFORE, Fault.THROTTLE], None, Fault.DROP_AFTER)
+)
 def test_a_group_at_prolific_keeps_the_people_of_a_pilot_out(
     prolific: ProlificEmulator, fault: Fault | None
 ) -> None:

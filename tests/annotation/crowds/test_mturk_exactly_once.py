@@ -2,6 +2,7 @@
 
 import random
 from datetime import timedelta
+from itertools import product
 from typing import Any
 
 import pytest
@@ -33,6 +34,7 @@ from tests.annotation.crowds.turking import (
     up,
 )
 from tests.fakes.mturk import Fault, MTurkEmulator
+from tests.marks import long_except
 from tests.refusals import refuses
 
 PLACE = "mturk-sandbox"
@@ -77,7 +79,7 @@ def a_day_passes(turk: MTurkEmulator) -> None:
     began.update(first_started_at=F("first_started_at") - timedelta(hours=25))
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("kind", long_except(BROKEN, "drop_after", "cut", "fault_before"))
 def test_every_step_is_carried_out_once_whatever_breaks(kind: Any, turk: MTurkEmulator) -> None:
     def broken(*operations: str) -> Any:
         return turk.faults.during(Fault(kind, frozenset(operations), times=2 * len(operations)))
@@ -118,7 +120,7 @@ def test_every_step_is_carried_out_once_whatever_breaks(kind: Any, turk: MTurkEm
     same_money(study, turk)
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("kind", long_except(BROKEN, "truncate", "throttle"))
 def test_closing_reaches_every_hit_and_gives_the_money_back(kind: Any, turk: MTurkEmulator) -> None:
     study = one_hit()
     open_study(study=study)
@@ -131,7 +133,7 @@ def test_closing_reaches_every_hit_and_gives_the_money_back(kind: Any, turk: MTu
     same_money(study, turk)
 
 
-@pytest.mark.parametrize("kind", ["drop_after", "drop_before", "fault_after"])
+@pytest.mark.parametrize("kind", long_except(["drop_after", "drop_before", "fault_after"], "drop_after"))
 def test_one_hit_when_the_token_is_forgotten_before_it_is_asked_again(kind: Any, turk: MTurkEmulator) -> None:
     study = one_hit()
     begin_opening(study=study)
@@ -247,7 +249,7 @@ def test_wrong_keys_stop_a_run_at_the_first_call(
     assert sum(CrowdCall.objects.values_list("attempts", flat=True)) <= 1
 
 
-@pytest.mark.parametrize("kind", ["drop_after", "drop_before"])
+@pytest.mark.parametrize("kind", long_except(["drop_after", "drop_before"], "drop_before"))
 def test_places_are_added_once_when_the_token_is_forgotten(kind: Any, turk: MTurkEmulator) -> None:
     study = one_hit()
     open_study(study=study)
@@ -289,8 +291,10 @@ def test_more_time_opens_the_places_that_were_given_back_and_pays_for_them_anew(
     same_money(study, turk)
 
 
-@pytest.mark.parametrize("theirs", ["approve", "reject"])
-@pytest.mark.parametrize("ours", [True, False])
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    long_except(product([True, False], ["approve", "reject"]), (True, "reject"), (False, "approve")),
+)
 def test_who_decided_first_at_the_crowd_is_right(theirs: str, ours: bool, turk: MTurkEmulator) -> None:
     study = one_hit(people=1)
     session = handed_in(turk, study)
@@ -315,7 +319,7 @@ def test_what_was_decided_on_the_crowds_own_pages_is_taken_over(turk: MTurkEmula
     same_money(study, turk)
 
 
-@pytest.mark.parametrize("kind", ["drop_after", "drop_before"])
+@pytest.mark.parametrize("kind", long_except(["drop_after", "drop_before"], "drop_after"))
 def test_one_bonus_when_the_token_is_forgotten_and_two_where_two_were_asked_for(
     kind: Any, turk: MTurkEmulator
 ) -> None:
@@ -391,7 +395,7 @@ def test_a_letter_is_sent_once_at_most(kind: Any, letters: int, turk: MTurkEmula
     assert ("parked" in kinds_of(sync(study))) == (kind != "throttle")
 
 
-@pytest.mark.parametrize("by_sync", [False, True])
+@pytest.mark.parametrize("by_sync", long_except([False, True], True))
 def test_a_study_all_of_whose_hits_were_refused_does_not_open(by_sync: bool, turk: MTurkEmulator) -> None:
     study = one_hit(crowd={"title": "A"})
     begin_opening(study=study)

@@ -37,6 +37,7 @@ from tests.annotation.crowds.turking import (
 )
 from tests.fakes.mturk import Fault, MTurkEmulator, Refused
 from tests.installations import Installation
+from tests.marks import long_except
 from tests.refusals import refuses
 
 
@@ -227,7 +228,7 @@ def there(turk: MTurkEmulator) -> str:
     return str(turk.dump()["hits"][0]["status"])
 
 
-@pytest.mark.parametrize("kind", BROKEN)
+@pytest.mark.parametrize("kind", long_except(BROKEN, "drop_before", "truncate"))
 def test_a_full_hit_is_deleted_once_whatever_breaks(kind: Any, turk: MTurkEmulator) -> None:
     study, works = decided(turk, True)
     with turk.faults.during(Fault(kind, frozenset({DELETE}), times=2)):
