@@ -6,7 +6,7 @@ from typing import Any
 
 from common.audit import acting_person
 from contrib.archives.errors import PublishingError
-from contrib.archives.plans import describe_plan
+from contrib.archives.planning.plan import describe_plan
 from contrib.archives.sending import plan_publication, send_release
 from judgments.access.rights import Right, has_right
 from judgments.jobs.runs import JobRun

@@ -15,9 +15,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from contrib.archives.errors import PublishingError
-from contrib.archives.files import DepositFile
 from contrib.archives.models import Deposit
-from contrib.archives.plans import DepositPlan
+from contrib.archives.planning.files import DepositFile
+from contrib.archives.planning.plan import DepositPlan
 from contrib.archives.site import MAX_DETAIL_LENGTH, ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome
 from judgments.studies.generation.progress import Progress
 

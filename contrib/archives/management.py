@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from common.commands import progress_bar
-from contrib.archives.plans import describe_plan
+from contrib.archives.planning.plan import describe_plan
 from contrib.archives.sending import check_options, plan_publication, send_release
 from judgments.management.base import OperationCommand, operation_at
 

@@ -20,12 +20,12 @@ from common.audit import acting_person
 from common.errors import DataConflict, ObjectNotFound
 from common.features import feature_settings
 from common.parameters import Parameters
-from contrib.archives.citations import read_creators, read_papers
 from contrib.archives.errors import PublishingError
 from contrib.archives.huggingface import send_to_huggingface
 from contrib.archives.models import Deposit
-from contrib.archives.plans import Archive, DepositPlan, address_of, plan_deposit
-from contrib.archives.refusals import erasure_after_release
+from contrib.archives.planning.citations import read_creators, read_papers
+from contrib.archives.planning.plan import Archive, DepositPlan, address_of, plan_deposit
+from contrib.archives.planning.refusals import erasure_after_release
 from contrib.archives.site import ArchiveConflict, NotAtArchive, Site
 from contrib.archives.zenodo import ZENODO_HEADERS, send_to_zenodo
 from evaluation.data.releases.storage import find_release, is_stored, release_file

@@ -13,9 +13,9 @@ from django.utils import timezone
 
 from common.features import feature_settings
 from contrib.archives.errors import PublishingError
-from contrib.archives.files import DepositFile
 from contrib.archives.models import Deposit
-from contrib.archives.plans import DepositPlan
+from contrib.archives.planning.files import DepositFile
+from contrib.archives.planning.plan import DepositPlan
 from contrib.archives.site import ArchiveConflict, NotAtArchive, Note, Site, UnclearOutcome, problems_of
 from judgments.studies.generation.progress import Progress
 

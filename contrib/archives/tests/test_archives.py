@@ -30,10 +30,10 @@ from pytest_django import Settings
 from annotation.models import Erasure
 from common.errors import DataConflict
 from common.http.client import seconds_to_wait
-from contrib.archives.citations import Creator, Paper, read_creators, read_papers
-from contrib.archives.descriptions import TEMPLATES
 from contrib.archives.errors import PublishingError
 from contrib.archives.models import Deposit
+from contrib.archives.planning.citations import Creator, Paper, read_creators, read_papers
+from contrib.archives.planning.descriptions import TEMPLATES
 from contrib.archives.sending import PublishReleaseRequest, SentRelease, plan_publication, send_release
 from contrib.archives.site import Site
 from contrib.archives.tests.fakes import HANG_UP, LOST, OTHER, SPOILED, TOKEN, FakeHub, FakeZenodo, running

@@ -11,8 +11,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from contrib.archives.citations import Creator, Paper
 from contrib.archives.models import Deposit
+from contrib.archives.planning.citations import Creator, Paper
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.storage import release_name
@@ -23,7 +23,7 @@ from judgments.studies.designs import design_of
 
 # A JSON string is also a YAML string, except for characters that YAML refuses or takes for the end of a line.
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-TEMPLATES = text_templates(Path(__file__).parent / "templates")
+TEMPLATES = text_templates(Path(__file__).parent.parent / "templates")
 TEMPLATES.filters["json"] = lambda text: _UNPRINTABLE.sub(
     lambda match: f"\\u{ord(match[0]):04x}", json.dumps(text, ensure_ascii=False)
 )

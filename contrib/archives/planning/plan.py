@@ -14,12 +14,19 @@ from django.utils.translation import gettext as _
 
 from common.amounts import thousands
 from common.features import feature_settings
-from contrib.archives.citations import read_creators, read_papers
-from contrib.archives.descriptions import collect_facts, zenodo_metadata
 from contrib.archives.errors import PublishingError
-from contrib.archives.files import DepositFile, file_of, open_bundle, read_bytes, read_file, read_member
 from contrib.archives.models import Deposit
-from contrib.archives.refusals import refusals
+from contrib.archives.planning.citations import read_creators, read_papers
+from contrib.archives.planning.descriptions import collect_facts, zenodo_metadata
+from contrib.archives.planning.files import (
+    DepositFile,
+    file_of,
+    open_bundle,
+    read_bytes,
+    read_file,
+    read_member,
+)
+from contrib.archives.planning.refusals import refusals
 from evaluation.data.releases.bundle import BundleReader
 from evaluation.data.releases.documents import LICENCES
 from evaluation.data.releases.storage import release_name
