@@ -12,14 +12,15 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
 from rest_framework import mixins, serializers, status
 from rest_framework.decorators import action
-from rest_framework.exceptions import PermissionDenied, ValidationError
-from rest_framework.parsers import BaseParser
+from rest_framework.exceptions import ParseError, PermissionDenied, ValidationError
+from rest_framework.parsers import BaseParser, MultiPartParser
 from rest_framework.permissions import SAFE_METHODS, BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.reverse import reverse as api_reverse
 from rest_framework.viewsets import GenericViewSet
 
+from common.files import can_be_stored
 from common.parameters import Parameters
 from contrib.challenges.challenges import find_challenge, leaderboard
 from contrib.challenges.errors import SubmissionRefused
@@ -34,7 +35,7 @@ from contrib.challenges.submissions import (
 )
 from judgments.access.permissions import token_of
 from judgments.access.tokens import scope_allows
-from judgments.api.bodies import FormParser
+from judgments.api.bodies import refuse_compressed
 from judgments.api.filters import filters_of
 from judgments.api.jobs import JobSerializer, job_action, job_response
 from judgments.api.resources import SLUG, Related, RowSerializer
@@ -183,6 +184,17 @@ class ChallengeResource(
         rows = leaderboard(challenge=challenge, user_id=request.user.pk, now=now)
         shown = {"ranked_by": challenge.ranked_by, "shown": challenge.shows_scores_at(now), "rows": rows}
         return Response(LeaderboardSerializer(shown).data)
+
+
+class FormParser(MultiPartParser):
+    """Parse forms; refuse texts that a database cannot store."""
+
+    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
+        refuse_compressed(parser_context)
+        form = super().parse(stream, media_type, parser_context)
+        if not can_be_stored({name: form.data.getlist(name) for name in form.data}):
+            raise ParseError("A text in the form holds U+0000.")
+        return form
 
 
 @extend_schema_view(

@@ -8,10 +8,9 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import serializers
 from rest_framework.exceptions import ParseError, UnsupportedMediaType, ValidationError
-from rest_framework.parsers import BaseParser, MultiPartParser
+from rest_framework.parsers import BaseParser
 from rest_framework.request import Request
 
-from common.files import can_be_stored
 from common.parameters import Parameters
 
 RANGE_HEADERS = [
@@ -51,17 +50,6 @@ def refuse_compressed(parser_context: Any) -> None:
         raise UnsupportedMediaType(
             coding, f"The body is {coding[:20]!r}; expected one that is not compressed."
         )
-
-
-class FormParser(MultiPartParser):
-    """Parse forms; refuse texts that a database cannot store."""
-
-    def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        refuse_compressed(parser_context)
-        form = super().parse(stream, media_type, parser_context)
-        if not can_be_stored({name: form.data.getlist(name) for name in form.data}):
-            raise ParseError("A text in the form holds U+0000.")
-        return form
 
 
 class TOMLParser(BaseParser):

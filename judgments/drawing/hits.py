@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 TRIES = 50  # random orders for each distance
 
-OPEN_PAGES = 50  # unfilled pages that are searched for room
-
 
 def pack_groups(
     groups: Sequence[Group],
@@ -69,27 +67,6 @@ def pack_groups(
     full = [page for page in pages if len(page) == size]
     short = [page for page in pages if len(page) != size]
     return shuffle(full, rng) + short
-
-
-def pack_runs(groups: Sequence[Group], *, size: int, rng: np.random.Generator) -> list[list[Group]]:
-    """Fill pages of up to ``size`` units with whole groups; a longer group gets a page of its own.
-
-    The order is random. No page has two groups of the same image.
-    """
-    pages: list[list[Group]] = []
-    open_pages: list[tuple[list[Group], set[str], int]] = []
-    for group in shuffle(groups, rng):
-        count = len(group.units)
-        for index, (page, images, left) in enumerate(open_pages):
-            if count <= left and group.image not in images:
-                page.append(group)
-                open_pages[index] = page, images | {group.image}, left - count
-                break
-        else:
-            pages.append([group])
-            open_pages.append((pages[-1], {group.image}, size - count))
-        open_pages = [entry for entry in open_pages if entry[2] > 0][-OPEN_PAGES:]
-    return pages
 
 
 def order_with_repeats_apart(count: int, twins: Mapping[int, int], rng: np.random.Generator) -> list[int]:

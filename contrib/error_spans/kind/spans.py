@@ -37,13 +37,14 @@ from contrib.error_spans.kind.drawing import NAME, draw_texts
 from contrib.error_spans.kind.marks import SpanMarks
 from contrib.error_spans.kind.mqm import MQM
 from contrib.error_spans.kind.options import SpanOptions
+from contrib.error_spans.kind.packing import pack_runs
 from contrib.error_spans.kind.rehearsal import SpanRehearsal
 from contrib.error_spans.kind.screens import with_control_screens
 from judgments.design.wordings import CAPTION, WORDINGS, read_wordings
 from judgments.drawing.controls.dealing import control_dealer
 from judgments.drawing.controls.makers import Known, Makers
 from judgments.drawing.draws import rng_for
-from judgments.drawing.hits import make_hits, pack_runs
+from judgments.drawing.hits import make_hits
 from judgments.drawing.material import SCREEN, Batch, Group, HITSpec, Image, Material
 from judgments.kinds.base import Kind, MetricComparison, OpenKind, Page, ShownContent
 

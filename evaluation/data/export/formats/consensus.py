@@ -6,35 +6,16 @@ Units without included judgments are omitted, and their number is in the manifes
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from common.files import HashedFile
-from common.rows.batches import batched
-from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, take_snapshot, write_line
-from evaluation.data.judgment_sets import loaders
+from evaluation.data.export.parts import Encoding, ExportWork, write_line
 from judgments.kinds import Consensus
 from judgments.kinds.grounding import box_numbers, boxes_named
 from judgments.kinds.keywords import sum_by_stem
 from judgments.models import Study, Unit
 from judgments.studies.designs import kind_of
-
-
-def keyword_gold(study: Study, *, stems: bool = True) -> dict[str, Counter[str]]:
-    """Return R_j of each image: its tags with their counts (MC12 §3.2). ``stems`` merges tags as in the paper."""
-    return {
-        unit.item.name: Counter(sum_by_stem(consensus.answer) if stems else consensus.answer)
-        for unit, consensus in _consensus_of_all(study)
-    }
-
-
-def content_gold(study: Study) -> dict[str, list[set[int]]]:
-    """Return, for each image, the boxes that each description names, numbered from 0: the sets G_m of WG15 eq. 1-3."""
-    gold: dict[str, list[set[int]]] = {}
-    for unit, consensus in _consensus_of_all(study):
-        gold.setdefault(unit.item.name, []).append(set(box_numbers(consensus.answer, unit.content["boxes"])))
-    return gold
 
 
 class GoldLines(Encoding):
@@ -107,11 +88,6 @@ def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any
         "caption": caption.text,
         "workers": consensus.n,
     }
-
-
-def _consensus_of_all(study: Study) -> Iterator[tuple[Unit, Consensus]]:
-    for some in batched(loaders.counted_answers(study, take_snapshot(study)), UNITS_PER_BATCH):
-        yield from _consensus_of(study, some)
 
 
 def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
