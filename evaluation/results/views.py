@@ -62,7 +62,7 @@ from judgments.drawing.keys import content_key
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
-from judgments.kinds.pair_answers import CONFIDENCE_CHOICES
+from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
 from judgments.models import Job, Study
 from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never

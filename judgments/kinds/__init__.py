@@ -21,10 +21,10 @@ from judgments.kinds.consensus import Consensus
 from judgments.kinds.graded import Graded
 from judgments.kinds.grounding import Grounding
 from judgments.kinds.keywords import Keywords
-from judgments.kinds.pairwise import Pairwise
+from judgments.kinds.pairs.pairwise import Pairwise
+from judgments.kinds.pairs.triplet import Triplet
 from judgments.kinds.relevance import Relevance
 from judgments.kinds.slider import Slider
-from judgments.kinds.triplet import Triplet
 from judgments.kinds.unavailable import UnavailableKind
 
 

@@ -21,7 +21,7 @@ from judgments.drawing.material import LARGEST_PAGE, Batch, Group, Image, Materi
 from judgments.drawing.pairs.drawing import count_pairs, draw_pairs, system_names
 from judgments.drawing.pairs.published import pairs_left_out
 from judgments.kinds.base import Choice, ChoiceKind, ChoiceRehearsal, Kind, with_wording
-from judgments.kinds.pair_answers import (
+from judgments.kinds.pairs.answers import (
     BY_FAR,
     CONFIDENCE_CHOICES,
     FURTHER_ANSWERS,
@@ -31,7 +31,7 @@ from judgments.kinds.pair_answers import (
     Majority,
     TwoSides,
 )
-from judgments.kinds.pair_controls import makers_of
+from judgments.kinds.pairs.controls import PairControls
 from quorum.statistics.aggregation.pair_answers import (
     ALL_ANSWERS,
     CONFIDENCES,
@@ -253,7 +253,7 @@ class PairChoiceKind(ChoiceKind):
         )
 
     def control_items(self, design: StudyDesign) -> Makers:
-        return makers_of(self)
+        return PairControls(self, self.control_references, self.control_reference).makers()
 
 
 def _arena_pool(

@@ -14,7 +14,7 @@ from judgments.design.wordings import CAPTION, WORDINGS
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Pair, Text, UnitSpec
 from judgments.kinds.base import Choice, Page
-from judgments.kinds.pairs import PairChoiceKind
+from judgments.kinds.pairs.kind import PairChoiceKind
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

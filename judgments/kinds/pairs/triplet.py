@@ -9,7 +9,7 @@ import numpy as np
 from judgments.drawing.keys import content_keys
 from judgments.drawing.material import Image, Pair, Text, UnitSpec
 from judgments.kinds.base import Choice, Page
-from judgments.kinds.pairs import PairChoiceKind
+from judgments.kinds.pairs.kind import PairChoiceKind
 
 
 class Triplet(PairChoiceKind):

@@ -18,6 +18,12 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import BadValue
 
 FIRST, SECOND, NO_DIFFERENCE, NEITHER = 1, 2, 0, 3
+SIDE_NAMES: dict[float, str] = {
+    FIRST: "first",
+    SECOND: "second",
+    NO_DIFFERENCE: "no difference",
+    NEITHER: "neither",
+}
 MUCH = 10
 SURE = 100
 CONFIDENCES = (1, 2, 3)
