@@ -106,7 +106,7 @@ def newest_figures_job(study: Study) -> Job | None:
 
 
 def _start_unless_failed(study: Study, name: str) -> None:
-    """Start the job unless the last one failed less than FRESH_SECONDS ago: a waiting page would retry forever."""
+    """Start the job unless the last one failed less than MAX_AGE_SECONDS ago: a waiting page would retry forever."""
     last = newest_figures_job(study)
     failed_at = last.finished_at if last is not None and last.has_failed else None
     if failed_at is None or (timezone.now() - failed_at).total_seconds() >= MAX_AGE_SECONDS:

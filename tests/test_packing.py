@@ -130,7 +130,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
     monkeypatch.setattr(comparison, "TOKENS", 500)
     monkeypatch.setattr(tokens, "BLOCK", 64)
     monkeypatch.setattr(tokens, "PART", 2)
-    monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(resampling, "MIN_PARALLEL_NUMBERS", 0)
     monkeypatch.setattr(simulation, "VOTES_PER_BATCH", 6_000)
 
     def figures() -> list[Any]:
@@ -146,7 +146,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
             *power.power_of(power.TwoSystems(0.6), people, [power.Size(100, 1, 3)], simulations=200),
         ]
 
-    monkeypatch.setattr(cider, "ROUND", 600)
+    monkeypatch.setattr(cider, "TOKENS_PER_ROUND", 600)
     here, pool = figures(), Elsewhere()
     with use_pool(pool):
         assert figures() == here

@@ -33,7 +33,9 @@ def test_captions_get_the_same_scores_from_any_number_of_workers(
     references, candidates = tmp_path / "references.json", tmp_path / "system.json"
     references.write_text(json.dumps({f"{image}": captions(3, rng) for image in range(300)}))
     candidates.write_text(json.dumps({f"{image}": text for image, text in enumerate(captions(300, rng))}))
-    monkeypatch.setattr(cider, "ROUND", 600)  # numbers of n-grams, and so the order of sums, depend on it
+    monkeypatch.setattr(
+        cider, "TOKENS_PER_ROUND", 600
+    )  # numbers of n-grams, and so the order of sums, depend on it
     in_one_part = scored(tmp_path, candidates, references, workers=1)
     monkeypatch.setattr(comparison, "TOKENS", 500)
     monkeypatch.setattr(tokens, "BLOCK", 64)
@@ -57,7 +59,7 @@ def test_intervals_are_the_same_from_any_number_of_workers(
     table = tmp_path / "judgments.csv"
     rows = [f"{unit},{worker},{rng.integers(1, 6)}" for unit in range(60) for worker in "abc"]
     table.write_text("\n".join(["unit,worker,value", *rows]) + "\n")
-    monkeypatch.setattr(resampling, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(resampling, "MIN_PARALLEL_NUMBERS", 0)
     outputs = []
     for workers in (1, 2, 3):
         output = tmp_path / f"agreement-{workers}.json"

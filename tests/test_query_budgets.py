@@ -75,11 +75,9 @@ class Look:
 def looks(module_db: None) -> dict[str, Look]:
     """Name -> what a look at it asked."""
     with (
-        patch.object(
-            cached_figures, "FRESH_SECONDS", float("inf")
-        ),  # a slow machine counts nothing again meanwhile
-        patch.object(cached_figures, "MANY_ROWS", MANY_ROWS),
-        patch.object(hits_page, "MANY_ROWS", MANY_ROWS),
+        patch.object(cached_figures, "MAX_AGE_SECONDS", float("inf")),  # a slow machine counts nothing again
+        patch.object(cached_figures, "MIN_CACHED_ROWS", MANY_ROWS),
+        patch.object(hits_page, "MIN_CACHED_ROWS", MANY_ROWS),
         ExitStack() as stack,
     ):
         for model_admin in admin.site._registry.values():

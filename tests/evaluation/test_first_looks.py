@@ -21,7 +21,7 @@ HTMX = {"HX-Request": "true"}
 def _large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Any study counts as large."""
     monkeypatch.setattr(snapshots, "MANY_ASSIGNMENTS", 1)
-    monkeypatch.setattr(hits_page, "MANY_ROWS", 1)
+    monkeypatch.setattr(hits_page, "MIN_CACHED_ROWS", 1)
 
 
 def work_off() -> None:
@@ -38,7 +38,7 @@ def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_show
     evaluate_study(study=made.study, metrics=["bleu-1"])
     address = page(made.study, name)
     with monkeypatch.context() as small:
-        for where, what in ((snapshots, "MANY_ASSIGNMENTS"), (hits_page, "MANY_ROWS")):
+        for where, what in ((snapshots, "MANY_ASSIGNMENTS"), (hits_page, "MIN_CACHED_ROWS")):
             small.setattr(where, what, 10_000)
         usual = words(designer.get(address))
     first = designer.get(address)

@@ -45,7 +45,7 @@ def test_the_plan_of_a_draft_of_a_large_dataset_is_counted_in_the_background(
     from judgments.models import Job
 
     assert cached_figures.MIN_CACHED_ROWS > 1
-    monkeypatch.setattr(cached_figures, "MANY_ROWS", 1)
+    monkeypatch.setattr(cached_figures, "MIN_CACHED_ROWS", 1)
     study = make_study(opened=False)
     assert "Computing…" in words(designer.get(page(study, "plan")))
     (job,) = Job.objects.filter(kind="figures")

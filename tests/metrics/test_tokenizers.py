@@ -119,7 +119,7 @@ def test_cutting_a_text_of_all_sorts_piece_by_piece_gives_what_cutting_it_whole_
 @given(fragments)
 def test_no_rule_is_left_out_that_would_cut_a_longer_token(caption: str) -> None:
     every = [rule for _, rule in ptb_rules.RULES]
-    with patch.object(ptb, "rules_at", lambda character: every), patch.object(ptb, "_ALONE", NOWHERE):
+    with patch.object(ptb, "rules_at", lambda character: every), patch.object(ptb, "_SINGLE_TOKEN", NOWHERE):
         plainly = ptb.raw_tokens(caption)
     assert ptb.raw_tokens(caption) == plainly
 

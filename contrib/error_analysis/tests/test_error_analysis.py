@@ -186,7 +186,7 @@ def test_a_large_study_is_ranked_by_a_job_and_new_results_are_ranked_anew(
 ) -> None:
     address = page(pairs.study, "closer")
     usual = words(designer.get(address))
-    monkeypatch.setattr(cached_figures, "MANY_ROWS", 1)
+    monkeypatch.setattr(cached_figures, "MIN_CACHED_ROWS", 1)
     for _ in range(2):
         evaluated(pairs)
         first = designer.get(address)
