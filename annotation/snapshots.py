@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Exists, Q
 
 from annotation.models import Assignment, Judgment
-from annotation.models.assignments import JudgmentQuerySet
+from annotation.models.judgments import JudgmentQuerySet
 from judgments.models import Study
 from quorum.numeric.packing import declare
 

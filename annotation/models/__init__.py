@@ -1,20 +1,8 @@
 """The models of workers, assignments, judgments, quality control, crowds and money."""
 
-from annotation.models.assignments import (
-    Adjudication,
-    AppealNote,
-    AppendOnly,
-    Assignment,
-    Case,
-    Exclusion,
-    Judgment,
-    ProblemReport,
-    QualityRule,
-    QuizAttempt,
-    StudyAlarm,
-    WrittenCaption,
-)
+from annotation.models.assignments import Assignment
 from annotation.models.crowds import CrowdCall, CrowdSession, Demographics, Publication, RawId, Seat, at_crowd
+from annotation.models.judgments import AppendOnly, Judgment, ProblemReport, WrittenCaption
 from annotation.models.money import (
     Budget,
     Commitment,
@@ -25,3 +13,12 @@ from annotation.models.money import (
 )
 from annotation.models.people import Invitation, Participation, Qualification, Worker
 from annotation.models.privacy import ConsentVersion, Erasure, ErasureRequest
+from annotation.models.quality import (
+    Adjudication,
+    AppealNote,
+    Case,
+    Exclusion,
+    QualityRule,
+    QuizAttempt,
+    StudyAlarm,
+)

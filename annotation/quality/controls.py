@@ -11,7 +11,8 @@ from uuid import UUID
 from django.db.models import Count
 
 from annotation.models import Judgment
-from annotation.models.assignments import EXCLUDED_STATES, JudgmentQuerySet
+from annotation.models.assignments import EXCLUDED_STATES
+from annotation.models.judgments import JudgmentQuerySet
 from annotation.quality.detectors.chances import binomial_at_most
 from annotation.snapshots import Snapshot
 from common.rows.batches import KEYS_PER_QUERY, batched

@@ -13,7 +13,8 @@ from django.utils.translation import gettext, pgettext
 
 from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
-from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES, worker_excluded
+from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES
+from annotation.models.quality import worker_excluded
 from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.detectors.schedule import pages_since_look
 from annotation.quality.histories import (

@@ -12,7 +12,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Assignment, StudyAlarm, Worker, WrittenCaption
-from annotation.models.assignments import WrittenCaptionQuerySet
+from annotation.models.judgments import WrittenCaptionQuerySet
 from judgments.drawing.controls.makers import REPEATED
 from judgments.drawing.controls.pool import Mark, mark_of
 from judgments.kinds import KINDS

@@ -37,11 +37,8 @@ class WebhooksConfig(Feature):
         }
 
     def start(self) -> None:
-        from annotation.models.assignments import (
-            assignment_submitted,
-            submission_annotations,
-            worker_excluded,
-        )
+        from annotation.models.assignments import assignment_submitted, submission_annotations
+        from annotation.models.quality import worker_excluded
         from common.features import feature_settings
         from contrib.webhooks.models import HEARS_OF_SUBMISSIONS, Webhook
         from judgments.jobs.registry import CROWD, schedule

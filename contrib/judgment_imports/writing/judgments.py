@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from annotation.models import Judgment
-from annotation.models.assignments import IMPORTED_REVISION
+from annotation.models.judgments import IMPORTED_REVISION
 from common.rows.writing import insert_rows
 from contrib.judgment_imports.writing.assignments import AssignmentWriter, HitWriter
 from contrib.judgment_imports.writing.captions import CaptionWriter, credited_options

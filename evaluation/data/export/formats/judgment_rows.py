@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db.models import OuterRef, Subquery
 
-from annotation.models.assignments import IMPORTED_REVISION
+from annotation.models.judgments import IMPORTED_REVISION
 from annotation.snapshots import Snapshot
 from common.rows.batches import batched
 from common.rows.reading import converted_rows

@@ -1,0 +1,174 @@
+"""The models of what workers write: judgments, reports of problems, and captions."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import pgettext_lazy
+
+from annotation.models.assignments import EXCLUDED_STATES, Assignment
+from annotation.models.people import Worker
+from judgments.models import Caption, Study, Unit
+from judgments.models.datasets import NumberField
+
+# The name of a signal: the number of earlier answers that are missing from an imported file.
+IMPORTED_REVISION = "revision"
+
+
+class AppendOnly(Exception):
+    """Raised if code tries to change or delete a judgment. A correction must be a new row."""
+
+
+class JudgmentQuerySet(models.QuerySet["Judgment"]):
+    def of_study(self, study: Study) -> JudgmentQuerySet:
+        return self.filter(assignment__study=study).order_by("pk")
+
+    def current(self) -> JudgmentQuerySet:
+        """Leave out judgments that are revised, excluded or unknown to their crowd."""
+        return self.filter(replaced_by__isnull=True).exclude(assignment__state__in=EXCLUDED_STATES)
+
+    def update(self, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("judgments are never edited")
+
+    def delete(self) -> NoReturn:
+        raise AppendOnly("judgments are never deleted")
+
+    def redact(self, **values: Any) -> int:
+        """Overwrite personal data. Call it only to erase a person."""
+        return super().update(**values)
+
+    def erase(self) -> int:
+        return super().delete()[0]
+
+
+class Judgment(models.Model):
+    """One worker's answer to one unit. The value is in the unit's order, whichever side each option was shown on."""
+
+    of_study = ("assignment__study",)
+
+    class Presented(models.TextChoices):
+        FIRST_LEFT = "first-left", pgettext_lazy("staff", "first candidate on the left")
+        SECOND_LEFT = "second-left", pgettext_lazy("staff", "second candidate on the left")
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="judgments")
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="judgments")
+    value = NumberField(null=True, blank=True)
+    answer = models.JSONField(
+        null=True, blank=True, help_text="An answer that is not a number: text, keywords or links."
+    )
+    presented = models.CharField("sides of the candidates", max_length=11, choices=Presented, blank=True)
+    seconds = models.FloatField(
+        "active seconds",
+        null=True,
+        blank=True,
+        help_text="The time during which the page was visible and the participant was active.",
+    )
+    wall_seconds = models.FloatField(
+        "total seconds",
+        null=True,
+        blank=True,
+        help_text="Time from the first view of the item to the answer, including pauses.",
+    )
+    comment = models.TextField(
+        max_length=2000, blank=True, help_text="The participant's comment on the item."
+    )
+    signals = models.JSONField(
+        "recorded behaviour",
+        default=dict,
+        blank=True,
+        help_text="What the page recorded while the item was answered: {pasted, ...}.",
+    )
+    replaces = models.OneToOneField(
+        "self", on_delete=models.CASCADE, related_name="replaced_by", null=True, blank=True,
+        help_text="The judgment that this judgment revises. Both are kept.", verbose_name="earlier judgment",
+    )  # fmt: skip
+    made_at = models.DateTimeField("answered at", default=timezone.now)
+    set_aside = models.BooleanField(
+        "not used",
+        default=False,
+        help_text="The judgment was imported, and the original study did not use it.",
+    )
+
+    objects = JudgmentQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["assignment", "unit"],
+                condition=Q(replaces__isnull=True),
+                name="one_judgment_per_assignment_and_unit",
+            ),
+            models.CheckConstraint(
+                condition=Q(value__isnull=False) | Q(answer__isnull=False), name="a_judgment_has_an_answer"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.pk)
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        if self.pk is not None and not self._state.adding:
+            raise AppendOnly("judgments are never edited")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise AppendOnly("judgments are never deleted")
+
+
+class ProblemReport(models.Model):
+    of_study = ("assignment__study",)
+
+    class Kind(models.TextChoices):
+        PICTURE = "picture", _("The picture cannot be seen")
+        TEXT = "text", _("A sentence is broken or offensive")
+        OTHER = "other", _("Something else")
+
+    assignment = models.ForeignKey(Assignment, on_delete=models.CASCADE, related_name="reports")
+    unit = models.ForeignKey(Unit, verbose_name="item", on_delete=models.CASCADE, related_name="reports")
+    what = models.CharField("problem", max_length=10, choices=Kind, default=Kind.OTHER)
+    comment = models.TextField(max_length=2000, blank=True)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.get_what_display()}: {self.unit_id}"
+
+
+class WrittenCaptionQuerySet(models.QuerySet["WrittenCaption"]):
+    def written_by(self, worker: Worker, *, dataset_id: int) -> WrittenCaptionQuerySet:
+        return self.filter(worker=worker, caption__dataset_id=dataset_id)
+
+
+class WrittenCaption(models.Model):
+    """The author of a caption, who must never judge it.
+
+    Candidates are stored by text, so a text that two people wrote has two authors.
+    """
+
+    caption = models.ForeignKey(Caption, on_delete=models.CASCADE, related_name="written")
+    worker = models.ForeignKey(
+        Worker, verbose_name="participant", on_delete=models.PROTECT, related_name="written"
+    )
+    judgment = models.ForeignKey(
+        Judgment, on_delete=models.SET_NULL, related_name="captions", null=True, blank=True
+    )
+
+    objects = WrittenCaptionQuerySet.as_manager()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["caption", "judgment"], name="a_judgment_is_adopted_once_as_a_caption"
+            )
+        ]
+
+    def __str__(self) -> str:
+        return str(self.caption)
