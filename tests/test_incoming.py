@@ -389,7 +389,7 @@ def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
         uploads.look_at(upload, ["many.zip"], "")
     understood = uploads.look_at(upload, ["many.zip"], "")
     assert understood.problems[0].startswith("0.csv")
-    assert understood.problems[20:] == ["This also applies to 1,980 more files."]
+    assert understood.problems[20:] == ["Further files to which this applies: 1,980."]
 
 
 @pytest.mark.long
@@ -402,7 +402,7 @@ def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
     understood = uploads.look_at(upload, ["many.zip"], "")
     assert len(understood.parts) == 200
     assert understood.problems == [
-        "The upload has captions from more than 2,000 sources. Captions from further sources were not read."
+        "The upload has captions from too many sources (more than 2,000). Captions from further sources were not read."
     ]
 
 

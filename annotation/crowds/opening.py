@@ -55,8 +55,8 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
     if carried.stop_reason:
         raise WrongState(
             _(
-                "Study %(slug)r is open, but not all of its work is published. Publishing stopped "
-                "after %(done)s requests to the crowd: %(stopped)s"
+                "Study %(slug)r is open, but not all of its work is published. Requests to the crowd before "
+                "publishing stopped: %(done)s. %(stopped)s"
             )
             % {"slug": study.slug, "done": carried.done, "stopped": carried.stop_reason}
         )

@@ -73,7 +73,7 @@ def reasons_against(
         if not record.used and record.seen >= controls.after:
             sentence = pgettext(
                 "staff",
-                "%(right)s of %(seen)s check questions were answered correctly. The study requires %(share)s %%.",
+                "Check questions answered correctly: %(right)s of %(seen)s. The study requires %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
             reasons[worker].append(sentence % {"right": record.right, "seen": record.seen, "share": share})

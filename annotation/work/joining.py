@@ -91,8 +91,8 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     if approved < requirements.approved_at_least:
         raise RequirementNotMet(
             _(
-                "This study is for people with at least %(wanted)s approved pages of work on this site. You "
-                "have %(approved)s."
+                "This study is for people whose work on this site was approved before. Approved pages of work: you "
+                "need at least %(wanted)s and have %(approved)s."
             )
             % {"wanted": requirements.approved_at_least, "approved": approved}
         )

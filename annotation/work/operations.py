@@ -128,7 +128,7 @@ def extend_study(
     rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MAX_JUDGMENTS_PER_UNIT for row in rows):
         raise WrongState(
-            _("Nothing was changed: a page of work can have at most %(most)s participants.")
+            _("Nothing was changed: the maximum number of participants for a page of work is %(most)s.")
             % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
         )
     if stops_early(study):  # update_outcomes opens as many slots as are needed

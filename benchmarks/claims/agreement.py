@@ -18,8 +18,8 @@ NARROW_WIDTH = 0.05  # width of an interval that more judgments hardly change
 
 
 @says(
-    "Krippendorff's alpha is <value:CO> ({95 % interval <ends:ENDS>|no interval}, {nominal|interval}) on <n:N> items "
-    "with at least two judgments. 0 is chance, and 1 is full agreement."
+    "Krippendorff's alpha is <value:CO> ({95 % interval <ends:ENDS>|no interval}, {nominal|interval}). Items with at "
+    "least two judgments: <n:N>. 0 is chance, and 1 is full agreement."
 )
 @says(
     "Judges agree with alpha <value:CO> ({nominal|interval} level[, 95 % interval <ends:ENDS>]) on <n:N> unit{s|}."
@@ -114,8 +114,7 @@ def wide(ends: str) -> float:
 
 
 @says(
-    "Alpha[ is] <value:CO>, [95 % interval <ends:ENDS>, ]from <n:N> items with {two judgments or more|two or more "
-    "judgments}.[ The interval is <width:CO> wide.]"
+    "Alpha is <value:CO>[, 95 % interval <ends:ENDS>]. Items with two or more judgments: <n:N>.[ The interval is <width:CO> wide.]"
 )
 def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bool:
     apart = width is None or (
@@ -125,7 +124,7 @@ def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bo
 
 
 @says(
-    "Alpha <value:CO>, 95 % interval <ends:ENDS>, from <n:N> items with two judgments or more. More judgments will hardly "
+    "Alpha is <value:CO>, 95 % interval <ends:ENDS>. Items with two or more judgments: <n:N>. More judgments will hardly "
     "change alpha."
 )
 def _(rows: Rows, value: str, ends: str, n: str) -> bool:
@@ -222,17 +221,17 @@ def apart(rows: Rows) -> tuple[int, int]:
 
 
 @says(
-    "No. A model that weights participants by their accuracy gives the same answers on all <n:N> judged items."
+    "No. A model that weights participants by their accuracy gives the same answers on all judged items (<n:N>)."
 )
 @says(
-    "Yes. A model that weights participants by their accuracy differs from the consensus on <differ:N> of <n:N> judged "
-    "items.[ Number of ties that it decides: <ties:N>.]"
+    "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on which it "
+    "differs: <differ:N> of <n:N>.[ Number of ties that it decides: <ties:N>.]"
 )
 def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
     return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
 
 
-@says("<n:N> more are not shown. A release contains all of them.")
+@says("Not shown: <n:N>. A release contains all of them.")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == apart(rows)[0] - ITEMS_SHOWN > 0
 

@@ -18,7 +18,7 @@ def _(rows: Rows, n: str, wanted: str | None) -> bool:
     return number(n) == len(rows.rows) and (wanted is None or number(wanted) == asked)
 
 
-@says("Judgments> <n:N> pages of work submitted")
+@says("Judgments> pages of work submitted: <n:N>")
 def _(rows: Rows, n: str) -> bool:
     return number(n) == rows.work.count()
 
@@ -48,7 +48,7 @@ def _(rows: Rows, n: str, wanted: str, share: str, done: str, pages: str) -> boo
     return whole and number(n) == len(rows.rows) and number(share) == 100 * number(n) // number(wanted)
 
 
-@says("There are no judgments yet. The study needs <wanted:N> judgments on <pages:N> pages of work.")
+@says("There are no judgments yet. Judgments that the study needs: <wanted:N>; pages of work: <pages:N>.")
 def _(rows: Rows, wanted: str, pages: str) -> bool:
     return not rows.rows and number(pages) == rows.study.hits.count() and number(wanted) > 0
 
@@ -58,7 +58,7 @@ def _(rows: Rows, value: str) -> bool:
     return rows.alpha is not None and near(value, rows.alpha)
 
 
-@says("Agreement> {95 % interval <ends:ENDS>|no interval}, n = <n:N> items")
+@says("Agreement> {95 % interval <ends:ENDS>|no interval}; items: <n:N>")
 def _(rows: Rows, ends: str | None, n: str) -> bool:
     return (
         number(n) == len(rows.pairable)
@@ -89,7 +89,7 @@ def _(rows: Rows, share: str) -> bool:
     return near(share, rows.right.total() / rows.seen.total())
 
 
-@says("Check questions> <right:N> of <seen:N> answers to check questions")
+@says("Check questions> right answers: <right:N> of <seen:N>")
 def _(rows: Rows, right: str, seen: str) -> bool:
     return (number(right), number(seen)) == (rows.right.total(), rows.seen.total())
 
@@ -115,7 +115,7 @@ def _(rows: Rows) -> bool:
     return True  # the sentences after this one give the reasons
 
 
-@says("<n:N> of <all:N> answers (<share:PC>) are not used: ")
+@says("Answers that are not used: <n:N> of <all:N> (<share:PC>). The reason: ")
 def _(rows: Rows, n: str, all: str, share: str) -> bool:
     gone = [row for row in rows.gone if not row.unit.control]
     unused = len(rows.on_items) - len(rows.counted) + len(gone)
@@ -141,7 +141,7 @@ def _(rows: Rows, answers: str) -> bool:
     return number(answers) == sum(row.set_aside for row in kept)
 
 
-@says("<n:N> of <all:N> items have a consensus.")
+@says("Items with a consensus: <n:N> of <all:N>.")
 def _(rows: Rows, n: str, all: str) -> bool:
     return (number(n), number(all)) == (rows.decided, len(rows.units))
 
@@ -158,7 +158,7 @@ def _(rows: Rows, n: str, all: str, tied: str | None) -> bool:
     return (number(n), number(tied or "0")) == (won, winners.count(0)) and number(all) == len(winners)
 
 
-@says("Judgments used: <n:N> judgments of items[, and <checks:N> answers to check questions]")
+@says("Judgments used: items: <n:N>[; check questions: <checks:N>]")
 def _(rows: Rows, n: str, checks: str | None) -> bool:
     return (number(n), number(checks or "0")) == (len(rows.counted), rows.seen.total())
 
@@ -175,8 +175,8 @@ def _(rows: Rows, n: str) -> bool:
 
 
 @says(
-    "<n:N> participant{s|}. Of <seen:N> participants who answered check questions, <reached:N> reached the pass mark "
-    "of <share:PC>."
+    "<n:N> participant{s|}. Participants who reached the pass mark of <share:PC>: <reached:N> of <seen:N> who answered "
+    "check questions."
 )
 def _(rows: Rows, n: str, seen: str, reached: str, share: str) -> bool:
     high = sum(rows.right[name] / of >= rows.threshold for name, of in rows.seen.items())

@@ -67,7 +67,7 @@ def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
 
 @says(
     "No metric is ahead. There is no significant difference between <leaders:NAMES> ([<p:P>, ]<tests:TESTS>). {They name "
-    "people’s winner on <share:RANGE> of <n:N> pairs|Their tau-b with people is <tau:RANGE> over <m:N> texts}."
+    "people’s winner on <share:RANGE> of <n:N> pair{s|}|Their tau-b with people is <tau:RANGE> over <m:N> text{s|}}."
 )
 def _(
     rows: Rows,
@@ -103,7 +103,7 @@ def open_metrics(rows: Rows, values: list[float], leaders: list[str]) -> Open:
 
 @says(
     "<leader:NAMES> is {ahead of <rest:NAMES> ([<p:P>, ]<tests:TESTS>)|the only metric[ that can be ranked]}: {it names "
-    "people’s winner on <share:RANGE> of <n:N> pairs|its tau-b with people is <tau:RANGE> over <m:N> texts} (95 % "
+    "people’s winner on <share:RANGE> of <n:N> pair{s|}|its tau-b with people is <tau:RANGE> over <m:N> text{s|}} (95 % "
     "interval <ends:ENDS>)."
 )
 def _(
@@ -217,7 +217,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "“Within items” is the mean over <n:RANGE> of <all:N> items. In the other items, people or the metric give all texts the same score."
+    "“Within items” is the mean over <n:RANGE> of <all:N> item{s|}. In the other items, people or the metric give all texts the same score."
 )
 def _(rows: Rows, n: str, all: str) -> bool:
     kept = []
@@ -280,8 +280,8 @@ def told_apart(
 
 
 FIGURE = (
-    "{<won:PC> of <n:N> comparisons won, where a tie counts as half a win|<yes:PC> of the answers to <k:N> outputs were yes|"
-    "a mean of <value:CO> for <m:N> outputs} (95 % interval <ends:ENDS>)."
+    "{<won:PC> of <n:N> comparison{s|} won, where a tie counts as half a win|<yes:PC> of the answers to <k:N> output{s|} were yes|"
+    "a mean of <value:CO> for <m:N> output{s|}} (95 % interval <ends:ENDS>)."
 )
 
 
@@ -390,7 +390,7 @@ def _(rows: Rows) -> bool:
 
 
 @says(
-    "The dataset has <left:N> unused items, but the study needs <wanted:N>. Add items to the dataset first. d-<n:N>"
+    "The dataset has too few unused items (<left:N>); the study needs <wanted:N>. Add items to the dataset first. d-<n:N>"
 )
 def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
     asked = set(rows.study.units.filter(control=False).values_list("item_id", flat=True))
@@ -398,7 +398,7 @@ def _(rows: Rows, left: str, wanted: str, n: str) -> bool:
 
 
 @says(
-    "The left side was chosen in <share:PC> of <n:N> answers (95 % interval <ends:ENDS>[, <p:P>]).[ Sides are random, so "
+    "The left side was chosen in <share:PC> of <n:N> answer{s|} (95 % interval <ends:ENDS>[, <p:P>]).[ Sides are random, so "
     "50 % is expected.]"
 )
 def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:

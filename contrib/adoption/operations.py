@@ -38,8 +38,8 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
     what = _("outputs of system %(name)r") % {"name": adoption.system} if adoption.system else _("references")
     return Outcome(
         _(
-            "%(added)s captions by %(writers)s were added to dataset %(dataset)r as %(what)s. Captions that had "
-            "been added before: %(there)s."
+            "Captions that were added to dataset %(dataset)r as %(what)s: %(added)s, by %(writers)s. Captions that "
+            "had been added before: %(there)s."
         )
         % {
             "added": thousands(adoption.added),

@@ -83,7 +83,7 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
     if missing:
         raise SubmissionRefused(
             _(
-                "The file has %(found)s of %(wanted)s captions; the first images without a caption: %(images)s."
+                "Captions in the file: %(found)s of %(wanted)s. The first images without a caption: %(images)s."
             )
             % {
                 "found": len(positions) - len(missing),
@@ -276,14 +276,13 @@ def _store(
     if today >= challenge.per_day:
         raise LimitReached(
             _(
-                "You made %(n)s submissions today (UTC). You cannot make more submissions to this "
-                "challenge today."
+                "Your submissions today (UTC): %(n)s. You cannot make more submissions to this challenge today."
             )
             % {"n": today}
         )
     if used >= challenge.per_total:
         raise LimitReached(
-            _("You made %(n)s submissions. You cannot make more submissions to this challenge.") % {"n": used}
+            _("Your submissions: %(n)s. You cannot make more submissions to this challenge.") % {"n": used}
         )
     submission = Submission.objects.create(
         challenge=challenge,

@@ -154,8 +154,8 @@ def compute_savings(
         raise EvaluationError(
             pgettext(
                 "staff",
-                "Study %(slug)r has %(n)s items with a consensus; expected at least %(fewest)s to "
-                "sample from.",
+                "Study %(slug)r has too few items with a consensus (%(n)s); expected at least %(fewest)s to sample "
+                "from.",
             )
             % {"slug": study.slug, "n": population.size, "fewest": MIN_ITEMS}
         )

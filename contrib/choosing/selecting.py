@@ -122,7 +122,9 @@ def compute_choice(
     if len(chances) > MAX_IDS:
         raise EvaluationError(
             pgettext(
-                "staff", "This would choose %(n)s items; expected at most %(most)s, the limit for a design."
+                "staff",
+                "This would choose too many items (%(n)s); expected at most %(most)s, the "
+                "limit for a design.",
             )
             % {"n": thousands(len(chances)), "most": thousands(MAX_IDS)}
         )
@@ -155,8 +157,8 @@ def store_choice(*, study: Study, choice: dict[str, Any] | None, by: User | None
     if choice:
         chosen = choice["chosen"]
         sentence = (
-            f"{chosen['budget']:,} of {chosen['population']:,} {chosen['per']} were chosen by {chosen['method']}, seed "
-            f"{chosen['seed']}."
+            f"Chosen {chosen['per']}: {chosen['budget']:,} of {chosen['population']:,} (by {chosen['method']}, seed "
+            f"{chosen['seed']})."
         )
     note_event(study=changed, what="items-chosen", sentence=sentence, by=by)
     return changed
@@ -166,7 +168,7 @@ def describe_choice(choice: dict[str, Any] | None) -> str:
     if not choice:
         return _("The choice of items was undone. All items will be judged.")
     chosen = choice["chosen"]
-    return pgettext("staff", "%(budget)s of %(n)s %(what)s were chosen (%(method)s, seed %(seed)s).") % {
+    return pgettext("staff", "Chosen %(what)s: %(budget)s of %(n)s (%(method)s, seed %(seed)s).") % {
         "budget": thousands(chosen["budget"]),
         "n": thousands(chosen["population"]),
         "what": _(ITEM_LABELS[chosen["per"]]),

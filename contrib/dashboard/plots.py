@@ -65,12 +65,12 @@ def growth_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
         return _("Agreement is shown when an item has two judgments.")
     last = rows[-1]
     if last["low"] is None:
-        return _("Alpha is %(value)s, from %(n)s items with two or more judgments.") % {
+        return _("Alpha is %(value)s. Items with two or more judgments: %(n)s.") % {
             "value": coefficient(last["value"]),
             "n": thousands(last["n"]),
         }
     width = last["high"] - last["low"]
-    sentence = _("Alpha %(value)s, 95 %% interval %(ends)s, from %(n)s items with two judgments or more.") % {
+    sentence = _("Alpha is %(value)s, 95 %% interval %(ends)s. Items with two or more judgments: %(n)s.") % {
         "value": coefficient(last["value"]),
         "ends": interval_in_text(last),
         "n": thousands(last["n"]),

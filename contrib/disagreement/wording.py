@@ -47,9 +47,11 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
 
 def describe_groups(groups: Mapping[str, Any]) -> str:
     if groups["p"] > LEVEL:
-        return _("No evidence of more than one group of raters (%(p)s).") % {"p": p_in_text(groups["p"])}
+        return _("There is no evidence of more than one group of participants (%(p)s).") % {
+            "p": p_in_text(groups["p"])
+        }
     first, second = groups["groups"]
-    sentence = _("Raters form two groups, with %(first)s and %(second)s raters (%(p)s).") % {
+    sentence = _("Participants form two groups, of sizes %(first)s and %(second)s (%(p)s).") % {
         "first": first["raters"],
         "second": second["raters"],
         "p": p_in_text(groups["p"]),
@@ -57,8 +59,8 @@ def describe_groups(groups: Mapping[str, Any]) -> str:
     if None in (first["within"], second["within"], groups["between"]):
         return sentence
     pairs = _(
-        "Two raters of the same group agree on %(one)s (first group) and %(other)s (second group) "
-        "of items. Two raters of different groups agree on %(between)s."
+        "Two participants of the same group agree on %(one)s (first group) and %(other)s (second group) of items. Two "
+        "participants of different groups agree on %(between)s."
     ) % {
         "one": percent(first["within"]),
         "other": percent(second["within"]),

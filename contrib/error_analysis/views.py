@@ -102,8 +102,8 @@ def _describe_people(row: Any, pairs: bool) -> str:
     if not pairs:
         shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
         if row.share is not None:
-            return _("%(share)s %% “yes” of %(n)s answers") % {"share": percent_number(row.share), "n": row.n}
-        return _("mean %(value)s of %(n)s answers") % {"value": shown, "n": row.n}
+            return _("%(share)s %% “yes” (answers: %(n)s)") % {"share": percent_number(row.share), "n": row.n}
+        return _("mean %(value)s (answers: %(n)s)") % {"value": shown, "n": row.n}
     if not row.votes:
         return _("text %(value)s (the winner was published without the votes)") % {
             "value": f"{row.value:.0f}"

@@ -155,9 +155,12 @@ def _requirements_answer(design: StudyDesign) -> str:
         sentences.append(_("Fluent in: %(languages)s.") % {"languages": ", ".join(workers.languages)})
     if workers.approval_above or workers.approved_at_least:
         sentences.append(
-            _(
+            ngettext(
+                "Participants have at least %(n)s approved page of work, and more than %(share)s %% of their "
+                "earlier work was approved.",
                 "Participants have at least %(n)s approved pages of work, and more than %(share)s %% of their "
-                "earlier work was approved."
+                "earlier work was approved.",
+                workers.approved_at_least,
             )
             % {"share": f"{workers.approval_above * 100:g}", "n": workers.approved_at_least}
         )
@@ -372,9 +375,12 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
 def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
     answer = (
-        _(
-            "Names, ids and demographics are removed %(n)s days after the study closes. The "
-            "answers are kept without names."
+        ngettext(
+            "Names, ids and demographics are removed %(n)s day after the study closes. The answers are kept "
+            "without names.",
+            "Names, ids and demographics are removed %(n)s days after the study closes. The answers are kept "
+            "without names.",
+            days,
         )
         % {"n": days}
         if days

@@ -51,8 +51,8 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     if len(chosen) > MAX_ITEMS:
         raise WrongState(
             _(
-                "No study was created: %(chosen)s rows are selected; expected at most %(most)s, the "
-                "limit for a design."
+                "No study was created: too many rows are selected (%(chosen)s); expected at most %(most)s, the limit "
+                "for a design."
             )
             % {"chosen": thousands(len(chosen)), "most": thousands(MAX_ITEMS)}
         )
@@ -137,8 +137,8 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
     if items > left:
         raise WrongState(
             _(
-                "No study was created: dataset %(dataset)r has only %(left)s unused items, "
-                "expected %(items)s. Upload more items first."
+                "No study was created: dataset %(dataset)r has too few unused items (%(left)s; expected %(items)s). "
+                "Upload more items first."
             )
             % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
         )
@@ -195,7 +195,7 @@ class BatchRequest(Parameters):
 def next_batch(*, study: Study, by: User | None, chosen: Sequence[str], why: str) -> Outcome:
     """Create a draft with the study's own design that asks again about the selected rows. Nothing is opened."""
     batch = make_next_batch(study=study, keys=chosen, why=why, by=by)
-    sentence = _("The draft “%(name)s” was created with %(n)s selected rows. It is not opened automatically.")
+    sentence = _("The draft “%(name)s” was created. Selected rows: %(n)s. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": len(set(chosen))}, batch)
 
 
@@ -210,5 +210,5 @@ class MoreItemsRequest(Parameters):
 def more_items(*, study: Study, by: User | None, items: int, why: str) -> Outcome:
     """Create a draft with the study's own design for items that the study did not ask about. Nothing is opened."""
     batch = make_batch_of_new_items(study=study, items=items, why=why, by=by)
-    sentence = _("The draft “%(name)s” was created with %(n)s new items. It is not opened automatically.")
+    sentence = _("The draft “%(name)s” was created. New items: %(n)s. It is not opened automatically.")
     return Outcome(sentence % {"name": batch.name, "n": thousands(items)}, batch)

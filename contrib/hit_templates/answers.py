@@ -17,7 +17,7 @@ STEP_TOLERANCE = 1e-6  # tolerance as a fraction of a step, so that 0.3 counts a
 NO_ANSWER = gettext_lazy("“%(name)s” has no answer yet.")
 NO_TICK = gettext_lazy("“%(name)s” must be ticked.")
 NO_NUMBER = gettext_lazy("“%(name)s” needs a number%(range)s.")
-TOO_LONG = gettext_lazy("“%(name)s” is too long: at most %(most)d characters.")
+TOO_LONG = gettext_lazy("“%(name)s” is too long. Maximum number of characters: %(most)d.")
 
 
 def checked_answer(questions: Sequence[FormQuestion], answer: Any) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _text(question: FormQuestion, value: Any) -> str | None:
         return None
     if len(text) > question.longest:
         raise RefusedAnswer(
-            gettext("expected at most %(most)d characters for “%(name)s”")
+            gettext("expected a shorter text for “%(name)s” (maximum number of characters: %(most)d)")
             % {"name": question.name, "most": question.longest},
             TOO_LONG % {"name": question.label, "most": question.longest},
         )

@@ -86,13 +86,13 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
         return _("The judge was not tested: %(reason)s.") % {"reason": test["reason"]}
     sentence = (
         _(
-            "The judge can replace a person in this study. It passed the test against %(won)s of "
-            "%(people)s people; at least half are needed (epsilon %(epsilon)s).",
+            "The judge can replace a person in this study. People against whom it passed the test: %(won)s of "
+            "%(people)s; at least half are needed (epsilon %(epsilon)s).",
         )
         if test["passed"]
         else _(
-            "The judge should not replace a person in this study. It passed the test against only "
-            "%(won)s of %(people)s people; at least half are needed (epsilon %(epsilon)s).",
+            "The judge should not replace a person in this study. People against whom it passed the test: only "
+            "%(won)s of %(people)s; at least half are needed (epsilon %(epsilon)s).",
         )
     )
     return sentence % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}

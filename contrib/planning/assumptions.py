@@ -100,8 +100,8 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
     if assumptions.controls_per_hit >= assumptions.units_per_hit:
         raise EvaluationError(
             _(
-                "controls_per_hit is %(controls_per_hit)s, but a page of work has only "
-                "%(units_per_hit)s items, so no item is left to be judged."
+                "controls_per_hit is %(controls_per_hit)s, but units_per_hit is only %(units_per_hit)s, so no item is "
+                "left to be judged."
             )
             % {"controls_per_hit": assumptions.controls_per_hit, "units_per_hit": assumptions.units_per_hit}
         )

@@ -51,8 +51,8 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     if most < items or len(usable) < MIN_IMAGES:
         raise DesignError(
             gettext(
-                "quiz.items is %(items)s, but the control split %(split)r has only %(n)s suitable items, "
-                "and the check questions of the study need %(kept)s of these items."
+                "quiz.items is %(items)s, but the control split %(split)r has too few suitable items (%(n)s), and the "
+                "check questions of the study need %(kept)s of them."
             )
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",

@@ -88,8 +88,8 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
         return _("%(better)s and %(worse)s are right on exactly the same pairs.") % names
     low, high = outcome.interval
     return _(
-        "On %(n)s pairs, only one of the two metrics is right. %(better)s is right on %(right)s of these "
-        "pairs (%(share)s, 95 %% interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
+        "Pairs on which only one of the two metrics is right: %(n)s. %(better)s is right on %(right)s of these "
+        "(%(share)s, 95 %% interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
     ) % {
         **names,
         "n": thousands(outcome.differing),

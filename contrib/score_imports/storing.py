@@ -46,7 +46,7 @@ class ImportResult:
 
     def summary(self) -> str:
         sentences = [
-            _("%(name)s: %(known)s scores of %(per)s (better scores are %(better)s).")
+            _("%(name)s, scores of %(per)s: %(known)s (better scores are %(better)s).")
             % {
                 "name": metric.name,
                 "known": thousands(metric.known),
@@ -56,7 +56,7 @@ class ImportResult:
             for metric in self.metrics[:MAX_NAMED]
         ]
         if len(self.metrics) > MAX_NAMED:
-            sentences.append(_("Also imported: %(n)s more metrics.") % {"n": len(self.metrics) - MAX_NAMED})
+            sentences.append(_("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED})
         if self.same:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext
 
 from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, UnitRow, Units, WorkerRow
@@ -460,13 +461,13 @@ def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
         return ""
     parts = {
         "share": percent(bias["value"]),
-        "n": thousands(bias["n"]),
+        "answers": npgettext("of", "%(n)s answer", "%(n)s answers", bias["n"]) % {"n": thousands(bias["n"])},
         "ends": interval_in_text(bias, percent),
     }
-    sentence = _("The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s).") % parts
+    sentence = _("The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s).") % parts
     if drawn and bias["p"] is not None:
         sentence = _(
-            "The left side was chosen in %(share)s of %(n)s answers (95 %% interval %(ends)s, %(p)s). Sides "
+            "The left side was chosen in %(share)s of %(answers)s (95 %% interval %(ends)s, %(p)s). Sides "
             "are random, so 50 %% is expected."
         ) % (parts | {"p": p_in_text(bias["p"])})
     return f"{sentence} {scope_sentence(bias)}".strip()

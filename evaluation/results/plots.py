@@ -108,7 +108,7 @@ def progress_sentence(progress: Mapping[str, Any]) -> str:
         if not wanted:
             return _(NO_JUDGMENTS)
         return _(
-            "There are no judgments yet. The study needs %(wanted)s judgments on %(pages)s pages of work."
+            "There are no judgments yet. Judgments that the study needs: %(wanted)s; pages of work: %(pages)s."
         ) % {"wanted": thousands(wanted), "pages": thousands(progress["hits"])}
     if not wanted:
         sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
@@ -178,8 +178,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         sentence = _("%(count)s. None of them answered a check question.")
     else:
         sentence = _(
-            "%(count)s. Of %(seen)s participants who answered check questions, %(reached)s reached the pass mark "
-            "of %(share)s %%."
+            "%(count)s. Participants who reached the pass mark of %(share)s %%: %(reached)s of %(seen)s who answered "
+            "check questions."
         )
     sentence %= {
         "count": count,
@@ -337,8 +337,8 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
             "high": coefficient(alpha["high"]),
         }
     sentence = _(
-        "Krippendorff's alpha is %(value)s (%(interval)s, %(level)s) on %(n)s items with at least two judgments. "
-        "0 is chance, and 1 is full agreement."
+        "Krippendorff's alpha is %(value)s (%(interval)s, %(level)s). Items with at least two judgments: %(n)s. 0 is "
+        "chance, and 1 is full agreement."
     ) % {
         "value": coefficient(alpha["value"]),
         "interval": interval,

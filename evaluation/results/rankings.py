@@ -398,10 +398,9 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
             "None of the pairs that the filter left out has been judged yet. Pairs to be judged: %(n)s."
         ) % {"n": thousands(audit["sampled"])}
     sentence = _(
-        "The filter left out %(dropped)s pairs of item and text. Of these, %(judged)s random "
-        "pairs were judged. In %(missed)s judged pairs, the text describes the item: %(share)s "
-        "(95 %% interval %(ends)s). In %(unanimous)s judged pairs, all participants said that the "
-        "text does not describe the item."
+        "Pairs of item and text that the filter left out: %(dropped)s. Random pairs of these that were judged: "
+        "%(judged)s. Judged pairs in which the text describes the item: %(missed)s, or %(share)s (95 %% interval "
+        "%(ends)s). Judged pairs in which it does not, according to all participants: %(unanimous)s."
     ) % {
         "dropped": thousands(audit["dropped"]),
         "judged": thousands(audit["judged"]),
@@ -414,8 +413,8 @@ def audit_sentence(audit: Mapping[str, Any]) -> str:
     if recall["value"] is None:
         return sentence
     missed = _(
-        "The filter therefore misses about %(missed)s good texts. It lets %(share)s of all good texts pass (95 %% "
-        "interval %(ends)s)."
+        "Good texts that the filter misses: about %(missed)s. Share of all good texts that pass the filter: %(share)s "
+        "(95 %% interval %(ends)s)."
     ) % {
         "missed": thousands(round(audit["missed_in_all"]["value"])),
         "share": percent(recall["value"]),

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext
 
 from common.amounts import coefficient, interval_in_text, json_float, p_in_text, percent, thousands
 from common.features import of_features
@@ -202,21 +203,22 @@ def _name(system: str) -> str:
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:
-    if measure in SHARES:
-        ends, value = interval_in_text(row, percent), percent(row["value"])
-    else:
-        ends, value = interval_in_text(row), coefficient(row["value"])
+    n, shown = row["n"], percent if measure in SHARES else coefficient
+    outputs = npgettext("of", "%(n)s output", "%(n)s outputs", n)
+    items = npgettext("of", "%(n)s item", "%(n)s items", n)
+    comparisons = npgettext("of", "%(n)s comparison", "%(n)s comparisons", n)
+    lists = npgettext("of", "%(n)s list", "%(n)s lists", n)
+    counts = {WON: comparisons, BEST: lists, YES: outputs, MEAN: outputs, F1: items, OOT: items}
     sentences = {
-        WON: _(
-            "%(value)s of %(n)s comparisons won, where a tie counts as half a win (95 %% interval %(ends)s)"
-        ),
-        BEST: _("named the best in %(value)s of %(n)s lists (95 %% interval %(ends)s)"),
-        YES: _("%(value)s of the answers to %(n)s outputs were yes (95 %% interval %(ends)s)"),
-        MEAN: _("a mean of %(value)s for %(n)s outputs (95 %% interval %(ends)s)"),
-        F1: _("a mean F of %(value)s for %(n)s items (95 %% interval %(ends)s)"),
-        OOT: _("a mean oot of %(value)s for %(n)s items (95 %% interval %(ends)s)"),
+        WON: _("%(value)s of %(count)s won, where a tie counts as half a win (95 %% interval %(ends)s)"),
+        BEST: _("named the best in %(value)s of %(count)s (95 %% interval %(ends)s)"),
+        YES: _("%(value)s of the answers to %(count)s were yes (95 %% interval %(ends)s)"),
+        MEAN: _("a mean of %(value)s for %(count)s (95 %% interval %(ends)s)"),
+        F1: _("a mean F of %(value)s for %(count)s (95 %% interval %(ends)s)"),
+        OOT: _("a mean oot of %(value)s for %(count)s (95 %% interval %(ends)s)"),
     }
-    return sentences[measure] % {"value": value, "n": thousands(row["n"]), "ends": ends}
+    parts = {"value": shown(row["value"]), "ends": interval_in_text(row, shown)}
+    return sentences[measure] % (parts | {"count": counts[measure] % {"n": thousands(n)}})
 
 
 def _pair_standings(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext_noop, ngettext, npgettext
 
 from common.amounts import describe_range, interval_in_text, p_in_text, percent, thousands
 from evaluation.presentation.content import join_names
@@ -214,21 +214,22 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
             return _(NO_METRIC)
         return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
     values = [cells[name]["value"] for name in leaders]
-    of_pairs, p = verdict["by"] in PAIR_TESTS, verdict["p"]
+    of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
     tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
     parts = {
         "leaders": join_names(leaders),
         "rest": _describe_others(rest) if rest else "",
-        "n": thousands(verdict["n"]),
         "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
     }
     if of_pairs:
         parts |= {
+            "pairs": npgettext("of", "%(n)s pair", "%(n)s pairs", n) % {"n": thousands(n)},
             "share": describe_range(values, percent),
             "interval": interval_in_text(cells[leaders[0]], percent),
         }
         return _pair_sentence(len(leaders), len(rest)) % parts
     parts |= {"tau": describe_range(values), "interval": interval_in_text(cells[leaders[0]])}
+    parts["texts"] = npgettext("of", "%(n)s text", "%(n)s texts", n) % {"n": thousands(n)}
     sentence = _correlation_sentence(len(leaders), len(rest)) % parts
     if undefined:
         sentence += " " + _("Metrics not ranked: %(metrics)s.") % {"metrics": join_names(undefined)}
@@ -238,50 +239,50 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
 def _pair_sentence(leaders: int, rest: int) -> str:
     if leaders == 1 and rest:
         return _(
-            "%(leaders)s is ahead of %(rest)s (%(tested)s): it names people’s winner on %(share)s of %(n)s pairs "
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): it names people’s winner on %(share)s of %(pairs)s "
             "(95 %% interval %(interval)s)."
         )
     if leaders == 1:
         return _(
-            "%(leaders)s is the only metric: it names people’s winner on %(share)s of %(n)s pairs (95 %% interval "
+            "%(leaders)s is the only metric: it names people’s winner on %(share)s of %(pairs)s (95 %% interval "
             "%(interval)s)."
         )
     if rest:
         return ngettext(
             "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
-            "of %(n)s pairs. Behind is %(rest)s (%(tested)s).",
+            "of %(pairs)s. Behind is %(rest)s (%(tested)s).",
             "No metric is ahead of all others. %(leaders)s share the top: they name people’s winner on %(share)s "
-            "of %(n)s pairs. Behind are %(rest)s (%(tested)s).",
+            "of %(pairs)s. Behind are %(rest)s (%(tested)s).",
             rest,
         )
     return _(
         "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). They name "
-        "people’s winner on %(share)s of %(n)s pairs."
+        "people’s winner on %(share)s of %(pairs)s."
     )
 
 
 def _correlation_sentence(leaders: int, rest: int) -> str:
     if leaders == 1 and rest:
         return _(
-            "%(leaders)s is ahead of %(rest)s (%(tested)s): its tau-b with people is %(tau)s over %(n)s texts (95 "
+            "%(leaders)s is ahead of %(rest)s (%(tested)s): its tau-b with people is %(tau)s over %(texts)s (95 "
             "%% interval %(interval)s)."
         )
     if leaders == 1:
         return _(
-            "%(leaders)s is the only metric that can be ranked: its tau-b with people is %(tau)s over %(n)s texts "
+            "%(leaders)s is the only metric that can be ranked: its tau-b with people is %(tau)s over %(texts)s "
             "(95 %% interval %(interval)s)."
         )
     if rest:
         return ngettext(
             "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
-            "%(n)s texts. Behind is %(rest)s (%(tested)s).",
+            "%(texts)s. Behind is %(rest)s (%(tested)s).",
             "No metric is ahead of all others. %(leaders)s share the top: their tau-b with people is %(tau)s over "
-            "%(n)s texts. Behind are %(rest)s (%(tested)s).",
+            "%(texts)s. Behind are %(rest)s (%(tested)s).",
             rest,
         )
     return _(
         "No metric is ahead. There is no significant difference between %(leaders)s (%(tested)s). Their tau-b "
-        "with people is %(tau)s over %(n)s texts."
+        "with people is %(tau)s over %(texts)s."
     )
 
 

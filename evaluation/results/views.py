@@ -137,17 +137,17 @@ def model_sentence(model: Mapping[str, Any]) -> str:
     differ, ties = model["differ"], model["breaks_ties"]
     if not differ and not ties:
         return _(
-            "No. A model that weights participants by their accuracy gives the same answers on all %(n)s judged "
-            "items."
+            "No. A model that weights participants by their accuracy gives the same answers on all judged items "
+            "(%(n)s)."
         ) % {"n": thousands(model["compared"])}
     sentence = _(
-        "Yes. A model that weights participants by their accuracy differs from the consensus on %(differ)s of "
-        "%(n)s judged items."
+        "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on which "
+        "it differs: %(differ)s of %(n)s."
     )
     if ties:
         sentence = _(
-            "Yes. A model that weights participants by their accuracy differs from the consensus on %(differ)s of "
-            "%(n)s judged items. Number of ties that it decides: %(ties)s."
+            "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on "
+            "which it differs: %(differ)s of %(n)s. Number of ties that it decides: %(ties)s."
         )
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
@@ -164,7 +164,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             sentence = _(model["reason"])
         elif "differ" in model:
             sentence = _(
-                "The model differs from the consensus on %(differ)s of %(n)s items. Number of ties that it "
+                "Items on which the model differs from the consensus: %(differ)s of %(n)s. Number of ties that it "
                 "decides: %(ties)s."
             ) % {
                 "differ": thousands(model["differ"]),
@@ -173,8 +173,8 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             }
         else:
             sentence = _(
-                "The model was fitted to %(n)s answers. An answer counts as right if it agrees with the majority "
-                "of the other answers to its item."
+                "Answers to which the model was fitted: %(n)s. An answer counts as right if it agrees with the "
+                "majority of the other answers to its item."
             ) % {"n": thousands(model["answers"])}
         if model.get("levels"):
             sentence = f"{sentence} {_describe_levels(model['levels'])}"
@@ -300,7 +300,7 @@ def _leading_findings(
 ) -> dict[str, Any]:
     if evaluation is None:
         counts = aggregation.result["counts"]
-        sentence = _("%(n)s of %(all)s items have a consensus.") % {
+        sentence = _("Items with a consensus: %(n)s of %(all)s.") % {
             "n": thousands(counts["units_with_consensus"]),
             "all": thousands(counts["units"]),
         }

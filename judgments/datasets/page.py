@@ -350,8 +350,8 @@ class InspectedUploadForm(forms.Form):
         ):
             raise forms.ValidationError(
                 gettext(
-                    "%(n)s parts of the upload contain texts by people; expected one part, or "
-                    "several columns of one file."
+                    "Several parts of the upload contain texts by people (%(n)s); expected one part, or several "
+                    "columns of one file."
                 )
                 % {"n": len(people)}
             )

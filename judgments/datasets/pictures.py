@@ -98,7 +98,7 @@ def picture_file_address(images: str, file: str) -> str:
     if len(address) > ADDRESS_LIMIT:
         raise PictureProblem(
             gettext(
-                "The address of picture %(file)r would have %(n)s characters; expected at most "
+                "The address of picture %(file)r would be too long (characters: %(n)s); expected at most "
                 "%(address_limit)s."
             )
             % {"file": file, "n": len(address), "address_limit": ADDRESS_LIMIT}
@@ -145,7 +145,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     if missing:
         raise PictureProblem(
             gettext(
-                "%(n)s of %(what)s pictures are missing from %(folder)s; the first missing picture is "
+                "Pictures that are missing from %(folder)s: %(n)s of %(what)s. The first missing picture is "
                 "%(missing)r."
             )
             % {"folder": folder, "n": len(missing), "what": len(missing) + len(paths), "missing": missing[0]}

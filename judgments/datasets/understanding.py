@@ -95,8 +95,8 @@ def inspect_upload(
             problems.insert(
                 0,
                 gettext(
-                    "The upload has captions from more than %(n)s sources. Captions from further "
-                    "sources were not read."
+                    "The upload has captions from too many sources (more than %(n)s). Captions from further sources "
+                    "were not read."
                 )
                 % {"n": thousands(MAX_SOURCES)},
             )
@@ -118,7 +118,7 @@ def inspect_upload(
     parts = _with_roles(parts)[:MAX_PARTS]
     if more := problems[MAX_PROBLEMS:]:
         problems[MAX_PROBLEMS:] = [
-            gettext("This also applies to %(n)s more files.") % {"n": thousands(len(more))}
+            gettext("Further files to which this applies: %(n)s.") % {"n": thousands(len(more))}
         ]
     if not parts and not problems:
         problems.append(

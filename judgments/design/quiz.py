@@ -29,7 +29,7 @@ class StudyQuestion(Part):
     def _check_answer_is_an_option(self) -> StudyQuestion:
         if self.answer > len(self.options):
             raise ValueError(
-                gettext("“answer” is %(answer)s, but there are %(n)s options")
+                gettext("“answer” is %(answer)s; expected at most %(n)s, the number of options")
                 % {"answer": self.answer, "n": len(self.options)}
             )
         return self

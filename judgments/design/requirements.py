@@ -238,7 +238,7 @@ class Workers(Part):
         groups = math.prod(Counter(quota.by for quota in self.quotas).values())
         if groups > MAX_GROUPS:
             raise ValueError(
-                gettext("“quotas” makes %(groups)s groups; expected at most %(most_groups)s")
+                gettext("“quotas” makes too many groups (%(groups)s); expected at most %(most_groups)s")
                 % {"groups": groups, "most_groups": MAX_GROUPS}
             )
         return self

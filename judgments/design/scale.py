@@ -93,7 +93,7 @@ class Scale(Part):
             )
         if steps >= MAX_POINTS:
             raise ValueError(
-                pgettext("staff", "it has %(n)s points; expected %(most)s at most")
+                pgettext("staff", "it has too many points (%(n)s); expected at most %(most)s")
                 % {"n": int(steps) + 1, "most": MAX_POINTS}
             )
         for name in self.labels:
@@ -305,8 +305,8 @@ def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
         raise ValueError(
             pgettext(
                 "staff",
-                "expected a scale of at most %(most)s points, but these answers need %(n)s points; "
-                "round the answers first, for instance answers from 0 to 1 to five decimal places",
+                "expected a scale with fewer points (at most %(most)s), but these answers need %(n)s; round the "
+                "answers first, for instance answers from 0 to 1 to five decimal places",
             )
             % {"most": MAX_POINTS, "n": int((high - low) / step) + 1}
         )

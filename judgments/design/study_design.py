@@ -227,8 +227,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
             count, expected = len(getattr(texts, name)), len(originals[name])
             if count not in (0, expected):
                 yield gettext(
-                    "translations.%(language)s.%(name)s has %(given)s entries; expected %(wanted)s, "
-                    "as in the design"
+                    "translations.%(language)s.%(name)s (entries: %(given)s): expected %(wanted)s, as in the design"
                 ) % {"language": language, "name": name, "given": count, "wanted": expected}
         for number, (translated, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
@@ -236,7 +235,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
             if len(translated.options) != len(question.options):
                 yield (
                     gettext(
-                        "translations.%(language)s.questions: number %(number)s has %(n)s options; "
+                        "translations.%(language)s.questions: the number of options of question %(number)s is %(n)s; "
                         "expected %(n2)s, as in the design"
                     )
                     % {

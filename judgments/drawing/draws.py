@@ -30,7 +30,7 @@ def draw_images(
     count = int(wanted)
     if count > len(images):
         raise DesignError(
-            gettext("sampling.images is %(count)s, but the split has only %(n)s items%(which)s.")
+            gettext("sampling.images is %(count)s, but the split has fewer items%(which)s: %(n)s.")
             % {"count": count, "n": len(images), "which": which},
             field="sampling.images",
         )

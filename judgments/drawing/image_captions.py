@@ -195,8 +195,8 @@ def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:
     if design.sampling.pairs_from == "top-k" and design.sampling.task == "search":
         return DesignError(
             gettext(
-                "no ranking of dataset %(name)r has an item of split %(split)r among its first %(k)s items; "
-                "import rankings with --task search first."
+                "no ranking of dataset %(name)r has an item of split %(split)r up to rank %(k)s; import rankings with "
+                "--task search first."
             )
             % {"name": name, "split": split, "k": design.sampling.k},
             field="sampling.task",

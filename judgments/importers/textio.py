@@ -63,8 +63,7 @@ QUIRK_NOTES = {
     "fewer-votes": "Pairs with fewer votes than the others ({detail}): {n}.",
     "aggregated-votes": "Votes that stand for the majority of several answers: {n}.",
     "published-winners": "Winners that were published without votes: {n}.",
-    "unused-references": "References after the first {detail} references of an image, which are not used for pairs: "
-    "{n}.",
+    "unused-references": "References that are not used for pairs, since an image has more than {detail}: {n}.",
     "broken-character": "Texts in which the file has the replacement character U+FFFD instead of a lost "
     "character, imported: {n}.",
     "repeated-pair": "Candidate pairs that repeat an earlier pair (imported): {n}.",

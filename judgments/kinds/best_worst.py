@@ -433,8 +433,8 @@ class BestWorst(OpenKind):
                 raise DesignError(
                     pgettext(
                         "staff",
-                        "sampling.options is 'all', but an item of dataset %(name)r has %(most)d "
-                        "different texts of systems; expected a number of at most %(limit)d.",
+                        "sampling.options is 'all', but an item of dataset %(name)r has too many different texts of "
+                        "systems (%(most)d); expected a number of at most %(limit)d.",
                     )
                     % {"name": material.name, "most": most, "limit": MAX_OPTIONS},
                     field="sampling.options",

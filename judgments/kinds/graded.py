@@ -173,7 +173,7 @@ class Graded(ImageCaptionKind):
         if len(scale) <= MAX_GRADES:
             return ""
         return pgettext(
-            "staff", "expected at most %(most)d points; use the protocol “slider” for a finer scale"
+            "staff", "expected fewer points (at most %(most)d); use the protocol “slider” for a finer scale"
         ) % {"most": MAX_GRADES}
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:

@@ -104,9 +104,9 @@ class Relevance(ImageCaptionKind):
             yield (
                 pgettext(
                     "staff",
-                    "filter.fill_to is %(fill_to)s, but check questions have %(size)s texts "
-                    "(captions_per_image). Participants could recognise check questions by their "
-                    "size; expected filter.fill_to = %(size)s",
+                    "filter.fill_to is %(fill_to)s, but captions_per_image, the number of texts of a check question, "
+                    "is %(size)s. Participants could recognise check questions by their size; expected "
+                    "filter.fill_to = %(size)s",
                 )
                 % {"fill_to": fill_to, "size": size}
             )

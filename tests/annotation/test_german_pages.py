@@ -496,10 +496,13 @@ def test_a_panel_s_page_offers_the_languages_without_a_cookie() -> None:
     ("translations", "sentence"),
     [
         ({"pt": TEXTS}, "'pt' is not a language of participants' pages"),
-        ({"es": TEXTS | {"labels": ["uno"]}}, "translations.es.labels has 1 entries; expected 0"),
+        (
+            {"es": TEXTS | {"labels": ["uno"]}},
+            "translations.es.labels (entries: 1): expected 0",
+        ),
         (
             {"es": TEXTS | {"examples": TEXTS["examples"] * 2}},
-            "translations.es.examples has 2 entries; expected 1",
+            "translations.es.examples (entries: 2): expected 1",
         ),
         ({"es": {"questoin": "?"}}, "the nearest one is 'question'"),
     ],

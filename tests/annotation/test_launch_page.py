@@ -112,7 +112,7 @@ def test_what_is_there_is_ready_and_money_has_its_currency(designer: Client) -> 
             "ready",
             "7 check questions|0 of 100 careful|Of 100 participants who guess, about 77 are",
         ),
-        ({"per_hit": 1}, "can be improved", "0 of 100 careful|at most 2 check questions"),
+        ({"per_hit": 1}, "can be improved", "0 of 100 careful|check questions for one participant is 2."),
         (
             {"per_hit": 2, "threshold": 1.0},
             "can be improved",

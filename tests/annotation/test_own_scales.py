@@ -158,9 +158,9 @@ class TestDesign:
         [
             pytest.param("graded", {"low": 5, "high": 1}, "from 5 to 1; expected a second number above", id="ends"),
             pytest.param("graded", {"low": 1, "high": 2, "step": 0.3}, "step is 0.3, but steps", id="step"),
-            pytest.param("graded", {"low": 0, "high": 20}, "has 21 points; expected at most 11", id="many"),
-            pytest.param("slider", {"low": 0, "high": 1}, "scale has 2 points; expected at least 3 points", id="few"),
-            pytest.param("slider", {"low": 0, "high": 1, "step": 1e-6}, "expected 100001 at most", id="too-many"),
+            pytest.param("graded", {"low": 0, "high": 20}, "(points: 21): expected fewer points (at most", id="many"),
+            pytest.param("slider", {"low": 0, "high": 1}, "scale (points: 2): expected at least 3 points", id="few"),
+            pytest.param("slider", {"low": 0, "high": 1, "step": 1e-6}, "expected at most 100001", id="too-many"),
             pytest.param("graded", {"low": 1, "high": 5, "labels": {"6": "x"}}, "“labels” contains 6", id="no-point"),
             pytest.param("graded", {"low": 1, "high": 5, "labels": {"1": {"5": "x"}}}, "quotation marks", id="dotted"),
             pytest.param("graded", {"low": 1, "high": 3, "labels": {"1": "x", "3": "x"}}, "text twice", id="twice"),

@@ -36,13 +36,13 @@ def post(client: Client, study: Study, step: str, **values: Any) -> str:
 def test_a_case_stands_with_its_evidence_and_a_picture_of_the_answers(designer: Client, study: Study) -> None:
     shown = designer.get(page(study, "review"))
     text = words(shown)
-    assert "spam Side bias flagged after 20 answers" in text
-    assert "20 of 20 answers chose the left option" in text
+    assert "spam Side bias flagged after answer 20," in text
+    assert "Answers that chose the left option: 20 of 20." in text
     assert "Paused participants 1" in text
     assert "ada" not in text
     markup = shown.content.decode()
     assert markup.count('class="q-case-answer"') == 20
-    assert 'aria-label="The latest 20 answers of spam.' in markup
+    assert 'aria-label="The latest answers of spam (20).' in markup
     assert "style=" not in markup.split("q-cases", 1)[1].split("</section>", 1)[0]
 
 
@@ -98,8 +98,8 @@ def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer:
         follow=True,
     )
     text = words(tried)
-    assert "The detector checked 30 judgments. It would have flagged 1 of 1 participants." in text
-    assert "30 judgments are invalidated and 3 places become open." in text
+    assert "Judgments that the detector checked: 30. Participants whom it would have flagged: 1 of 1." in text
+    assert "their judgments are invalidated (30) and their places become open (3)." in text
     assert "tolerance 0.2" in text
     assert not Case.objects.exists()
     assert not QualityRule.objects.exists()
@@ -143,8 +143,8 @@ def test_what_nothing_speaks_against_is_approved_and_the_rest_waits(
     good, bad = work(flagged_study, "ada", careful, pages=2), work(flagged_study, "spam", left, pages=2)
     found = reasons_against(flagged_study, {good[0].worker_id, bad[0].worker_id})
     assert list(found) == [bad[0].worker_id]
-    assert "20 of 20 answers chose the left option" in found[bad[0].worker_id][0]
-    assert "20 of 20 answers chose the left option" in words(designer.get(page(flagged_study, "work")))
+    assert "Answers that chose the left option: 20 of 20." in found[bad[0].worker_id][0]
+    assert "Answers that chose the left option: 20 of 20." in words(designer.get(page(flagged_study, "work")))
     assert "2 pages of work are approved." in post_work(designer, flagged_study, "approve-unopposed")
     assert states(good + bad) == ["approved", "approved", "submitted", "submitted"]
     assert approve_without_objection(study=flagged_study) == 0

@@ -98,7 +98,7 @@ def drawn(seed: int, n: int, chance: float = 0.5) -> np.ndarray:
 def test_always_the_left_is_found_on_the_first_page() -> None:
     found = make_rule("side-bias", {}).examine(of([1.0] * 20))
     assert found is not None
-    assert "20 of 20 answers chose the left option" in found.sentence
+    assert "Answers that chose the left option: 20 of 20." in found.sentence
     assert found.judgments == 20
     # half of alpha is spent on the first look
     assert found.evidence["level"] == 0.0005
@@ -109,7 +109,7 @@ def test_the_p_value_is_the_binomial_tests() -> None:
     found = make_rule("side-bias", {"tolerance": 0.0, "least": 30}).examine(of(seen))
     assert found is not None
     assert found.evidence["p"] == pytest.approx(binomtest(4, 30, 0.5).pvalue, rel=1e-3)
-    assert "chose the right option" in found.sentence
+    assert "chose the right option: " in found.sentence
 
 
 def test_a_slight_habit_is_no_fault() -> None:
@@ -127,7 +127,7 @@ def test_the_same_box_over_and_over_is_found_where_others_differ() -> None:
     others = {unit: [(float(yes), 5.0)] * 2 for unit, yes in enumerate(truth)}
     found = make_rule("straight-lining", {}).examine(of([0.0] * 60, answers=RELEVANCE, others=others))
     assert found is not None
-    assert "Of 60 answers, 60 in a row are the same" in found.sentence
+    assert "Longest run of equal answers: 60 of 60." in found.sentence
 
 
 def test_the_same_box_is_no_fault_where_everybody_ticks_it() -> None:
@@ -172,7 +172,7 @@ def test_two_grades_in_turn_are_found_and_a_page_of_all_grades_is_left_out() -> 
 def test_answers_under_the_floor_are_too_fast() -> None:
     found = make_rule("too-fast", {"seconds": 1.0}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20))
     assert found is not None
-    assert "20 of 20 answers took less than 1 s" in found.sentence
+    assert "Answers that took less than 1 s: 20 of 20." in found.sentence
     assert make_rule("too-fast", {"seconds": 0.4}).examine(of([1.0, 2.0] * 10, seconds=[0.5] * 20)) is None
 
 
@@ -233,7 +233,7 @@ def test_a_share_of_control_items_below_the_threshold_is_found_when_it_is_sure()
     found = make_rule("control-accuracy", {}).examine(of([1.0] * 30, right=half))
     assert found is not None
     assert (
-        "15 of 30 check questions right (50\N{NO-BREAK SPACE}%); the pass mark is 70\N{NO-BREAK SPACE}%."
+        "Check questions right: 15 of 30 (50\N{NO-BREAK SPACE}%); the pass mark is 70\N{NO-BREAK SPACE}%."
         in found.sentence
     )
     unlucky = [1.0] * 6 + [0.0] * 4
@@ -498,8 +498,8 @@ def test_a_hand_is_no_sign() -> None:
 
 @pytest.mark.parametrize(("signals", "said"), [
     # 57 gaps in 1.9 s are 30 keys a second; the record is 18
-    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "5 of these answers were faster than 20 characters"),
-    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "5 of these answers had nearly equal times"),
+    ({"typing_ms": 1900, "gap_ms": 33, "gap_spread_ms": 20}, "Typed too fast: 5 (limit in characters per second: 20;"),
+    ({"gap_ms": 100, "gap_spread_ms": 2, "typing_ms": 5700}, "With nearly equal times between key presses: 5."),
 ])  # fmt: skip
 def test_keys_that_no_hand_presses_are_found(signals: dict[str, int], said: str) -> None:
     found = make_rule("typing", {}).examine(typed(**signals))
@@ -550,7 +550,10 @@ def test_others_sentences_of_other_items_are_found_beside_each_other() -> None:
     assert found is not None
     assert (found.evidence["alike"], found.evidence["n"], found.evidence["people"]) == (3, 5, 2)
     assert {"own": OURS[1], "other": others[1].text, "by": 8, "similar": 1.0} in found.evidence["texts"]
-    assert "3 of 5 answers (60\N{NO-BREAK SPACE}%) are nearly equal" in found.sentence
+    assert (
+        "Answers that are nearly equal to answers of other participants about other items: 3 of 5"
+        in found.sentence
+    )
 
 
 def test_the_same_sentence_about_the_same_item_is_no_sign() -> None:
@@ -585,7 +588,7 @@ def test_the_hidden_lines_word_is_found_as_a_word_of_its_own_page() -> None:
         )
     )
     assert found is not None
-    assert "1 of 2 answers contain the word" in found.sentence
+    assert "Answers with the word from the hidden line of the page (albeit): 1 of 2." in found.sentence
     assert "(albeit)" in found.sentence
     # the word of another page, and a part of a word
     assert rule.examine(writes([WrittenAnswer(f"{OURS[0]}, albeit slowly.", {}, "cogent")])) is None

@@ -47,7 +47,7 @@ def test_a_flag_is_a_case_with_the_evidence_and_stops_nobody() -> None:
     work(study, "spam", left, pages=4)
     case = Case.objects.get()
     assert (case.worker.name, case.rule, case.action, case.answers) == ("spam", "side-bias", "flag", 20)
-    assert case.evidence["words"].startswith("20 of 20 answers chose the left option")
+    assert case.evidence["words"].startswith("Answers that chose the left option: 20 of 20.")
     assert case.evidence["settings"]["tolerance"] == 0.1
     assert case.evidence["numbers"]["left"] == 20
     assert standing(study, "spam") == "active"
@@ -246,7 +246,7 @@ def test_control_items_are_held_to_the_design() -> None:
     assert (case.worker.name, case.answers) == ("miss", 20)
     assert (
         case.evidence["words"]
-        == "0 of 2 check questions right (0\N{NO-BREAK SPACE}%); the pass mark is 90\N{NO-BREAK SPACE}%."
+        == "Check questions right: 0 of 2 (0\N{NO-BREAK SPACE}%); the pass mark is 90\N{NO-BREAK SPACE}%."
     )
 
 
@@ -283,7 +283,7 @@ def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> N
         "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places."
         in said
     )
-    assert "spam, after 20 answers: 20 of 20 answers chose the left option" in said
+    assert "spam, after 20 answers: Answers that chose the left option: 20 of 20." in said
     assert "pasted-text: not applicable to this kind of answers." in said
     rules = json.loads(path.read_text())["rules"]
     assert rules[0]["found"][0]["worker"] == "spam"

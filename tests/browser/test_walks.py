@@ -66,7 +66,7 @@ class Walk:
 WALKS = {
     "triplet": Walk(KNOW_METRICS, "Triplets", verdict="No metric is ahead"),
     "pairwise": Walk(KNOW_SYSTEMS, "Pairwise", rows=60, unready=("Power",)),
-    "relevance": Walk(KNOW_LABELS, "Relevance", verdict="360 of 360 items have a consensus"),
+    "relevance": Walk(KNOW_LABELS, "Relevance", verdict="Items with a consensus: 360 of 360."),
     "slider": Walk(KNOW_SYSTEMS, "Slider", unready=("Power",)),
     "best-worst": Walk(KNOW_SYSTEMS, "Best-worst", rows=80),
     "spans": Walk(KNOW_SYSTEMS, "Error span annotation", texts=True),

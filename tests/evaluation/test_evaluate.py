@@ -502,5 +502,5 @@ def test_the_results_page_shows_what_people_reach_and_asks_for_no_evaluation(
     assert "What scores do captions by people get?" in shown
     assert "How metrics rank the captions of an item" in shown
     assert "number of words" in shown.lower()
-    assert "Each of 12 captions is scored against the other captions of its item (items: 4)" in shown
+    assert "Each caption is scored against the other captions of its item (captions: 12; items: 4)" in shown
     assert "Agreement is not available: two good captions may have no word in common" in shown

@@ -166,14 +166,14 @@ def test_the_sentences_say_what_the_figures_mean() -> None:
     assert said.endswith("Intervals and tests generalise to other items, but not to other participants.")
     assert "Compute now" in accuracy_sentence({"metrics": ACCURACY["metrics"]})
     assert agreement_sentence(AGREEMENT) == (
-        "Krippendorff's alpha is .62 (95 % interval .57 to .67, nominal) on 100 items with at least two judgments. "
+        "Krippendorff's alpha is .62 (95 % interval .57 to .67, nominal). Items with at least two judgments: 100. "
         "0 is chance, and 1 is full agreement. Agreement is highest on HI pairs (.92)."
     )
     close = {"HC": cell(0.9) | ALPHA, "HI": cell(0.92) | ALPHA}
     assert "highest" not in agreement_sentence(AGREEMENT | {"by_kind": close})
     assert progress_sentence(PROGRESS) == "Judgments: 40 of 120 (33 %). Pages of work complete: 1 of 6."
     assert workers_sentence(WORKERS, 0.7) == (
-        "2 participants. Of 2 participants who answered check questions, 1 reached the pass mark of 70 %. The "
+        "2 participants. Participants who reached the pass mark of 70 %: 1 of 2 who answered check questions. The "
         "judgments of 1 participant are not used. The median participant takes 3.0 s per item."
     )
 
@@ -206,7 +206,7 @@ def test_where_there_is_nothing_to_draw_there_is_only_a_sentence() -> None:
     assert agreement_sentence(nothing) == "No item has two judgments yet."
     assert workers_sentence([], 0.7) == "No page of work has been submitted yet."
     assert progress_sentence(empty) == (
-        "There are no judgments yet. The study needs 120 judgments on 6 pages of work."
+        "There are no judgments yet. Judgments that the study needs: 120; pages of work: 6."
     )
 
 

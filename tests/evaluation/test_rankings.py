@@ -359,7 +359,7 @@ def test_the_missed_share_has_wilson_s_interval_and_a_weight() -> None:
     assert audit["recall"]["value"] == pytest.approx(20 / 270)
     assert audit["recall"]["low"] < audit["recall"]["value"] < audit["recall"]["high"]
     sentence = audit_sentence(audit)
-    assert "The filter left out 1,000 pairs" in sentence
+    assert "Pairs of item and text that the filter left out: 1,000." in sentence
     assert "25\N{NO-BREAK SPACE}% (95" in sentence
 
 
@@ -372,10 +372,7 @@ def test_h13_s_audit_of_its_filter_reads_as_published() -> None:
     assert audit["unanimous_no"] / audit["judged"] == 0.983
     assert audit["missed"] == 0
     assert audit["recall"]["value"] is None
-    assert (
-        "In 983 judged pairs, all participants said that the text does not describe the item."
-        in audit_sentence(audit)
-    )
+    assert "Judged pairs in which it does not, according to all participants: 983." in audit_sentence(audit)
 
 
 def test_nothing_is_said_before_anything_is_judged() -> None:
@@ -412,7 +409,10 @@ def test_the_results_say_what_the_filter_misses(designer: Client) -> None:
     assert [unit.get("weight") for unit in result["units"]] == [None, 4.0, 4.0]
     shown = words(designer.get(page(made.study, "results")))
     assert "How many good texts does the filter miss?" in shown
-    assert "The filter left out 8 pairs of item and text. Of these, 2 random pairs were judged." in shown
+    assert (
+        "Pairs of item and text that the filter left out: 8. Random pairs of these that were judged: 2."
+        in shown
+    )
 
 
 @pytest.mark.django_db

@@ -80,7 +80,7 @@ def test_a_release_is_made_taken_home_and_verified(
     assert designer.get(page(study, "release-file") + "?version=2.0").status_code == 404
     do(designer, study, "verify-release", version="1.0")
     work("verify_release")
-    assert "values agree with the judgments in the release" in words(designer.get(page(study)))
+    assert "Values that agree with the judgments in the release:" in words(designer.get(page(study)))
     path = Path(settings.EXPORT_ROOT) / release.file
     data = bytearray(path.read_bytes())
     data[data.index(b"judgments.jsonl") + 60] ^= 1

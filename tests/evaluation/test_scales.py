@@ -231,7 +231,7 @@ def test_the_results_page_names_the_captions_people_like(careful: dict[str, Stud
     evaluate_study(study=study, metrics=["bleu-1"])
     shown = designer.get(page(study, "results")).content.decode()
     assert "Which texts do people like?" in shown
-    assert "30 captions have a score" in shown
+    assert "Captions with a score from -1 (always the worst) to 1 (always the best): 30." in shown
     best = max(found["figures"]["captions"], key=lambda row: row["score"])
     assert best["text"] in shown
     assert f'<td class="n">{coefficient(best["score"])}</td>' in shown

@@ -54,7 +54,9 @@ def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Stud
     evaluate_study(study=study, metrics=["bleu-1"])
     shown = designer.get(page(study, "results")).content.decode()
     spared = OutcomeBounds.objects.filter(full_depth=False).count()
-    assert f"Early stopping has saved {spared} of {3 * OutcomeBounds.objects.count()} judgments" in shown
+    assert (
+        f"Judgments that early stopping has saved: {spared} of {3 * OutcomeBounds.objects.count()} (" in shown
+    )
     assert "agreement is of the units drawn to get all of them" in shown
 
 

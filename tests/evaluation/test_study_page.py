@@ -81,10 +81,10 @@ def test_computing_is_two_jobs_whose_results_the_page_shows(study: Study, design
     shown = words(designer.get(address(study)))
     # both used workers agree on both units: alpha is 1 where the two units' answers differ
     assert "Agreement 1.00 alpha, nominal" in shown
-    assert "n = 2 items" in shown
+    assert "; items: 2" in shown
     assert "Items with a consensus 2 of 2" in shown
     assert "Pairs with a winner 2 of 2" in shown
-    assert "Check questions 67 % right 2 of 3 answers to check questions" in shown
+    assert "Check questions 67 % right right answers: 2 of 3" in shown
 
 
 def test_metrics_are_held_against_people_with_interval_and_n(study: Study, designer: Client) -> None:
@@ -111,13 +111,16 @@ def test_a_worker_below_the_threshold_is_shown_as_set_aside_with_the_reason(
 def test_results_say_how_many_answers_are_not_used_and_lead_to_the_people(
     study: Study, designer: Client
 ) -> None:
-    begun = "2 of 6 answers (33 %) are not used: 1 participant answered too few check questions right (2)."
+    begun = (
+        "Answers that are not used: 2 of 6 (33 %). The reason: 1 participant answered too few check questions "
+        "right (2)."
+    )
     assert begun in words(designer.get(address(study)))
     exclude_worker(study=study, worker=Worker.objects.get(name="w-2"), why="careless")
     aggregate_study(study=study)
     said = (
-        "4 of 6 answers (67 %) are not used: 1 participant answered too few check questions right (2), and "
-        "1 participant was excluded (2)."
+        "Answers that are not used: 4 of 6 (67 %). The reason: 1 participant answered too few check "
+        "questions right (2), and 1 participant was excluded (2)."
     )
     shown = designer.get(address(study))
     assert said in words(shown)
@@ -139,7 +142,7 @@ def test_results_older_than_the_data_say_so(made: StudyOf, study: Study, designe
     made.answer(hit, "w-1", [1])
     shown = words(designer.get(address(study)))
     assert "out of date" in shown
-    assert "from 9 judgments. There are now 10 judgments." in shown
+    assert "Judgments then: 9; now: 10." in shown
     assert "before the newest data" in shown
     aggregate_study(study=study)
     shown = words(designer.get(address(study)))

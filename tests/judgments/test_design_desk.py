@@ -138,7 +138,7 @@ class TestLook:
     @pytest.mark.parametrize(
         ("changes", "field", "said"),
         [
-            ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "needs 5000 MM pairs"),
+            ({"sampling-pairs-MM": 5000}, "sampling-pairs-MM", "too few MM pairs for the design. Pairs needed: 5000;"),
             ({"crowd-backend": "mturk", "crowd-reward_cents": "0.10"}, "crowd-budget_cents", "short"),
             ({"crowd-reward_cents": "0.01", "crowd-floor_cents_per_hour": "9"}, "crowd-reward_cents", "the floor"),
             ({"crowd-backend": "external", "workers-approved_at_least": 5}, "workers-approved_at_least", "external"),
@@ -320,7 +320,7 @@ class TestImpossible:
 
     def test_generate_waits_and_leads_to_the_field(self, designer: Client) -> None:
         study = make_study(opened=False, sampling={"pairs": {"HC": 1000}})
-        said = "The design needs 1000 HC pairs"
+        said = "too few HC pairs for the design. Pairs needed: 1000;"
         button = re.compile(r"<button[^>]*>Generate pages of work</button>")
 
         def shown(address: str) -> str:

@@ -56,8 +56,8 @@ def test_pairs_and_references_are_cut_and_the_sentence_says_so() -> None:
     values, said = cut("vedantam-2015-triplet", make_dataset())
     assert values["sampling"]["references"] == "all"
     assert 0 < values["sampling"]["pairs"]["MM"] < 1000
-    assert any("The preset asks for 1,000 pairs of each kind." in one for one in said)
-    assert any("The preset asks for 48 references, but there are fewer." in one for one in said)
+    assert any("Pairs of each kind that the preset asks for: 1,000." in one for one in said)
+    assert any("there are fewer references than the preset asks for (48)." in one for one in said)
     assert any("The requirements of the paper" in one for one in said)
     assert values["workers"]["approved_at_least"] == 0
 
@@ -84,7 +84,7 @@ def test_a_card_says_what_the_dataset_lacks_and_leads_nowhere(designer: Client) 
 def test_an_impossible_design_is_one_message_and_a_button_cuts_it_to_the_data(designer: Client) -> None:
     study = make_study(opened=False, sampling={"pairs": {"MM": 5000}})
     answer = designer.post(do(study, "generate"), {"page": "change"}, follow=True)
-    assert words(answer).count("needs 5000 MM pairs") == 1
+    assert words(answer).count("too few MM pairs for the design. Pairs needed: 5000;") == 1
     assert not Job.objects.exists()
     form = designer.get(page(study, "change")).context["form"]
     shown = designer.post(page(study, "change"), form.as_posted() | {"_fit": ""})
@@ -283,7 +283,7 @@ class TestItemsAndCheckQuestions:
         dataset = self.small()
         address = f"{reverse(NEW)}?preset=vedantam-2015-pairwise&dataset={dataset.name}&purpose=systems"
         shown = designer.get(address)
-        assert "2 of 12 items would not be judged" in words(shown)
+        assert "2 of 12 would not be judged" in words(shown)
         assert "purpose=systems&amp;checks=reserve" in shown.content.decode()
         chosen = designer.get(f"{address}&checks=reserve").context["form"]
         assert chosen["sampling-pairs-MM"].value() == 10

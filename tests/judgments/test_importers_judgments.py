@@ -158,7 +158,7 @@ def test_raters_of_published_totals_stay_anonymous(tmp_path):
         ({"value": None}, "value: found nothing, expected 0 or 1 (relevance)."),
         (
             {"protocol": "graded", "value": 44},
-            "value: found 44 (as one of 44 answers from 1 to 44), expected at most 11 points; use the protocol "
+            "value: found 44 (as one of 44 answers from 1 to 44), expected fewer points (at most 11); use the protocol "
             "“slider” for a finer scale (graded).",
         ),
         ({"protocol": "triplet", "value": 4}, "value: found 4, expected 1 or 2 (triplet)."),

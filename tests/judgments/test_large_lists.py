@@ -20,10 +20,10 @@ def test_a_list_leafs_no_further_than_its_bound_and_says_that_there_is_more(
     study = make_study()
     hits = HIT.objects.filter(study=study).count()
     address = reverse("admin:judgments_hit_changelist")
-    assert "rows are shown; use filters" not in words(designer.get(address))
+    assert "Not all rows are shown" not in words(designer.get(address))
     monkeypatch.setattr(BoundedPaginator, "most", hits - 1)
     shown = words(designer.get(address))
-    assert f"Only {hits - 1} rows are shown; use filters or search to find others." in shown
+    assert f"Not all rows are shown (only {hits - 1}); use filters or search to find others." in shown
     assert designer.get(address).context["cl"].result_count == hits - 1
 
 

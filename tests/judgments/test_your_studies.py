@@ -47,7 +47,7 @@ def test_progress_is_counted_and_what_waits_comes_before_everything_else(designe
     study = make_study(crowd={"reward_cents": 10})
     hand_in(study, "w-1")
     shown = designer.get(reverse(INDEX))
-    assert "1 of 9 pages of work submitted" in words(shown)
+    assert "pages of work submitted: 1 of 9" in words(shown)
     worker, _ = make_worker(study, "w-2")
     Case.objects.create(study=study, worker=worker, rule="fast")
     for number in range(2):

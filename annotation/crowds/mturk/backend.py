@@ -114,8 +114,8 @@ class MTurkBackend(CrowdBackend):
         if publication.places < HIGHER_FEE_SLOTS <= publication.places + places:
             raise WrongState(
                 _(
-                    "Nothing was changed: Mechanical Turk cannot extend a HIT with fewer than %(many)s places "
-                    "(here: %(places)s) to %(many)s or more. To publish another HIT, open the study again."
+                    "Nothing was changed: Mechanical Turk cannot extend a HIT from fewer places than %(many)s (here: "
+                    "%(places)s) to %(many)s or more. To publish another HIT, open the study again."
                 )
                 % {"many": HIGHER_FEE_SLOTS, "places": publication.places}
             )

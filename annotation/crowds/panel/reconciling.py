@@ -260,8 +260,8 @@ def _compare_unfinished(
         return _Verdict(
             "no",
             _(
-                "The session has the completion code, but only %(done)s of its %(wanted)s pages are submitted "
-                "here."
+                "The session has the completion code, but not all of its pages are submitted here (%(done)s of "
+                "%(wanted)s)."
             )
             % {"done": done, "wanted": wanted},
             new_status,

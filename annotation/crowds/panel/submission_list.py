@@ -83,7 +83,7 @@ def read_submissions(
     """
     if len(text) > MAX_CHARACTERS:
         raise ListProblem(
-            _("The list has %(text)s characters; expected %(most)s at most.")
+            _("The list is too long (number of characters: %(text)s); expected at most %(most)s.")
             % {"text": thousands(len(text)), "most": thousands(MAX_CHARACTERS)}
         )
     if "\x00" in text:
@@ -97,7 +97,7 @@ def read_submissions(
     for count, (number, cells) in enumerate(lines):
         if count == MAX_ROWS:
             raise ListProblem(
-                _("The list has more than %(most)s lines; expected fewer.") % {"most": thousands(MAX_ROWS)}
+                _("The list has too many lines; expected at most %(most)s.") % {"most": thousands(MAX_ROWS)}
             )
         submission = _submission(number, cells, places)
         before = submissions.setdefault((submission.worker, submission.session), submission)

@@ -141,8 +141,8 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
     elif met is not None and met < max(rule.least, usual):
         key = "controls.per_hit"
         remedy = _(
-            "One participant can get at most %(n)s check questions. This is too few to tell careful answers from "
-            "guesses. Ask for more check questions on each page, or add data or known-good items."
+            "The maximum number of check questions for one participant is %(n)s. This is too few to tell careful "
+            "answers from guesses. Ask for more check questions on each page, or add data or known-good items."
         )
         parts.append(remedy % {"n": met})
     link_words = _("Change the check questions")

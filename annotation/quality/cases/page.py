@@ -83,7 +83,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
         rule = RULES.get(case.rule)
         sentence = describe_evidence(case.rule, case.evidence)
         dots = answers.get(case.worker_id, [])
-        latest = pgettext("staff", "The latest %(n)s answers of %(name)s.") % {
+        latest = pgettext("staff", "The latest answers of %(name)s (%(n)s).") % {
             "n": len(dots),
             "name": case.worker.name,
         }

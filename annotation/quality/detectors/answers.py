@@ -70,8 +70,8 @@ class Disagreement(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "Agrees with the majority of the other participants on %(agreeing)s of %(n)s items (%(share)s). At "
-            "least %(expected)s are expected. Probability of so few by chance: %(chance)s."
+            "Items on which the participant agrees with the majority of the others: %(agreeing)s of %(n)s "
+            "(%(share)s). At least %(expected)s are expected. Probability of so few by chance: %(chance)s."
         ) % {
             "agreeing": numbers["agreeing"],
             "n": numbers["n"],
@@ -161,7 +161,7 @@ class ControlAccuracy(Rule):
     def describe(self, numbers: Mapping[str, Any]) -> str:
         threshold = percent(numbers["threshold"])
         sentence = _(
-            "%(right)s of %(n)s check questions right (%(share)s); the pass mark is %(threshold)s."
+            "Check questions right: %(right)s of %(n)s (%(share)s); the pass mark is %(threshold)s."
         ) % {
             "right": numbers["right"],
             "n": numbers["n"],
@@ -197,7 +197,7 @@ class RepeatConsistency(Rule):
         return self.make_finding(history, n=n, same=same, threshold=self.threshold)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        return _("%(same)s of %(n)s repeated items got the same answer both times.") % {
+        return _("Repeated items that got the same answer both times: %(same)s of %(n)s.") % {
             "same": numbers["same"],
             "n": numbers["n"],
         }
@@ -311,13 +311,13 @@ class SideBias(SequentialRule):
         n, left = numbers["n"], numbers["left"]
         sentence = (
             _(
-                "%(most)s of %(n)s answers chose the left option. Sides are random, so the probability of "
-                "this by chance is %(chance)s."
+                "Answers that chose the left option: %(most)s of %(n)s. Sides are random, so the probability of this "
+                "by chance is %(chance)s."
             )
             if left > n - left
             else _(
-                "%(most)s of %(n)s answers chose the right option. Sides are random, so the probability of "
-                "this by chance is %(chance)s."
+                "Answers that chose the right option: %(most)s of %(n)s. Sides are random, so the probability of this "
+                "by chance is %(chance)s."
             )
         )
         return sentence % {"most": max(left, n - left), "n": n, "chance": describe_chance(numbers["p"])}
@@ -367,8 +367,8 @@ class StraightLining(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "Of %(n)s answers, %(run)s in a row are the same. Probability of such a run by chance, given the "
-            "answers of other participants to these items: %(chance)s."
+            "Longest run of equal answers: %(run)s of %(n)s. Probability of such a run by chance, given the answers "
+            "of other participants to these items: %(chance)s."
         ) % {"run": numbers["run"], "n": numbers["n"], "chance": describe_chance(numbers["p"])}
 
     def _answer_probability(self, history: History, known: np.ndarray, value: float) -> Floats:
@@ -430,8 +430,8 @@ class Alternation(SequentialRule):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(changes)s of %(of)s answers differ from the previous answer. Probability of so many changes if the "
-            "same answers were in random order: %(chance)s."
+            "Answers that differ from the previous answer: %(changes)s of %(of)s. Probability of so many changes if "
+            "the same answers were in random order: %(chance)s."
         ) % {"changes": numbers["changes"], "of": numbers["of"], "chance": describe_chance(numbers["p"])}
 
 
@@ -474,7 +474,7 @@ class TooFast(Rule):
         median = f"{numbers['median']:.1f}"
         if "fast" in numbers:
             return _(
-                "%(fast)s of %(n)s answers took less than %(seconds)s s each. The median time is %(median)s s."
+                "Answers that took less than %(seconds)s s: %(fast)s of %(n)s. The median time is %(median)s s."
             ) % {"fast": numbers["fast"], "n": numbers["n"], "seconds": f"{self.seconds:g}", "median": median}
         return _(
             "The participant's median time per answer is %(median)s s (active time). Other participants take "

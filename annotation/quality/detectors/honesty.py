@@ -89,7 +89,7 @@ class PastedText(ProgramSign):
         return self.make_finding(history, n=n, pasted=pasted, **more)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
-        sentence = _("%(pasted)s of %(n)s written answers were pasted.") % {
+        sentence = _("Written answers that were pasted: %(pasted)s of %(n)s.") % {
             "pasted": numbers["pasted"],
             "n": numbers["n"],
         }
@@ -176,10 +176,9 @@ class Typing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(typed_so)s of %(n)s typed answers were typed implausibly. %(fast)s of these "
-            "answers were faster than %(per_second)s characters per second (the fastest: "
-            "%(fastest)s; the human record: 18). %(even)s of these answers had nearly equal times "
-            "between key presses."
+            "Implausibly typed answers: %(typed_so)s of %(n)s. Typed too fast: %(fast)s (limit in characters per "
+            "second: %(per_second)s; the fastest: %(fastest)s; the human record: 18). With nearly equal times between "
+            "key presses: %(even)s."
         ) % {
             **{name: numbers[name] for name in ("typed_so", "n", "fast", "even")},
             "per_second": f"{self.per_second:g}",
@@ -250,8 +249,8 @@ class Phrasing(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(alike)s of %(n)s answers (%(share)s) are nearly equal to answers that other participants wrote "
-            "about other items. Number of these participants: %(people)s."
+            "Answers that are nearly equal to answers of other participants about other items: %(alike)s of %(n)s "
+            "(%(share)s). Number of these participants: %(people)s."
         ) % {
             **{name: numbers[name] for name in ("alike", "n", "people")},
             "share": percent(numbers["alike"] / numbers["n"]),
@@ -346,7 +345,7 @@ class HiddenLine(ProgramSign):
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
-            "%(found)s of %(n)s answers contain the word from the hidden line of the page (%(words)s)."
+            "Answers with the word from the hidden line of the page (%(words)s): %(found)s of %(n)s."
         ) % {
             "found": numbers["found"],
             "n": numbers["n"],

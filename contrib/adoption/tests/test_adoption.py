@@ -178,7 +178,7 @@ def test_the_command_says_what_became_of_the_captions(
 ) -> None:
     call_command("adopt_captions", written.slug)
     said = capsys.readouterr().out
-    assert "6 captions by 2 writers were added to dataset 'shapes' as references." in said
+    assert "Captions that were added to dataset 'shapes' as references: 6, by 2 writers." in said
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ def test_staff_adopt_captions_with_a_button_and_strangers_cannot(
     shown = admin_client.get(page(written, "results")).content.decode()
     assert "Adopt captions" in shown
     reply = admin_client.post(path, {"page": "results"}, follow=True)
-    assert "6 captions by 2 writers were added to dataset" in reply.content.decode()
+    assert "Captions that were added to dataset" in reply.content.decode()
     assert WrittenCaption.objects.count() == 6
 
 

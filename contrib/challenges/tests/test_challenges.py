@@ -147,7 +147,7 @@ def test_a_file_is_read_in_pieces_of_any_size(size: int) -> None:
         (b'[{"image_id": 1, "caption": "' + b"a" * 200_000 + b'"}]', "not COCO results JSON"),
         (b'[{"image_id": 1, "caption": "\xff"}]', "not UTF-8"),
         (json.dumps(GOOD).encode() + b"[]", "has content after the end"),
-        (GOOD[:3], "3 of 5 captions; the first images without a caption: '2', '4'."),
+        (GOOD[:3], "Captions in the file: 3 of 5. The first images without a caption: '2', '4'."),
         ([*GOOD, {"image_id": 3, "caption": "again"}], "more than one caption for each of these images: '3'"),
         ([*GOOD, {"image_id": "x", "caption": "?"}], "not in the challenge: 'x'"),
         ([{"image_id": n, "caption": "?"} for n in range(10, 90)], "'10', '11', '12', …"),
@@ -169,7 +169,7 @@ def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
     first = submit(challenge, ada, 1)
     assert submit(challenge, ada, 1).pk == first.pk  # the same captions
     submit(challenge, ada, 2)
-    with pytest.raises(LimitReached, match="2 submissions today"):
+    with pytest.raises(LimitReached, match=r"Your submissions today \(UTC\): 2\."):
         submit(challenge, ada, 3)
     Submission.objects.update(day=timezone.now().date() - timedelta(days=1))
     submit(challenge, ada, 3)
@@ -395,7 +395,7 @@ def test_a_large_file_is_read_by_a_job_which_its_author_follows_and_cancels() ->
     send(long_captions()[:-1])
     run_job(Job.objects.latest("pk").pk)
     page = browser.get("/challenges/lawns/own/").text
-    assert "99 of 100 captions" in page
+    assert "Captions in the file: 99 of 100." in page
     assert "refused and not counted" in page
     assert Submission.objects.count() == 0
 
@@ -533,7 +533,7 @@ def test_the_way_from_the_list_to_the_leaderboard_is_german() -> None:
     pages.append(browser.get(submit).text)
     values = {"system": "Gaertner", "team": "Ada", "public": "on"}
     refused = browser.post(submit, values | {"file": SimpleUploadedFile("a.json", b"[]")})
-    assert "Die Datei hat 0 von 24 Bildunterschriften" in refused.text
+    assert "Bildunterschriften in der Datei: 0 von 24." in refused.text
     done = browser.post(submit, values | {"file": file_of(captions(20))}, follow=True)
     assert "Ihre Bildunterschriften sind gespeichert und werden bewertet." in done.text
     pages += [refused.text, done.text]

@@ -33,7 +33,7 @@ def test_pairs_are_chosen_within_the_budget_and_the_design_says_how(
     study = pairs_draft()
     before = study.design
     choose(study, "--method", "information", "--budget", "30", "--seed", "1", "--metrics", ",".join(METRICS))
-    assert "30 of 120 candidate pairs were chosen (information, seed 1)." in capsys.readouterr().out
+    assert "Chosen candidate pairs: 30 of 120 (information, seed 1)." in capsys.readouterr().out
     chosen, only = study.design["chosen"], study.design["sampling"]["only"]
     assert (chosen["method"], chosen["per"], chosen["budget"], chosen["population"]) == (
         "information",
@@ -173,8 +173,7 @@ def test_the_pages_and_the_calls_choose_weigh_and_measure(designer: Client) -> N
     assert started.status_code == 202, started.content
     run_job(started.json()["id"])
     assert (
-        "40 of 120 candidate pairs were chosen (disagreement, seed 0)."
-        in designer.get(address).content.decode()
+        "Chosen candidate pairs: 40 of 120 (disagreement, seed 0)." in designer.get(address).content.decode()
     )
     lacking = designer.post(
         f"/api/studies/{study.slug}/select-items/", {"method": "even"}, content_type="application/json"

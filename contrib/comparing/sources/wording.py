@@ -16,7 +16,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     consensus, grid = result["consensus"], result["thresholds"]
     if consensus["n"]:
         sentence = _(
-            "%(n)s shared items have a consensus in both studies. On %(same)s of them, the consensus is the same"
+            "Shared items with a consensus in both studies: %(n)s; with the same consensus: %(same)s"
         ) % {
             "same": thousands(consensus["same"]),
             "n": thousands(consensus["n"]),
@@ -26,8 +26,8 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if len(grid["cells"]) == 1 and cells:
         cell = cells[0]
         sentence = _(
-            "Of %(n)s items, %(first)s reach the threshold in the first study, %(second)s in the second study, "
-            "and %(both)s in both studies"
+            "Items that reach the threshold, of %(n)s in all: %(first)s in the first study, %(second)s in the second "
+            "study, %(both)s in both studies"
         ) % {
             "n": thousands(cell["n"]),
             "first": thousands(cell["both"] + cell["first_only"]),
@@ -38,9 +38,9 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     if cells:
         best = grid["best"]
         return _(
-            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the "
-            "second. This is the highest of %(n)s values, so it overestimates agreement. To report a kappa, "
-            "choose the thresholds in advance."
+            "The highest kappa is %(kappa)s, at thresholds %(first)s of the first study and %(second)s of the second. "
+            "The highest of several values (%(n)s) overestimates agreement. To report a kappa, choose the thresholds "
+            "in advance."
         ) % {
             "kappa": _in_two_digits(best["kappa"]["value"]),
             "first": f"{best['first_at_least']:g}",
@@ -50,7 +50,7 @@ def describe_compared_sources(result: dict[str, Any]) -> str:
     tau = result["correlation"]["kendall-tau-b"]
     if tau["value"] is not None:
         return _(
-            "On the %(n)s shared items, Kendall's tau-b between the scores is %(tau)s (95 %% interval %(low)s to "
+            "On the shared items, Kendall's tau-b between the scores is %(tau)s (n = %(n)s, 95 %% interval %(low)s to "
             "%(high)s)."
         ) % {
             "n": thousands(tau["n"]),

@@ -78,8 +78,8 @@ def test_the_page_shows_the_figures_the_counts_and_what_was_left_out(
     # cell 11 is .66 (the second of three) and 3.33 (the fifth of seven)
     assert "Thresholds 0.66 (this study) and 3.33 (other study)" in shown
     assert (
-        "Of 3 items, 1 count as “yes” in both studies, 1 only in this study, 0 only in the other study, "
-        "and 1 in neither." in shown
+        "Items that count as “yes”, of 3 in all: 1 in both studies, 1 only in this study, 0 only in the other "
+        "study. Neither study: 1." in shown
     )
     taken = words(designer.get(address(crowd), {"with": "experts", "missing": "no"}))
     assert "counted as “no” in the table of thresholds" in taken
@@ -96,7 +96,7 @@ def test_two_choices_are_shown_as_a_table_of_who_says_what(designer: Client, dat
         made.append(study.study)
     shown = words(designer.get(address(made[0]), {"with": "two"}))
     assert "in 1 of the shared items the two studies swap the sides" in shown
-    assert "On 1 of them, the consensus is the same" in shown
+    assert "Shared items with a consensus in both studies: 1; with the same consensus: 1" in shown
 
 
 def choices(dataset: Dataset, slug: str, protocol: str, *pairs: tuple[str, str, str, int]) -> Study:

@@ -143,8 +143,8 @@ def test_how_many_answers_are_not_used_and_who_gave_them(designer: Client) -> No
     study = pets().study
     exclude_worker(study=study, worker=Worker.objects.get(name="w-2"), why="careless")
     said = (
-        "4 of 6 answers (67 %) are not used: 1 participant answered too few check questions right (2), and "
-        "1 participant was excluded (2)."
+        "Answers that are not used: 4 of 6 (67 %). The reason: 1 participant answered too few check "
+        "questions right (2), and 1 participant was excluded (2)."
     )
     assert said in shown_of(designer, study)
     shown = designer.get(page(study, "board")).content.decode()

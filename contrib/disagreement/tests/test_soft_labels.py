@@ -244,7 +244,7 @@ def test_the_page_and_the_call_wait_for_a_job_and_show_the_same(study: Study, de
     found = designer.get(address).json()
     shown = words(designer.get(page(study, "soft-labels")))
     assert " ".join(found["in_words"].split()) in shown
-    assert "Raters form two groups" in shown
+    assert "Participants form two groups" in shown
     assert "judge-0, judge-1, judge-2" in shown
 
 
@@ -264,7 +264,7 @@ def test_what_the_crowd_says_of_people_is_for_designers_and_is_forgotten(
     for client, seen in ((designer, {"country", "crowd: country"}), (viewer, {"country"})):
         assert {row["by"] for row in client.get(address).json()["known"]} == seen
         shown = words(client.get(page(study, "soft-labels")))
-        assert "Raters form two groups" in shown
+        assert "Participants form two groups" in shown
         assert ("Crowd: country" in shown, "There" in shown) == (len(seen) > 1, len(seen) > 1)
     forget_raw_ids(study=study)
     assert not CachedFigures.objects.filter(study=study, name="disagreement").exists()

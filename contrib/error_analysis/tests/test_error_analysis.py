@@ -115,7 +115,7 @@ def test_two_scores_have_the_digits_that_part_them(
 def test_captions_whose_ranks_differ_are_listed_for_graded_studies(grades: StudyOf, designer: Client) -> None:
     rows = designer.get(page(grades.study, "closer") + "?metric=bleu-1").context["rows"]
     assert rows[0]["texts"] == [("1", "A zebra", False)]
-    assert rows[0]["people"].endswith("of 2 answers")
+    assert rows[0]["people"].endswith("(answers: 2)")
 
 
 def test_before_anything_is_computed_the_page_says_what_to_do(pairs: StudyOf, designer: Client) -> None:
@@ -141,7 +141,7 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
     ("made", "compares", "people"),
     [
         ("pairs", True, {"p1": "text 1, chosen for 1 of 1 item", "p2": "text 2, chosen for 1 of 1 item"}),
-        ("grades", False, {"u0": "mean 4 of 2 answers", "u3": "mean 2 of 2 answers"}),
+        ("grades", False, {"u0": "mean 4 (answers: 2)", "u3": "mean 2 (answers: 2)"}),
     ],
 )
 def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(

@@ -32,9 +32,9 @@ def reference_control(kind: Kind, slot: ControlSlot, image: Image) -> Group:
         raise DesignError(
             pgettext(
                 "staff",
-                "item %(name)r has no text of at least %(least)d words that can be degraded with "
-                "words of other texts. No check question can be made from it; set "
-                "controls.per_hit and quiz.items to 0.",
+                "item %(name)r has no text that is long enough (number of words: at least %(least)d) to be degraded "
+                "with words of other texts. No check question can be made from it; set controls.per_hit and "
+                "quiz.items to 0.",
             )
             % {"name": image.name, "least": MIN_WORDS},
             field="controls.split",

@@ -60,9 +60,9 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         raise DesignError(
             pgettext(
                 "staff",
-                "The largest page has %(n)d texts, because documents are not split. With "
-                "seconds_per_unit = %(seconds)g, this page takes longer than crowd.lease_minutes "
-                "= %(minutes)d; expected at least %(least)d minutes.",
+                "Documents are not split, so the number of texts on the largest page is %(n)d. With seconds_per_unit "
+                "= %(seconds)g, this page takes longer than crowd.lease_minutes = %(minutes)d; expected at least "
+                "%(least)d.",
             )
             % {
                 "n": largest,

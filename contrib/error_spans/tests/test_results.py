@@ -122,8 +122,8 @@ def test_page_call_and_command_say_the_same(study: StudyOf, designer: Client) ->
     response = designer.get(page(study.study, "errors"), {"first": "worse", "second": "good"})
     shown = words(response)
     assert "good 82.50" in shown
-    assert "worse minus good: -35.00 (6 segments)." in shown
-    assert "worse has the better score on 0 segments and the worse score on 6." in shown
+    assert "worse minus good: -35.00 (segments: 6)." in shown
+    assert "Segments on which worse has the better score: 0; the worse score: 6." in shown
     html = response.content.decode()
     assert '<mark class="e-minor" title="Minor">The</mark>' in html
     assert '<mark class="e-major" title="Major">words</mark>' in html
@@ -151,7 +151,7 @@ def test_a_system_without_judgments_left_stays_on_a_page_that_is_kept(
     store_figures(recompute_figures(study.study, [SEGMENTS.name]))
     Output.objects.filter(system__name="worse").delete()
     response = designer.get(page(study.study, "errors"))
-    assert "good minus worse: 35.00 (6 segments)" in words(response)
+    assert "good minus worse: 35.00 (segments: 6)" in words(response)
 
 
 def test_aggregation_has_agreement_on_spans(study: StudyOf) -> None:

@@ -85,8 +85,8 @@ def test_the_page_shows_both_sides_and_says_whose_weights_they_are(study: Study,
         "The error weights of this study differ from those of WMT: source issue Minor 1.0 Major 5.0; Major 4.0."
         in shown
     )
-    assert "north minus south: 4.00 (2 segments)." in shown
-    assert "north has the better score on 2 segments and the worse score on 0." in shown
+    assert "north minus south: 4.00 (segments: 2)." in shown
+    assert "Segments on which north has the better score: 2; the worse score: 0." in shown
     assert "How do systems rank across domains?" in shown
     assert "north · -1.00" in shown
     assert "south · -5.00" in shown

@@ -324,7 +324,10 @@ def test_an_answer_is_kept_name_by_name_and_constants_are_the_templates_own():
         ({"tone": "pos", "age": "41"}, "expected a number from 0 to 120 for “age”"),
         ({"tone": "pos", "age": True}, "expected a number from 0 to 120 for “age”"),
         ({"tone": "pos", "age": float("nan")}, "expected a number from 0 to 120 for “age”"),
-        ({"tone": "pos", "why": "x" * 201}, "expected at most 200 characters for “why”"),
+        (
+            {"tone": "pos", "why": "x" * 201},
+            "expected a shorter text for “why” (maximum number of characters: 200)",
+        ),
         ({"tone": "pos", "why": "a\x00b"}, "expected a text without control characters for “why”"),
         ({"tone": "pos", "why": 5}, "expected a text for “why”"),
         ([], "expected an object with tone"),

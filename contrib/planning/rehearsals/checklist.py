@@ -156,8 +156,8 @@ def _power_point(launch: Launch, rows: Sequence[Mapping[str, Any]]) -> Checklist
         remedy = _("More items or more participants increase the power.")
     else:
         remedy = _(
-            "The study needs about %(needed)s pairs instead of %(pairs)s, so that %(enough)s of 100 studies "
-            "would find the difference."
+            "So that %(enough)s of 100 studies would find the difference, the study needs more pairs (about "
+            "%(needed)s instead of %(pairs)s)."
         ) % {
             "enough": round(100 * POWER_WANTED),
             "needed": thousands(needed),

@@ -16,7 +16,7 @@ from annotation.models import Assignment, Case, Exclusion, Worker
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
 from annotation.rehearsal.sorts import CARELESS_TYPES
-from common.amounts import thousands
+from common.amounts import spell_hours, thousands
 from common.errors import WrongState
 from common.parameters import Parameters
 from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, study_rehearsed
@@ -101,15 +101,15 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
     report = rehearse(study=study, crowd=RehearsalCrowd(**crowd), progress=progress)
     return Outcome(
         _(
-            "Simulated participants: %(workers)s (spammers: %(spammers)s). Pages of work completed: "
-            "%(hits)s, returned: %(returned)s. Judgments: %(judgments)s, in %(hours)s simulated hours."
+            "Simulated participants: %(workers)s (spammers: %(spammers)s). Pages of work completed: %(hits)s, "
+            "returned: %(returned)s. Judgments: %(judgments)s. Simulated time: %(hours)s."
         )
         % {
             "workers": report.workers,
             "spammers": report.spammers,
             "hits": thousands(report.hits),
             "judgments": thousands(report.judgments),
-            "hours": f"{report.hours:.1f}",
+            "hours": spell_hours(report.hours),
             "returned": thousands(report.returned),
         },
         report,

@@ -55,7 +55,7 @@ def test_a_rehearsal_tells_what_agreement_to_expect(designer: Client) -> None:
     assert readiness == "doubtful"
     assert "Then 2 and 4 of 100 studies like this one would find it" in sentence
     assert "the better of two metrics is right on 5 % and 10 % more of the pairs." in sentence
-    assert "The study needs about 1,152 pairs instead of 36, so that 80 of 100 studies would" in sentence
+    assert "the study needs more pairs (about 1,152 instead of 36)." in sentence
     generate_hits(study=study)
     study.refresh_from_db()
     # what the study is for since the rehearsal decides what its power is about

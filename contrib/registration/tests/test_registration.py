@@ -443,7 +443,7 @@ def test_outcomes_have_words_and_an_interval(designer: Client) -> None:
     answer = words(designer.get(page(study)))
     # Wilson's interval of 8 of 8: its lower end is 8 / (8 + z^2)
     assert (
-        "bleu-1 is right on 8 of these pairs (100\N{NO-BREAK SPACE}%, "
+        "bleu-1 is right on 8 of these (100\N{NO-BREAK SPACE}%, "
         "95 % interval 68 to 100\N{NO-BREAK SPACE}%); p = .008" in answer
     )
     assert ">supported<" in answer

@@ -378,7 +378,7 @@ def test_commands_calls_and_the_page_import(
     path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
     call_command("import_scores", path, dataset="toy", metric="comet")
     said = capsys.readouterr().out
-    assert "comet: 16 scores of captions (better scores are higher)." in said
+    assert "comet, scores of captions: 16 (better scores are higher)." in said
 
     root = User.objects.create_superuser("root", password="a long phrase of words")
     client.force_login(root)
@@ -407,7 +407,7 @@ def test_commands_calls_and_the_page_import(
     step = f"/admin/judgments/study/{study.study.pk}/do/"
     posted = {"page": "metrics", "metric": "judge", "better": "higher", "file": upload}
     assert (
-        "judge: 1 scores of captions"
+        "judge, scores of captions: 1"
         in client.post(f"{step}import-scores/", posted, follow=True).content.decode()
     )
     upload = SimpleUploadedFile("\u4e2d" * 90 + ".csv", b"image,caption,score\na.jpg,good a.jpg,5\n")

@@ -75,7 +75,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
             _("the crowd or the source of the data did not confirm the answers (%(answers)s)")
             % {"answers": thousands(other)}
         )
-    return _("%(unused)s of %(whole)s answers (%(share)s) are not used: %(reasons)s.") % {
+    return _("Answers that are not used: %(unused)s of %(whole)s (%(share)s). The reason: %(reasons)s.") % {
         "unused": thousands(unused),
         "whole": thousands(counts["answers"]),
         "share": percent(unused / counts["answers"]),

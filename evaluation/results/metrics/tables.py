@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.utils.translation import gettext as _
+from django.utils.translation import npgettext
 
 from common.amounts import describe_range, thousands
 from evaluation.presentation import rendering
@@ -138,12 +139,13 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
     if not any(cell["images_undefined"] for cell in cells):
         return ""
+    every = cells[0]["images"] + cells[0]["images_undefined"]
     return _(
-        "“Within items” is the mean over %(n)s of %(all)s items. In the other items, people or "
+        "“Within items” is the mean over %(n)s of %(items)s. In the other items, people or "
         "the metric give all texts the same score."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands),
-        "all": thousands(cells[0]["images"] + cells[0]["images_undefined"]),
+        "items": npgettext("of", "%(n)s item", "%(n)s items", every) % {"n": thousands(every)},
     }
 
 

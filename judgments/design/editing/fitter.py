@@ -242,8 +242,8 @@ class DesignFitter:
                 available, sampling["references"] = whole, "all"
                 self.sentences.append(
                     gettext(
-                        "Each pair is compared with all other references of its item. The preset "
-                        "asks for %(references)s references, but there are fewer."
+                        "Each pair is compared with all other references of its item, because there are fewer "
+                        "references than the preset asks for (%(references)s)."
                     )
                     % {"references": references}
                 )
@@ -365,7 +365,6 @@ def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> s
     )
     of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
     sentence = gettext(
-        "Pairs that can be sampled from this dataset: %(listed)s. The preset asks for %(of)s pairs of "
-        "each kind."
+        "Pairs that can be sampled from this dataset: %(listed)s. Pairs of each kind that the preset asks for: %(of)s."
     )
     return sentence % {"listed": listed, "of": of}

@@ -52,7 +52,7 @@ class Holdings:
     def _missing_to_judge(self, kind: Kind) -> str:
         two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
-            return gettext("Needs at least %(least)d systems; the dataset has %(systems)d.") % {
+            return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
                 "least": kind.least_options,
                 "systems": self.systems,
             }

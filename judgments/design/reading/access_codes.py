@@ -17,8 +17,8 @@ def refuse_guessable_code(access: Access) -> None:
     if code and access.is_guessable:
         raise DesignError(
             gettext(
-                "access.code has %(n)s characters; expected at least %(shortest_code)s. If it is empty, a code "
-                "is generated."
+                "access.code is too short (number of characters: %(n)s); expected at least %(shortest_code)s. If it "
+                "is empty, a code is generated."
             )
             % {"n": len(code), "shortest_code": MIN_CODE_LENGTH},
             field="access.code",

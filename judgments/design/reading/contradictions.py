@@ -96,9 +96,9 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
 def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
         if kind.labelled:
-            clause = gettext("“labels” has %(n)s texts; for %(name)s, expected one for each of %(values)s")
+            clause = gettext("“labels” (texts: %(n)s): for %(name)s, expected one for each of %(values)s")
         else:
-            clause = gettext("“labels” has %(n)s texts; for %(name)s, expected none")
+            clause = gettext("“labels” (texts: %(n)s): for %(name)s, expected none")
         yield clause % {
             "n": len(design.labels),
             "name": kind.name,
@@ -117,10 +117,10 @@ def _contradictions_of_scale(design: StudyDesign, kind: Kind) -> Iterator[str]:
         ) % {"name": kind.name}
         return
     if problem := kind.scale_problem(design.scale):
-        yield gettext("scale has %(n)s points; %(problem)s") % {"n": len(design.scale), "problem": problem}
+        yield gettext("scale (points: %(n)s): %(problem)s") % {"n": len(design.scale), "problem": problem}
     if design.labels:
         yield gettext(
-            "“labels” has %(n)s texts, but the labels of a custom scale are in scale.labels; expected none"
+            "“labels” is not empty (texts: %(n)s), but the labels of a custom scale are in scale.labels; expected none"
         ) % {"n": len(design.labels)}
     if len(set(design.scale.labels.values())) < len(design.scale.labels):
         yield gettext("scale.labels has the same text twice, so two answers could not be distinguished")

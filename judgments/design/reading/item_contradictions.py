@@ -12,7 +12,7 @@ from judgments.kinds import Kind
 
 def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.sampling.only and not kind.supports_unit_ids:
-        yield gettext("sampling.only has %(n)s ids, but items of %(name)s cannot be chosen by id") % {
+        yield gettext("sampling.only lists ids (%(n)s), but items of %(name)s cannot be chosen by id") % {
             "n": len(design.sampling.only),
             "name": kind.name,
         }
@@ -31,8 +31,8 @@ def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]
     if design.sampling.listed and not reads_list:
         yield (
             gettext(
-                "sampling.listed has %(n)s pairs, but %(name)s with sampling.pairs_from = "
-                "%(pairs_from)r does not use them; expected none"
+                "sampling.listed lists pairs (%(n)s), but %(name)s with sampling.pairs_from = %(pairs_from)r does not "
+                "use them; expected none"
             )
             % {"n": len(design.sampling.listed), "pairs_from": design.sampling.pairs_from, "name": kind.name}
         )

@@ -123,9 +123,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if len(usable) < 2:
         raise DesignError(
             gettext(
-                "Check questions need at least two items with %(least_references)s or more "
-                "references, but the control split %(split)r has %(n)s such items; expected more "
-                "items, or controls.per_hit = 0."
+                "Check questions need at least two items with %(least_references)s or more references, but the "
+                "control split %(split)r has too few of these (%(n)s); expected more items, or controls.per_hit = 0."
             )
             % {"split": controls.split, "n": len(usable), "least_references": makers.least_references},
             field="controls.split",
@@ -133,8 +132,8 @@ def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: S
     if controls.per_hit > len(usable):
         raise DesignError(
             gettext(
-                "controls.per_hit is %(per_hit)s, but a page of work shows each item at most "
-                "once, and the control split %(split)r has only %(n)s items for check questions."
+                "controls.per_hit is %(per_hit)s, but a page of work shows each item at most once, and the control "
+                "split %(split)r has too few items for check questions (%(n)s)."
             )
             % {"per_hit": controls.per_hit, "split": controls.split, "n": len(usable)},
             field="controls.per_hit",

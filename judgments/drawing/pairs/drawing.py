@@ -91,7 +91,7 @@ def draw_pairs(
         pairs = [pair for pair in pairs if pair.key in set(only)]
     if not pairs:
         raise DesignError(
-            gettext("Dataset %(name)r has no candidate pairs that fit this design (%(n)s items are judged).")
+            gettext("Dataset %(name)r has no candidate pairs that fit this design (judged items: %(n)s).")
             % {"name": material.name, "n": len(images)},
             field="sampling.pairs",
         )
@@ -215,13 +215,13 @@ class _Draw:
         kind = min(short, key=PAIR_KINDS.index)
         if drawn.skipped:
             sentence = gettext(
-                "The design needs %(wanted)s %(kind)s pairs with %(least)s references, but "
-                "dataset %(name)r has only %(n)s such pairs (from %(n2)s items)."
+                "Dataset %(name)r has too few %(kind)s pairs with enough references (%(least)s each) for the design. "
+                "Pairs needed: %(wanted)s; in the dataset: %(n)s (items: %(n2)s)."
             )
         else:
             sentence = gettext(
-                "The design needs %(wanted)s %(kind)s pairs, but dataset %(name)r has only %(n)s "
-                "such pairs (from %(n2)s items)."
+                "Dataset %(name)r has too few %(kind)s pairs for the design. Pairs needed: %(wanted)s; in the "
+                "dataset: %(n)s (items: %(n2)s)."
             )
         raise DesignError(
             sentence
@@ -241,8 +241,8 @@ class _Draw:
         if not short:
             return DesignError(
                 gettext(
-                    "The design needs %(least)s references for each pair, but no candidate pair "
-                    "of dataset %(name)r has so many references; expected at most %(fitting)s."
+                    "No candidate pair of dataset %(name)r has as many references as the design needs (%(least)s); "
+                    "expected at most %(fitting)s."
                 )
                 % {"least": least, "name": self.material.name, "fitting": fitting},
                 field="sampling.references",

@@ -193,7 +193,7 @@ def test_calls_that_are_alike_stand_in_one_line(designer: Client, study: Study) 
             done_at=now,
             publication=Publication.objects.filter(study=study)[0],
         )  # fmt: skip
-    assert "take down published work 30 similar requests" in words(designer.get(page(study, "crowd")))
+    assert "take down published work similar requests: 30" in words(designer.get(page(study, "crowd")))
 
 
 def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Client) -> None:

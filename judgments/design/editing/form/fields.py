@@ -86,7 +86,7 @@ class PairsField(LinesField):
         for number, pair in enumerate(pairs, start=1):
             if len(pair) != 2 or not all(pair):
                 raise forms.ValidationError(
-                    gettext("Line %(number)d has %(cells)d cells; expected an item, a tab and a text.")
+                    gettext("Line %(number)d (cells: %(cells)d): expected an item, a tab and a text.")
                     % {"number": number, "cells": len(pair)}
                 )
         return pairs
