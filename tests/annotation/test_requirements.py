@@ -85,7 +85,7 @@ def test_a_country_that_is_none_is_refused() -> None:
 
 def test_approved_pages_are_counted_over_the_whole_installation() -> None:
     study = asking(approved_at_least=2)
-    with refuses(RequirementNotMet, "approved pages", "2", "0"):
+    with refuses(RequirementNotMet, "Approved pages", "2", "0"):
         join_study(study=study, name="ada")
     ada = joined(make_study(study.dataset, name="First"), "ada")
     reviewed(ada.worker, approved=2, rejected=3)

@@ -173,7 +173,7 @@ def test_limits_count_stored_captions_alone_and_days_are_those_of_utc() -> None:
         submit(challenge, ada, 3)
     Submission.objects.update(day=timezone.now().date() - timedelta(days=1))
     submit(challenge, ada, 3)
-    with pytest.raises(LimitReached, match="3 submissions"):
+    with pytest.raises(LimitReached, match="submissions: 3"):
         submit(challenge, ada, 4)
     submit(challenge, participant("grace"), 4)
 

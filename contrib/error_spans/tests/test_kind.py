@@ -242,7 +242,7 @@ def test_documents_stay_whole_in_their_order_and_no_page_has_one_twice() -> None
     asked = design(
         spans={"documents": True}, seconds_per_unit=40, crowd={"lease_minutes": 2}, units_per_hit=3
     )
-    with refuses(DesignError, "4 texts", "40", field="crowd.lease_minutes"):
+    with refuses(DesignError, "is 4.", "40", field="crowd.lease_minutes"):
         KINDS["spans"].draw_batch(asked, material())
 
 
