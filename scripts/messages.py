@@ -84,19 +84,27 @@ CREATION_DATE = datetime(2026, 11, 20, tzinfo=UTC)  # a fixed date, so that equa
 def collect_messages(*, staff: bool = False) -> Catalog:
     catalog = Catalog(project="Quorum", charset="utf-8")
     workers = collect_messages() if staff else catalog
-    for path, source in _sources():
+    for path, message, comments, context in _messages_of_sources():
         of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
-        for _, message, comments, context in extract(
-            "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
-        ):
-            if (not of_workers or context == STAFF) == staff and not (
-                staff and _has(workers, message, context)
-            ):
-                catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
+        if (not of_workers or context == STAFF) == staff and not (staff and _has(workers, message, context)):
+            catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
     for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
         if not (staff and _has(workers, text.strip(), None)):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
+
+
+@functools.cache
+def _messages_of_sources() -> list[tuple[str, Any, list[str], str | None]]:
+    """Return path, message, comments and context of each message in code and templates."""
+    return [
+        (path, message, comments, context)
+        for path, source in _sources()
+        if any(f"{name}(".encode() in source for name in KEYWORDS)
+        for _, message, comments, context in extract(
+            "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
+        )
+    ]
 
 
 def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
