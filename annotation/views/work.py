@@ -72,7 +72,7 @@ retake = never_cache(require_POST(view_by_content_type(_retake_json, _retake_for
 @gzip_page  # gzip compresses the page to a sixth
 @worker_page(SAFE)
 def work(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the worker's current HIT, or claim the next one. Before that, ask about a HIT that expired with answers."""
+    """Show the worker's current HIT, or claim the next one. If a HIT with answers expired, first ask what to do."""
     frame = frame_of(request)
     if frame is not None:
         return work_in_frame(request, frame)

@@ -34,7 +34,7 @@ def against_others(rows: Rows) -> tuple[list[float], list[float]]:
 
 
 def ends_against_others(rows: Rows, name: str) -> tuple[float, float] | None:
-    """Return the interval of the named correlation between answers and the means of others, None if undefined."""
+    """Return the interval of a correlation of answers with the means of other people; None if it is undefined."""
     values, others = against_others(rows)
     value = of_name(name, values, others)
     answers = [answer for answer, _, _ in answers_against_others(rows)]

@@ -1,4 +1,4 @@
-"""The rows of a study, and counts and figures of them, in plain code that shares nothing with the product."""
+"""The rows of a study, and counts and figures of them, in plain code that uses no function of the platform."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable

@@ -289,7 +289,7 @@ def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
 
 
 def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:
-    """Return how much more than people the judge favours systems of its own family; None if there are none."""
+    """Return how much more than people the judge favours systems of its family; None if no system is of it."""
     family = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
         family |= material.systems.get(name, False)

@@ -115,7 +115,7 @@ def ngrams(tokens: Sequence[str], longest: int = LONGEST) -> Iterator[tuple[str,
 
 
 def titles_in(text: str, titles: Collection[str], longest: int = LONGEST) -> list[str]:
-    """Return the n-grams of ``text`` that are in ``titles``, in order. ``normalise_phrase`` must normalise titles."""
+    """Return the n-grams of ``text`` that are in ``titles``, in order. Normalise them by ``normalise_phrase``."""
     return list(dict.fromkeys(gram for gram, _ in ngrams(words_of(text), longest) if gram in titles))
 
 

@@ -1,4 +1,4 @@
-"""Read judgments from a table with foreign columns by a `ColumnMapping`."""
+"""Read judgments from a table in another layout, whose columns a `ColumnMapping` assigns."""
 
 from __future__ import annotations
 

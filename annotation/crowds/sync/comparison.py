@@ -82,7 +82,7 @@ class Comparison:
         return unchanged and not self.full
 
     def note_missing(self, ours: list[Publication], listed_ids: set[str]) -> None:
-        """Note the external HITs that are published by our rows, but that the crowd does not list."""
+        """Note external HITs that are published according to the database, but that the crowd does not list."""
         currency = design_of(self.study).currency
         for publication in ours:
             if publication.external_id not in listed_ids:

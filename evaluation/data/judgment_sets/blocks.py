@@ -1,6 +1,6 @@
 """Columns of judgments and units, stored in Arrow blocks, so that only newer rows are read one by one.
 
-Digests of a stored consensus are also stored, by which a later analysis finds the rows of the consensus that change.
+Blocks also hold digests of a stored consensus. By these, a later analysis finds the rows that change.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ def _keys_by_outcome(title: str, description: str) -> dict[str, Any]:
 
 
 class Panel(Part):
-    """The settings of how a panel sends participants, and of how they return to it (docs/crowds)."""
+    """Settings: how a panel sends participants, and how they return to it (docs/crowds)."""
 
     preset: Literal["plain", "prolific", "connect", "sona"] = Field(
         "plain",

@@ -69,7 +69,10 @@ class FleissKappa:
         )
 
     def influences(self, data: ArrayLike | Ratings) -> Influences | None:
-        """Return the influences on nominal alpha without its correction (n - 1) / n. From a table, `raters` is None."""
+        """Return the influences on nominal alpha without its correction (n - 1) / n.
+
+        A table of counts does not identify raters, so their influences are None.
+        """
         ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
         influences = alpha_influences(ratings, "nominal")
         if influences is None:

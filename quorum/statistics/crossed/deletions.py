@@ -161,7 +161,10 @@ def jackknife_size(votes: Any) -> Any:
 
 
 def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return (V, 2): whether the first, and the second, wins with `lead` (1 or 0), minus the same for `lead - part`."""
+    """Return (V, 2): how the wins of the first and of the second side change if the lead is not reduced by `part`.
+
+    A side has one win if the lead is in its favour, and none otherwise.
+    """
     return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
 
 
