@@ -121,7 +121,9 @@ WALKS = {
     "triplet, Excel": MessyWalk(
         excel, "metrics", "Triplets", 48, "The header is row 3", "No metric is ahead"
     ),
-    "relevance, JSON": MessyWalk(crowd, "labels", "Relevance", 60, "12 match images", "120 of 120 items"),
+    "relevance, JSON": MessyWalk(
+        crowd, "labels", "Relevance", 60, "12 match images", "Items with a consensus: 120 of 120"
+    ),
 }
 
 
@@ -140,7 +142,7 @@ def walk_through(me: Walked, walk: MessyWalk, folder: Path) -> str:
     answer = page.get_by_role("region", name=PURPOSES[walk.purpose].title)
     expect(answer).to_be_visible(timeout=30_000)
     me.click(answer.get_by_role("link", name=walk.card))
-    expect(page.locator("[data-question]")).to_contain_text(f"All {walk.asked} items")
+    expect(page.locator("[data-question]")).to_contain_text(f"All items are judged ({walk.asked})")
     me.click(page.locator("button[value=rehearse]"))
     expect(page.locator(".q-point", has_text="simulated participants found")).to_be_visible(timeout=60_000)
     me.press("Fill in the texts")
