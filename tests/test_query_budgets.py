@@ -34,6 +34,7 @@ from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as make_small_dataset
 from tests.fetching import Question, questions
 from tests.filling import Model, fill_rows, in_order
+from tests.marks import long_except
 from tests.query_budgets import A_LIST, MORE_ROWS, QUERIES
 from tests.strangers import addresses, registered_resources
 from tests.studies import make_dataset, make_study
@@ -222,7 +223,9 @@ def test_lists_of_the_admin_were_searched_and_filtered(looks: dict[str, Look]) -
 OTHERS = ("keywords", "grounding", "spans", "captions", "demographics")
 
 
-@pytest.mark.parametrize("form", [one for one in FORMATS if one not in OTHERS])
+@pytest.mark.parametrize(
+    "form", long_except((one for one in FORMATS if one not in OTHERS), "jsonl", "parquet", "qrels", "mtme")
+)
 def test_a_part_of_an_export_costs_the_same_for_few_rows_and_for_many(form: str, tmp_path: Path) -> None:
     dataset = make_small_dataset("toy", {"a.jpg": ["a dog runs"]})
     system = System.objects.create(dataset=dataset, name="one")

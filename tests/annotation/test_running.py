@@ -1,6 +1,7 @@
 """Change a running study: pause, resume, extend, expire; by every door."""
 
 from collections.abc import Callable
+from copy import deepcopy
 from datetime import timedelta
 from typing import Any
 
@@ -220,12 +221,17 @@ def lead() -> User:
     return User.objects.create_superuser("lead")
 
 
-@pytest.fixture
-def study() -> Study:
-    """Open, with a HIT held by somebody."""
+@pytest.fixture(scope="module")
+def claimed(module_db: None) -> Study:
     made = make_study("pairwise")
     assert claim_assignment(study=made, worker=make_worker(made)[0]) is not None
     return made
+
+
+@pytest.fixture
+def study(claimed: Study) -> Study:
+    """Open, with a HIT held by somebody."""
+    return deepcopy(claimed)
 
 
 def late(study: Study) -> None:

@@ -124,7 +124,7 @@ def rewrite(path: Path, change: Callable[[dict[str, bytes]], Any], *, hashed: bo
         manifest["files"] = {name: file for name, file in stated.items() if name in files}
         files[MANIFEST] = f"{indented_json(manifest)}\n".encode()
         sum_again(files)
-    with ZipFile(path, "w", ZIP_DEFLATED) as bundle:
+    with ZipFile(path, "w", ZIP_DEFLATED, compresslevel=1) as bundle:
         for name, data in files.items():
             bundle.writestr(name, data)
 

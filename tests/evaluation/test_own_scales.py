@@ -33,6 +33,7 @@ from tests.evaluation.test_kinds_of_releases import released
 from tests.evaluation.test_scales import better_and_worse
 from tests.judgments.desk import page, words
 from tests.judgments.test_columns_page import job_of
+from tests.marks import long_except
 from tests.refusals import assert_names, refuses
 from tests.studies import make_study
 
@@ -231,15 +232,23 @@ class TestCall:
         assert scale_in(find_study("called")) == "1:5:0.5"
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+IN_HALVES, ABOUT_NOUGHT = ("graded", [1, 2.5, 5], "1:5:0.5"), ("graded", [-3, 0, 3], "-3:3")
+UNUSED_PART, TENTHS = ("graded", [2, 3], "1:7"), ("slider", [0.3, 0.7], "0:1:0.1")
+
+
 @pytest.mark.parametrize(
-    ("protocol", "values", "scale"),
-    [
-        pytest.param("graded", [1, 2.5, 5], "1:5:0.5", id="halves"),
-        pytest.param("graded", [-3, 0, 3], "-3:3", id="about-nought"),
-        pytest.param("graded", [2, 3], "1:7", id="an-unused-part"),
-        pytest.param("slider", [0.3, 0.7], "0:1:0.1", id="tenths"),
-    ],
+    ("protocol", "values", "scale", "form"),
+    long_except(
+        [
+            (*scale, form)
+            for scale in (IN_HALVES, ABOUT_NOUGHT, UNUSED_PART, TENTHS)
+            for form in ("jsonl", "csv", "parquet")
+        ],
+        (*IN_HALVES, "jsonl"),
+        (*ABOUT_NOUGHT, "csv"),
+        (*UNUSED_PART, "parquet"),
+        (*TENTHS, "csv"),
+    ),
 )
 def test_an_export_comes_back_on_the_same_scale(
     dataset: Dataset, tmp_path: Path, form: str, protocol: str, values: list[float], scale: str
@@ -335,7 +344,7 @@ def test_no_answer_changes_on_its_way_through_a_scale(
     ("protocol", "scale"),
     [
         pytest.param("graded", {"low": 1, "high": 5, "step": 0.5}, id="halves"),
-        pytest.param("graded", {"low": -3, "high": 3}, id="about-nought"),
+        pytest.param("graded", {"low": -3, "high": 3}, id="about-nought", marks=pytest.mark.long),
         pytest.param("slider", {"low": 0, "high": 1, "step": 0.01}, id="a-share"),
     ],
 )

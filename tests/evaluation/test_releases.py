@@ -29,6 +29,7 @@ from evaluation.results.metrics.storage import evaluate_study
 from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import contents, lines, rewrite, rolled_back, sum_again
 from tests.evaluation.studies import START, StudyOf, candidate, make_dataset
+from tests.marks import long_except
 from tests.plots import cut_fonts_again
 
 pytestmark = pytest.mark.django_db
@@ -235,7 +236,11 @@ def test_comments_are_scrubbed_and_texts_left_out_where_asked_for(pairwise: Stud
 
 
 @pytest.mark.parametrize(
-    "name", ["judgments.jsonl", "consensus.jsonl", "report/figures/agreement.svg", "LICENSE", MANIFEST, SUMS]
+    "name",
+    long_except(
+        ["judgments.jsonl", "consensus.jsonl", "report/figures/agreement.svg", "LICENSE", MANIFEST, SUMS],
+        *("judgments.jsonl", "report/figures/agreement.svg", MANIFEST, SUMS),
+    ),
 )
 def test_a_changed_byte_of_a_file_is_found(bundle: Path, name: str) -> None:
     size = len(contents(bundle)[name])

@@ -1,5 +1,6 @@
 """What is asked for of a study's results, at each door: the same work, the same sentence about a mistake."""
 
+from copy import deepcopy
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,11 +26,16 @@ def lead() -> User:
     return User.objects.create_superuser("lead")
 
 
+@pytest.fixture(scope="module")
+def judged(module_db: None) -> Study:
+    return three_pairs("dog", [1, 2, 1]).study
+
+
 @pytest.fixture
-def study(settings: Settings, tmp_path: Path) -> Study:
+def study(judged: Study, settings: Settings, tmp_path: Path) -> Study:
     """Three pairs judged by two people, closed."""
     settings.EXPORT_ROOT = tmp_path / "exports"
-    return three_pairs("dog", [1, 2, 1]).study
+    return deepcopy(judged)
 
 
 def by_http_named(study: Study, call: Call, user: User) -> Answer:

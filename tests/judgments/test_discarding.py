@@ -28,6 +28,7 @@ from judgments.studies.studies import change_design
 from tests.doors import DOORS, Call
 from tests.installations import Installation
 from tests.judgments.desk import do, page, words
+from tests.marks import long_except
 from tests.studies import make_study, make_worker
 
 DISCARD = Call("discard-hits", "discard-hits", "discard_hits", {})
@@ -64,7 +65,10 @@ def drawn(study: Study) -> dict[str, Any]:
 
 @pytest.mark.django_db
 class TestDiscarding:
-    @pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded", "slider"])
+    @pytest.mark.parametrize(
+        "protocol",
+        long_except(["triplet", "pairwise", "relevance", "graded", "slider"], "pairwise", "relevance"),
+    )
     def test_the_same_design_gives_the_same_pages_again(self, protocol: str) -> None:
         study = generated(protocol=protocol)
         before = drawn(study)

@@ -504,8 +504,8 @@ def test_halves_of_votes_by_hand() -> None:
     # people right by chances from `least` to .95: with p right, p + p^2 over 2 - 2pq is reached at three votes
     [
         (3, 0.5, 0.776, 0.817),
-        (3, 0.95, 1.8525 / 1.905, 1.8525 / 1.905),
-        (48, 0.5, 0.929, 0.952),
+        pytest.param(3, 0.95, 1.8525 / 1.905, 1.8525 / 1.905, marks=pytest.mark.long),
+        pytest.param(48, 0.5, 0.929, 0.952, marks=pytest.mark.long),
         (2, 0.95, 0.95, 0.95),
     ],
 )

@@ -1,5 +1,6 @@
 """An adjudicator decides units one by one, without seeing the votes."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
@@ -38,13 +39,18 @@ def in_turn(unit: Unit, worker: Worker) -> int:
     return 1 if unit.control or worker.name == "ada" else 2
 
 
-@pytest.fixture
-def split_study() -> Study:
-    """Pairs that two workers disagree on throughout."""
+@pytest.fixture(scope="module")
+def split(module_db: None) -> Study:
     made = make_study("pairwise", judgments_per_unit=2, controls={"per_hit": 0})
     for name in ("ada", "bea"):
         work(made, joined(made, name), in_turn)
     return made
+
+
+@pytest.fixture
+def split_study(split: Study) -> Study:
+    """Pairs that two workers disagree on throughout."""
+    return deepcopy(split)
 
 
 def sent(split_study: Study, to: User, count: int = 1) -> list[Adjudication]:

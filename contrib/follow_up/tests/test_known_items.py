@@ -16,6 +16,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
 from tests.annotation.test_control_items import right, work
 from tests.doors import signed_in
+from tests.marks import long_except
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +43,9 @@ def judged(protocol: str) -> Study:
     return study
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+@pytest.mark.parametrize(
+    "protocol", long_except(["triplet", "pairwise", "relevance", "graded"], "pairwise", "graded")
+)
 def test_what_everybody_agreed_on_becomes_control_items_of_the_next_study(protocol: str) -> None:
     before = judged(protocol)
     draft = make_study(protocol, opened=False, name="Next", slug="next")

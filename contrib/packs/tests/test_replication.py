@@ -322,11 +322,7 @@ def run(name: str, folder: Path) -> Replication:
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "v15-systems",
-        "graded-sets",
-        *(pytest.param(name, marks=pytest.mark.long) for name in ("v15-accuracy", "v15-appendix")),
-    ],
+    long_except(["v15-systems", "graded-sets", "v15-accuracy", "v15-appendix"], "graded-sets"),
 )
 def test_a_shipped_pack_runs_on_a_small_stand_in(name: str, fifty: Path, tmp_path: Path) -> None:
     output = tmp_path / "out"

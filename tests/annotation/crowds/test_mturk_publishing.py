@@ -45,14 +45,14 @@ from tests.refusals import refuses
     ("reward", "places", "masters", "fee"),
     [
         (10, 1, False, 2),
-        (10, 9, False, 2),
+        pytest.param(10, 9, False, 2, marks=pytest.mark.long),
         (10, 10, False, 4),
         (1, 1, False, 1),  # a cent at least
-        (1, 10, False, 1),
-        (12, 9, False, 2),  # 2.4
+        pytest.param(1, 10, False, 1, marks=pytest.mark.long),
+        pytest.param(12, 9, False, 2, marks=pytest.mark.long),  # 2.4
         (13, 9, False, 3),  # 2.6
         (30, 9, True, 8),  # 7.5 is rounded up
-        (30, 10, True, 14),  # 13.5
+        pytest.param(30, 10, True, 14, marks=pytest.mark.long),  # 13.5
     ],
 )
 def test_the_emulated_account_holds_what_we_reserve(
