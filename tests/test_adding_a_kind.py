@@ -16,6 +16,7 @@ from common.errors import DesignError
 from judgments.kinds import KINDS
 from judgments.models import Study
 from tests.judgments.material import batch_of, made_up
+from tests.plots import undrawn
 from tests.refusals import refuses
 from tests.test_walkthrough import FOLDER, exported, lines
 
@@ -139,7 +140,8 @@ def test_people_agree_in_its_file_as_in_the_study(finished: Study, tmp_path: Pat
 
 def test_it_has_a_report(finished: Study, tmp_path: Path) -> None:
     call_command("aggregate", "hurting")
-    call_command("report", "hurting", "--output", str(tmp_path / "report"))
+    with undrawn("pdf", "png"):
+        call_command("report", "hurting", "--output", str(tmp_path / "report"))
     (page,) = (tmp_path / "report").glob("*.html")
     text = page.read_text(encoding="utf-8")
     assert "Hurting captions" in text

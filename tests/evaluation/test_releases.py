@@ -4,6 +4,7 @@ import fnmatch
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from datetime import date, timedelta
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,7 @@ from judgments.models import Study, StudyEvent
 from tests.evaluation.reporting import contents, lines, rewrite, rolled_back, sum_again
 from tests.evaluation.studies import START, StudyOf, candidate, make_dataset
 from tests.marks import long_except
-from tests.plots import cut_fonts_again
+from tests.plots import cut_fonts_again, undrawn
 
 pytestmark = pytest.mark.django_db
 
@@ -112,6 +113,14 @@ def bundle(made_once: Made, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def only_svg() -> Iterator[None]:
+    """Of a figure's files the SVG alone; that all are the same again is seen of a report."""
+    with undrawn("pdf", "png"):
+        yield
+
+
+@pytest.mark.usefixtures("only_svg")
 def test_a_version_is_released_once_and_again_with_the_same_bytes(pairwise: StudyOf, tmp_path: Path) -> None:
     study = pairwise.study
     assert next_version(study) == "1.0"
