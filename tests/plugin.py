@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import re
 import sqlite3
 import sys
 import threading
@@ -23,6 +24,7 @@ from hypothesis import HealthCheck, settings
 from matplotlib.backends import _backend_pdf_ps
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
+from xdist.scheduler import LoadFileScheduling
 
 import config.admin.site  # noqa: F401 - loads the pages in their order, as a web process does
 from quorum.metrics.meteor.tables import Tables, find_tables
@@ -62,6 +64,10 @@ LONG = (
     "tests/test_query_budgets.py",
     "tests/test_docs_blocks.py",
 )
+# Files with several tests of a browser or of installations, which take a process of pytest-xdist seconds to start.
+STARTED = re.compile(
+    r"tests/(browser|client|upgrade)/|/test_(browser|run|locking|jobs|sqlite_queue|money|\w*races)\.py$"
+)
 _NOT_RUN: Counter[str] = Counter()
 
 
@@ -83,6 +89,25 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: of many seconds; `make test-long` runs it")
     for service, title in services.TITLES.items():
         config.addinivalue_line("markers", f"{service}: needs {title}; not run where it is missing")
+
+
+class FileScheduling(LoadFileScheduling):
+    """Keep the tests of a file in one process, and the files that start much in every third."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self.starting: dict[str, str] = {}
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        if not STARTED.search(file):
+            return file
+        return self.starting.setdefault(file, f"starting {len(self.starting) % max(1, self.numnodes // 3)}")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
+    return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
