@@ -98,12 +98,9 @@ def collect_messages(*, staff: bool = False) -> Catalog:
 def _messages_of_sources() -> list[tuple[str, Any, list[str], str | None]]:
     """Return path, message, comments and context of each message in code and templates."""
     return [
-        (path, message, comments, context)
+        (path, text, comments, context)
         for path, source in _sources()
-        if any(f"{name}(".encode() in source for name in KEYWORDS)
-        for _, message, comments, context in extract(
-            "python", io.BytesIO(source), KEYWORDS, ("Translators:",)
-        )
+        for _, text, comments, context in extract("python", io.BytesIO(source), KEYWORDS, ("Translators:",))
     ]
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models import Count, DateTimeField, Max, QuerySet, Sum
 from django.db.models.fields.json import KeyTransform
 from django.utils import timezone
 from django.utils.translation import gettext
 
 from common.audit import acting_person
 from common.errors import ObjectNotFound, WrongState
+from common.rows.prepared import PreparedQuery, query_parameter
 from contrib.challenges.errors import ChallengeError
 from contrib.challenges.models import Challenge, ChallengeEvent, Standing, Submission, SubmissionContent
 from evaluation.errors import as_sentence
@@ -134,12 +135,19 @@ def _lock(dataset: Dataset) -> None:
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
 
+_NOT_OVER: PreparedQuery[Any] = PreparedQuery(
+    lambda: Challenge.objects.filter(dataset=query_parameter("dataset")).exclude(
+        closes_at__lte=query_parameter("now", DateTimeField())
+    )
+)
+
+
 def keep_references_hidden(dataset: Dataset, **_signal: Any) -> None:
     """Raise WrongState if the dataset has the hidden references of a challenge that is not over.
 
     This is a receiver of ``pre_share``. The sender has locked the dataset.
     """
-    challenge = dataset.challenges.exclude(closes_at__lte=timezone.now()).first()
+    challenge = _NOT_OVER.first(dataset=dataset.pk, now=timezone.now())
     if challenge is not None:
         raise WrongState(
             gettext("Only members of dataset %(name)r can read the dataset until challenge %(slug)r ends.")

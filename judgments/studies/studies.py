@@ -275,9 +275,10 @@ def lock_study(study: Study, *, no_key: bool = True) -> None:
     If ``no_key`` is set, other transactions may still add rows that refer to the study. This avoids a deadlock with
     claims, which first lock their HIT, and at commit check the foreign key to the study.
     """
-    if Study.objects.select_for_update(no_key=no_key).filter(pk=study.pk).first() is None:
-        raise ObjectNotFound(gettext("Study %(slug)r no longer exists.") % {"slug": study.slug})
-    study.refresh_from_db()
+    try:
+        study.refresh_from_db(from_queryset=Study.objects.select_for_update(no_key=no_key))
+    except Study.DoesNotExist:
+        raise ObjectNotFound(gettext("Study %(slug)r no longer exists.") % {"slug": study.slug}) from None
 
 
 def require_state(study: Study, state: Study.State, otherwise: str) -> None:
