@@ -57,6 +57,7 @@ from tests.annotation.watched import answers_to, careful, left, make_watched, st
 from tests.doors import signed_in
 from tests.evaluation.studies import StudyOf
 from tests.evaluation.studies import make_dataset as small_dataset
+from tests.marks import long_except
 from tests.studies import make_dataset, make_study, make_worker, with_worker
 
 pytestmark = pytest.mark.django_db
@@ -266,7 +267,9 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
     assert not alike & {place.unit.pk for page in work(study, late) for place in page_units_of(page)}
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+@pytest.mark.parametrize(
+    "protocol", long_except(["triplet", "pairwise", "relevance", "graded"], "pairwise", "relevance")
+)
 def test_a_rehearsal_answers_all_four_kinds_and_careful_workers_pass_them(protocol: str) -> None:
     known: dict[str, Any] = {"image": "009.jpg", "first": "A hen .", "expected": 1}
     known |= {"graded": {"expected": "3-4"}, "relevance": {}}.get(

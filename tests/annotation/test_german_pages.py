@@ -41,6 +41,7 @@ from tests.annotation.foreign_pages import english_on, texts_of
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
 from tests.crowd import first_answers
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.templating import TONE, make_template_study
 
@@ -89,7 +90,9 @@ def seen(client: Client, address: str, status: int = 200, **data: Any) -> str:
     return html
 
 
-@pytest.mark.parametrize("protocol", list(KINDS))
+@pytest.mark.parametrize(
+    "protocol", long_except(list(KINDS), "triplet", "caption", "best-worst", "grounding", "template")
+)
 def test_a_page_of_work_of_any_kind_says_nothing_in_english(protocol: str) -> None:
     preset = next((one.values for one in PRESETS.values() if one.values["protocol"] == protocol), {})
     built_in = {key: preset[key] for key in ("question", "instructions", "examples") if key in preset}

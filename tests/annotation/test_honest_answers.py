@@ -29,6 +29,7 @@ from tests.annotation.leasing import claimed
 from tests.annotation.posting import submit, work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.writing import writing_study
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.templating import make_template_study
 
@@ -305,7 +306,7 @@ def nested(depth: int) -> str:
     return "[" * depth + "]" * depth
 
 
-@pytest.mark.parametrize("protocol", OPEN)
+@pytest.mark.parametrize("protocol", long_except(OPEN, "grounding", "best-worst"))
 def test_an_answer_of_any_form_and_depth_is_kept_or_refused_by_name(protocol: str) -> None:
     study, ada = with_person(make(protocol))
     held = accept(study, bearer(ada)).json()["id"]

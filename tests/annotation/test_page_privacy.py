@@ -27,6 +27,7 @@ from tests.annotation.casting import joined, make_dataset, make_study, picture_b
 from tests.annotation.posting import KINDS, submit, work_of
 from tests.crowd import first_answers
 from tests.doors import signed_in
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 
@@ -269,7 +270,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("protocol", long_except(KINDS, "triplet", "graded"))
 def test_a_hostile_caption_is_shown_as_text_and_stays_in_its_place(protocol: str) -> None:
     study = make_study(make_dataset(), protocol)
     ada = joined(study)
@@ -292,7 +293,7 @@ def test_a_caption_without_anything_to_see_says_so() -> None:
         assert ">(empty)<" in html
 
 
-@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("protocol", long_except(KINDS, "pairwise", "relevance"))
 def test_no_page_holds_script_or_style_of_its_own(protocol: str) -> None:
     study = make_study(make_dataset(), protocol, consent="Agree.", instructions="# Do\n\n- this")
     ada = joined(study, consent=True)

@@ -24,13 +24,16 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.hits import generate_hits
 from judgments.studies.generation.plans import plan_study
 from judgments.studies.studies import duplicate_study
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.studies import make_study, make_worker
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "relevance", "graded"])
+@pytest.mark.parametrize(
+    "protocol", long_except(["triplet", "pairwise", "relevance", "graded"], "triplet", "graded")
+)
 def test_every_hit_is_filled_and_everything_is_marked(protocol: str) -> None:
     study = make_study(protocol)
     report = rehearse(study=study, crowd=RehearsalCrowd(workers=6, spammers=0.0, seed=1))
@@ -220,9 +223,9 @@ def triplets(name: str, **values: Any) -> Study:
     return make_study("triplet", name=name, **(SIZE | values))
 
 
-@pytest.mark.parametrize(("sort", "protocol"), [
+@pytest.mark.parametrize(("sort", "protocol"), long_except([
     ("one-sided", "triplet"), ("alternating", "triplet"), ("one-sided", "relevance"), ("alternating", "graded"),
-])  # fmt: skip
+], ("one-sided", "relevance"), ("alternating", "graded")))  # fmt: skip
 def test_people_of_a_sort_answer_as_it_says(sort: str, protocol: str) -> None:
     study = make_study(protocol)
     crowd = RehearsalCrowd(workers=6, spammers=1.0, sorts=sort, seed=1)

@@ -34,6 +34,7 @@ from tests.annotation.casting import joined, make_dataset, make_study, with_pers
 from tests.annotation.posting import work_of
 from tests.annotation.scenes import make_scenes
 from tests.annotation.sourcing import ARABIC, GERMAN, make_texts
+from tests.marks import long_except
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -62,7 +63,7 @@ def blocks(html: str) -> list[tuple[str, str]]:
     return BLOCK.findall(html)
 
 
-@pytest.mark.parametrize("protocol", SOURCED)
+@pytest.mark.parametrize("protocol", long_except(SOURCED, "pairwise", "graded", "spans"))
 def test_each_step_of_a_page_shows_the_text_of_its_item(protocol: str) -> None:
     study = sourced(protocol)
     html, _ = work_of(study, joined(study))
@@ -77,7 +78,7 @@ def test_each_step_of_a_page_shows_the_text_of_its_item(protocol: str) -> None:
     assert "Source text" in html
 
 
-@pytest.mark.parametrize("protocol", SOURCED)
+@pytest.mark.parametrize("protocol", long_except(SOURCED, "relevance", "best-worst", "spans"))
 def test_a_program_is_told_the_same_text_and_nobody_of_a_picture_that_is_not_there(protocol: str) -> None:
     study, person = with_person(sourced(protocol))
     html, assignment = work_of(study, person)
@@ -145,7 +146,7 @@ def test_a_heading_of_the_study_s_own_and_the_built_in_one_in_german() -> None:
     assert "Ausgangstext</p>" in html
 
 
-@pytest.mark.parametrize("protocol", SOURCED)
+@pytest.mark.parametrize("protocol", long_except(SOURCED, "triplet", "slider", "spans"))
 def test_hostile_text_stays_text(protocol: str) -> None:
     study = sourced(protocol, text=HOSTILE)
     html, _ = work_of(study, joined(study))
@@ -221,7 +222,7 @@ def test_a_page_of_mturk_still_refuses_captions_whose_pictures_have_no_address()
         )
 
 
-@pytest.mark.parametrize("protocol", SOURCED)
+@pytest.mark.parametrize("protocol", long_except(SOURCED, "pairwise", "best-worst", "graded"))
 def test_units_and_hits_are_the_same_with_and_without_it(protocol: str) -> None:
     study = sourced(protocol, opened=False)
     design = design_of(study)

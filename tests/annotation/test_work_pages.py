@@ -18,6 +18,7 @@ from judgments.models import Study
 from tests.annotation.casting import Person, joined, make_dataset, make_study, with_person
 from tests.annotation.posting import KINDS, positions_on, submit, work_of
 from tests.crowd import first_answers
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 
@@ -242,7 +243,7 @@ def asked(action: Any) -> int:
     return sum(not re.match(r"(SAVEPOINT|RELEASE|ROLLBACK TO|BEGIN|COMMIT)", one["sql"]) for one in captured)
 
 
-@pytest.mark.parametrize("protocol", KINDS)
+@pytest.mark.parametrize("protocol", long_except(KINDS, "triplet", "relevance"))
 def test_a_page_costs_at_most_fourteen_queries(protocol: str) -> None:
     study = make_study(make_dataset(), protocol, consent="Agree.")
     base = f"/s/{study.slug}/"

@@ -42,10 +42,9 @@ def make_dataset(name: str, images: Mapping[str, Sequence[str]], split: str = ""
 
 def candidate(dataset: Dataset, text: str) -> Caption:
     """A candidate caption, stored once."""
-    made, _ = Caption.objects.get_or_create(
-        dataset=dataset, key=candidate_key(text), defaults={"text": text, "role": "candidate"}
-    )
-    return made
+    key = candidate_key(text)
+    made = Caption.objects.filter(dataset=dataset, key=key).first()
+    return made or Caption.objects.create(dataset=dataset, key=key, text=text, role="candidate")
 
 
 def given(answer: Any) -> dict[str, Any]:
@@ -71,12 +70,18 @@ class StudyOf:
             self.study.source = Study.Source.IMPORTED
         self.study.save()
         self.units = 0
+        self.items: dict[str, Item] = {}
+
+    def item(self, image: str) -> Item:
+        if image not in self.items:
+            self.items[image] = Item.objects.get(dataset=self.dataset, name=image)
+        return self.items[image]
 
     def pair(
         self, key: str, image: str, first: str, second: str, *, kind: str = "HM", **extra: Any
     ) -> CandidatePair:
         """A candidate pair against all references of its image."""
-        item = Item.objects.get(dataset=self.dataset, name=image)
+        item = self.item(image)
         keys = list(Caption.objects.filter(item=item).order_by("position").values_list("key", flat=True))
         return CandidatePair.objects.create(
             study=self.study, key=key, position=self.study.pairs.count(), kind=kind, item=item,
@@ -87,7 +92,7 @@ class StudyOf:
     def unit(self, key: str, image: str = "", **values: Any) -> Unit:
         """A unit; ``first`` may be a text. Units of a pair take its candidates, image and kind."""
         pair = values.get("pair")
-        item = pair.item if pair else Item.objects.get(dataset=self.dataset, name=image)
+        item = pair.item if pair else self.item(image)
         if pair:
             values = {"first": pair.first, "second": pair.second, "kind": pair.kind, **values}
         if isinstance(values.get("first"), str):
@@ -131,8 +136,8 @@ class StudyOf:
             state=Assignment.State.SUBMITTED, accepted_at=START, submitted_at=START + timedelta(minutes=minutes),
             simulated=simulated,
         )  # fmt: skip
-        HIT.objects.filter(pk=hit.pk).update(open_slots=hit.open_slots - 1)
-        hit.refresh_from_db()
+        hit.open_slots -= 1
+        hit.save(update_fields=["open_slots"])
         places = list(hit.places.order_by("position").select_related("unit"))
         Judgment.objects.bulk_create(
             Judgment(

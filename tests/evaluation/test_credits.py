@@ -25,6 +25,7 @@ from judgments.studies.studies import mark_closed
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_kinds_of_releases import drafted, ranking
 from tests.evaluation.test_scales import better_and_worse
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.studies import make_dataset as make_animals
 from tests.studies import make_study
@@ -219,7 +220,7 @@ def test_the_tables_of_systems_come_back_into_an_empty_dataset(
     assert {row["unit"]: row["systems"] for row in rows} == own
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise"])
+@pytest.mark.parametrize("protocol", long_except(["triplet", "pairwise"], "triplet"))
 def test_metrics_meet_the_same_references_after_the_round_trip(protocol: str, tmp_path: Path) -> None:
     """Another reference with a candidate's words is none of the pair's, in the file as in the draw."""
     animals = make_animals(images=8)

@@ -19,6 +19,7 @@ from quorum.metrics import score
 from tests.evaluation.studies import make_dataset
 from tests.evaluation.test_outputs import OF_PAIRS, again, brought, means, rows_of, verdict
 from tests.judgments.desk import page
+from tests.marks import long_except
 from tests.refusals import refuses
 
 pytestmark = pytest.mark.django_db
@@ -58,7 +59,7 @@ def test_an_empty_output_keeps_its_grades(dataset: Dataset, tmp_path: Path, cell
         assert Unit.objects.filter(study=study).count() == 4
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv"])
+@pytest.mark.parametrize("form", long_except(["jsonl", "csv"], "csv"))
 def test_an_empty_output_goes_out_and_comes_back(dataset: Dataset, tmp_path: Path, form: str) -> None:
     study = brought(rows_of(GRADES), "graded", OF_GRADES, tmp_path)
     assert means(again(study, tmp_path, form)) == TWO

@@ -26,6 +26,7 @@ from judgments.studies.studies import find_study
 from quorum.numeric.parallel import use_pool
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.installations import Installation
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.test_packing import Elsewhere
 
@@ -342,7 +343,7 @@ def told(study: StudyOf, path: Path, form: str, **options: Any) -> dict[str, Any
     return export_judgments(study=study.study, format=form, output=path, **options).manifest | WRITTEN
 
 
-@pytest.mark.parametrize("form", IN_PARTS)
+@pytest.mark.parametrize("form", long_except(IN_PARTS, "reliability"))
 def test_parts_that_others_write_are_the_same(form: str, study: StudyOf, tmp_path: Path) -> None:
     here, pool = told(study, tmp_path / "here", form), Elsewhere()
     with use_pool(pool):
@@ -362,7 +363,7 @@ def test_judgments_that_others_read_for_a_release_are_the_same(
     assert pool.computed == {"_read_part"}
 
 
-@pytest.mark.parametrize("form", IN_PARTS)
+@pytest.mark.parametrize("form", long_except(IN_PARTS, "qrels"))
 def test_what_people_do_between_parts_is_not_in_the_file(form: str, study: StudyOf, tmp_path: Path) -> None:
     before = told(study, tmp_path / "quiet", form)
     assert before["judgments_sha256"] == hash_of_judgments(study.study)
@@ -377,7 +378,7 @@ def test_what_people_do_between_parts_is_not_in_the_file(form: str, study: Study
     assert now["sha256"] != before["sha256"]
 
 
-@pytest.mark.parametrize("form", [*IN_PARTS, "revisions"])
+@pytest.mark.parametrize("form", long_except([*IN_PARTS, "revisions"], "jsonl", "revisions"))
 def test_an_export_that_goes_on_holds_the_moment_when_it_began(
     form: str, study: StudyOf, tmp_path: Path
 ) -> None:

@@ -12,6 +12,7 @@ from judgments.models import Job
 from judgments.studies import hits_page
 from tests.evaluation.test_study_page import pairwise
 from tests.judgments.desk import page, words
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 HTMX = {"HX-Request": "true"}
@@ -29,7 +30,7 @@ def work_off() -> None:
         assert run_job(pk)
 
 
-@pytest.mark.parametrize("name", ["hits", "controls", "crowd", "results"])
+@pytest.mark.parametrize("name", long_except(["hits", "controls", "crowd", "results"], "hits", "results"))
 def test_a_page_says_that_it_is_being_counted_and_then_shows_what_it_always_shows(
     name: str, designer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

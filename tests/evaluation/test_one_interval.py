@@ -25,6 +25,7 @@ from judgments.importers import ColumnMapping
 from judgments.models import Item, Output, Study, System
 from tests.evaluation.studies import StudyOf, candidate, make_dataset
 from tests.evaluation.test_scales import better_and_worse, rehearsed
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 Row = tuple[float | None, ...]
@@ -293,7 +294,7 @@ def test_imported_cases_say_the_same_at_every_door(
         assert verdict["low"] >= (0.75 if case == "eleven-votes" else 0.6)
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "graded"])
+@pytest.mark.parametrize("protocol", long_except(["triplet", "graded"], "graded"))
 def test_agreement_of_the_exported_file_is_that_of_the_study(
     animals: None, tmp_path: Path, protocol: str
 ) -> None:
@@ -315,7 +316,7 @@ def test_agreement_of_the_exported_file_is_that_of_the_study(
         assert ends[0] == pytest.approx(ends[1]), name
 
 
-@pytest.mark.parametrize("protocol", ["spans", "graded"])
+@pytest.mark.parametrize("protocol", long_except(["spans", "graded"], "spans"))
 def test_agreement_of_an_exported_file_is_by_document_too(tmp_path: Path, protocol: str) -> None:
     study = spans_of_two(documents=4, protocol=protocol)
     expected = commanded("aggregate", study, tmp_path)["agreement"]["alpha"]

@@ -127,7 +127,7 @@ def test_slider_means_stand_beside_z_scores(careful: dict[str, Study]) -> None:
     assert Consensus.objects.filter(unit__key=units[0]["unit"]).get().answer == {"z": units[0]["z"], "z_n": 3}
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
+@pytest.mark.parametrize("protocol", long_except(PROTOCOLS, "best-worst"))
 def test_metrics_are_held_against_people_over_all_captions_and_within_images(
     protocol: str, usual: dict[str, Study]
 ) -> None:

@@ -25,6 +25,7 @@ from judgments.studies.studies import create_study
 from tests.annotation.sourcing import make_texts
 from tests.judgments.desk import do, page, words
 from tests.judgments.test_columns_page import job_of
+from tests.marks import long_except
 from tests.studies import make_dataset, make_study
 
 pytestmark = pytest.mark.django_db
@@ -131,10 +132,10 @@ def test_three_systems_on_own_texts_meet_on_every_text(texts: Dataset) -> None:
 
 @pytest.mark.parametrize(
     ("preset", "units"),
-    [
+    long_except([
         ("our-slider", 108), ("our-best-worst", 36), ("hodosh-2013-relevance", 108), ("freitag-2021-mqm", 108),
         ("kocmi-2024-esa", 108),
-    ],
+    ], ("our-best-worst", 36), ("kocmi-2024-esa", 108)),
 )  # fmt: skip
 def test_other_protocols_judge_every_text(texts: Dataset, preset: str, units: int) -> None:
     owner = texts.roles.get().user

@@ -110,7 +110,14 @@ def problem_of(values: dict[str, Any]) -> str:
     return ""
 
 
-@pytest.mark.parametrize("base", [PRESET, PROTOCOL, WHOLE], ids=["preset", "protocol", "whole"])
+@pytest.mark.parametrize(
+    "base",
+    [
+        pytest.param(PRESET, id="preset", marks=pytest.mark.long),
+        pytest.param(PROTOCOL, id="protocol", marks=pytest.mark.long),
+        pytest.param(WHOLE, id="whole"),
+    ],
+)
 def test_a_wrong_value_at_any_key_is_a_sentence_or_does_no_harm(base: dict[str, Any]) -> None:
     names = {"name": "a", "dataset": "animals"}
     for path in KEYS:

@@ -50,10 +50,10 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
 
     It is the mean of such sums for people's means without each rater.
     """
-    metric, means, caption, rater, grade = study(np.random.default_rng(3), captions=300, each=2, taste=0.5)
-    image = np.arange(300) // 3
+    metric, means, caption, rater, grade = study(np.random.default_rng(3), captions=150, each=2, taste=0.5)
+    image = np.arange(150) // 3
     value = correlation(metric, means, name, resamples=0).value
-    left = means_without_raters(caption, rater, grade, 300)
+    left = means_without_raters(caption, rater, grade, 150)
     raters = effective_number(left.rater.tolist())
     changes = []
     for without in range(8):
@@ -63,7 +63,7 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
         of_people = correlation(metric, people, name, resamples=0).value
         lost = []
         for row, other in zip(left.row.tolist(), left.value.tolist(), strict=True):
-            moved = np.where(np.arange(300) == row, people + other - means[row], people)
+            moved = np.where(np.arange(150) == row, people + other - means[row], people)
             of_moved = correlation(metric, moved, name, resamples=0).value
             if name == "kendall-tau-c":  # for as many different means as there were
                 levels, before = len(np.unique(moved)), len(np.unique(people))
@@ -80,15 +80,15 @@ def test_a_coefficient_varies_with_images_and_raters(name: str) -> None:
         clusters={"item": image, "rater": left},
     )
     assert both.value == value
-    assert both.clusters == {"item": 100, "rater": 8}
+    assert both.clusters == {"item": 50, "rater": 8}
 
     def variance(p: float, df: float) -> float:
         return float((value / scipy.stats.t.isf(p / 2, df)) ** 2)
 
-    of_items = Spread(variance(by_image.p, 99), 99)
+    of_items = Spread(variance(by_image.p, 49), 49)
     total, df, *_ = with_raters(of_items, changes[0], left.row.tolist(), left.rater.tolist(), *changes[1:])
     assert variance(both.p, df) == pytest.approx(total, rel=0.02)
-    assert total > 1.5 * variance(by_image.p, 99)
+    assert total > 1.5 * variance(by_image.p, 49)
 
 
 def test_two_metrics_that_people_like_alike_are_rarely_told_apart() -> None:

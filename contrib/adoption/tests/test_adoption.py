@@ -185,12 +185,9 @@ def test_the_command_says_what_became_of_the_captions(
     ("protocol", "values"),
     [
         ("graded", {"units_per_hit": 2}),
-        ("relevance", {"images_per_hit": 1, "captions_per_image": 3}),
-        ("slider", {"units_per_hit": 2}),
-        (
-            "best-worst",
-            {"units_per_hit": 1, "sampling": {"options": 3, "appearances": 1}},
-        ),
+        pytest.param("relevance", {"images_per_hit": 1, "captions_per_image": 3}, marks=pytest.mark.long),
+        pytest.param("slider", {"units_per_hit": 2}, marks=pytest.mark.long),
+        ("best-worst", {"units_per_hit": 1, "sampling": {"options": 3, "appearances": 1}}),
     ],
 )
 def test_nobody_is_shown_a_caption_they_wrote_and_others_are(

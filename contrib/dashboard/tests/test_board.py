@@ -35,6 +35,7 @@ from tests.annotation import casting
 from tests.annotation.voting import always_first, joined, work
 from tests.evaluation.reporting import words
 from tests.judgments.desk import do, page
+from tests.marks import long_except
 
 pytestmark = pytest.mark.django_db
 
@@ -143,7 +144,9 @@ def test_the_board_says_of_metrics_what_the_analysis_says(study: Study) -> None:
     assert board["people"] == analysed["people"]
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "relevance", "slider", "caption"])
+@pytest.mark.parametrize(
+    "protocol", long_except(["triplet", "relevance", "slider", "caption"], "relevance", "caption")
+)
 def test_every_kind_of_choices_has_a_board(protocol: str, stored: Study, designer: Client) -> None:
     study = casting.make_study(stored.dataset, protocol, opened=False, controls={"per_hit": 0})
     rehearse(study=study, crowd=RehearsalCrowd(workers=4, seed=1))

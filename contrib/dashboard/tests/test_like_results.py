@@ -42,7 +42,12 @@ def shown_of(client: Client, study: Study) -> str:
 
 
 @pytest.mark.parametrize(
-    ("made", "metrics"), [(pairwise, METRICS), (graded, METRICS), (settled, ["bleu-1", "rouge-l"])]
+    ("made", "metrics"),
+    [
+        (pairwise, METRICS),
+        pytest.param(graded, METRICS, marks=pytest.mark.long),
+        (settled, ["bleu-1", "rouge-l"]),
+    ],
 )
 def test_who_is_ahead(made: Callable[[], StudyOf], metrics: list[str], designer: Client) -> None:
     study = made().study

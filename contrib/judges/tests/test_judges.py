@@ -45,6 +45,7 @@ from judgments.studies.discarding import discard_hits
 from judgments.studies.generation.hits import generate_hits
 from tests.doors import signed_in
 from tests.fakes.chat import HANG_UP, KEY, NO_CHOICES, NO_JSON, FakeChat, fake_chat
+from tests.marks import long_except
 from tests.refusals import refuses
 from tests.studies import make_dataset, make_study
 
@@ -80,7 +81,9 @@ def answers_in(study: Study, values: Any, *, order: str = "") -> str:
     return "\n".join(["unit,value,order", *rows])
 
 
-@pytest.mark.parametrize("protocol", ["triplet", "pairwise", "graded", "relevance", "slider"])
+@pytest.mark.parametrize(
+    "protocol", long_except(["triplet", "pairwise", "graded", "relevance", "slider"], "pairwise", "graded")
+)
 def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, chat: FakeChat) -> None:
     study = make_study(protocol)
     units = Unit.objects.filter(study=study, control=False)

@@ -158,7 +158,7 @@ def test_figures_come_back_from_each_format(protocol: str, tmp_path: Path) -> No
         }, form
 
 
-@pytest.mark.parametrize("protocol", ["graded", "pairwise", "spans"])
+@pytest.mark.parametrize("protocol", long_except(["graded", "pairwise", "spans"], "spans"))
 def test_a_table_that_a_program_saved_as_json_comes_back(protocol: str, tmp_path: Path) -> None:
     study = drafted(protocol, tmp_path)
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))
@@ -221,7 +221,9 @@ def test_answers_to_a_template_need_its_study_file(tmp_path: Path) -> None:
     assert not Study.objects.filter(slug="again").exists()
 
 
-@pytest.mark.parametrize("when", ["at once", "before the columns", "after a refusal"])
+@pytest.mark.parametrize(
+    "when", long_except(["at once", "before the columns", "after a refusal"], "after a refusal")
+)
 def test_a_template_comes_back_through_the_page(designer: Client, when: str, tmp_path: Path) -> None:
     study = drafted("template", tmp_path)
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.2, seed=5, drop_outs=0.0))

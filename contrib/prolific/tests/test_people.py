@@ -347,10 +347,15 @@ def test_a_design_pays_less_than_the_work_and_says_how_many() -> None:
 
 @pytest.mark.parametrize(
     ("operation", "fault"),
-    [
+    long_except(
+        [
+            ("get submission", Fault.DROP_BEFORE),
+            *(("transition submission", fault) for fault in (None, *LOST)),
+        ],
         ("get submission", Fault.DROP_BEFORE),
-        *(("transition submission", fault) for fault in (None, *LOST)),
-    ],
+        ("transition submission", None),
+        ("transition submission", Fault.DROP_AFTER),
+    ),
 )
 def test_an_approval_and_a_rejection_are_made_once(
     panel: Panel, prolific: ProlificEmulator, operation: str, fault: Fault | None
@@ -451,7 +456,12 @@ def test_after_the_ids_were_deleted_nobody_can_be_paid_from_here(panel: Panel) -
 
 @pytest.mark.parametrize(
     ("operation", "fault"),
-    [("get submission", Fault.DROP_BEFORE), *(("set up bonuses", fault) for fault in (None, *LOST))],
+    long_except(
+        [("get submission", Fault.DROP_BEFORE), *(("set up bonuses", fault) for fault in (None, *LOST))],
+        ("set up bonuses", None),
+        ("set up bonuses", Fault.DROP_AFTER),
+        ("set up bonuses", Fault.THROTTLE),
+    ),
 )
 def test_a_bonus_is_paid_once_whatever_is_lost_before_paying(
     panel: Panel, prolific: ProlificEmulator, operation: str, fault: Fault | None

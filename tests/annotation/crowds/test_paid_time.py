@@ -24,6 +24,7 @@ from judgments.models import HIT, Study
 from tests.annotation.casting import make_dataset, make_study
 from tests.annotation.crowds.turking import CROWD, Crowd, Work, one_hit, sync, up
 from tests.fakes.mturk import MTurkEmulator
+from tests.marks import long_except
 
 FLOOR = 900  # cents an hour: 0.25 a second
 A_DAY = 86_400.0
@@ -172,7 +173,7 @@ def test_work_taken_up_again_counts_both_leases(turk: MTurkEmulator) -> None:
     assert [pay.seconds for pay in pay_of_sessions(study)] == [900.0]
 
 
-@pytest.mark.parametrize("given_back", [False, True])
+@pytest.mark.parametrize("given_back", long_except([False, True], False))
 def test_work_taken_up_again_and_again_is_paid_for_one_lease_with_its_extensions(
     turk: MTurkEmulator, given_back: bool
 ) -> None:
@@ -313,7 +314,7 @@ def test_hits_held_at_once_by_different_people_are_each_paid(turk: MTurkEmulator
     assert [pay.seconds for pay in pay_of_sessions(study)] == [3_300.0, 3_300.0]
 
 
-@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("named", long_except([False, True], True))
 def test_hits_of_two_studies_held_at_once_share_the_time_that_passed(
     turk: MTurkEmulator, named: bool
 ) -> None:
