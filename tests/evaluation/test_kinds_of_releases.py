@@ -136,6 +136,7 @@ def test_the_release_of_a_kind_has_the_whole_report_and_verifies(protocol: str, 
     assert compared > 1
 
 
+@pytest.mark.long
 def test_a_release_of_captions_from_before_they_were_ranked_verifies(tmp_path: Path) -> None:
     study = drafted("caption", tmp_path)
     rehearse(study=study, crowd=RehearsalCrowd(workers=5, spammers=0.0, seed=5, drop_outs=0.0))

@@ -264,6 +264,7 @@ def test_thirty_systems_cost_as_many_queries_as_two(django_assert_max_num_querie
     assert len(found.result["rankings"]["annotation"]) == 30
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_a_release_from_before_tasks_is_read_as_it_was_written(tmp_path: Path) -> None:
     """Its proposals hold system, image, caption and rank alone; the report's figures had no intervals."""

@@ -70,6 +70,7 @@ def cell(result: Any) -> dict[str, Any]:
     return {name: tau[name] for name in ("value", "low", "high")}
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_results_report_and_release_have_one_interval(graded: Study, tmp_path: Path) -> None:
     result = evaluate_study(study=graded, metrics=METRICS)
@@ -82,6 +83,7 @@ def test_results_report_and_release_have_one_interval(graded: Study, tmp_path: P
     assert verify_bundle(bundle).differences == ()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_every_door_says_that_intervals_are_for_people_who_are_no_persons_alone(
     graded: Study, tmp_path: Path, admin_client: Client

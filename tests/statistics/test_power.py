@@ -82,6 +82,7 @@ def test_one_noisy_vote_lowers_the_win_rate_as_the_closed_form_says(right: float
     assert near(one(TwoSystems(0.75), people, Size(80, 1, 1)), binomial_power(80, effective, 0.05))
 
 
+@pytest.mark.long
 def test_careless_votes_are_right_by_half() -> None:
     people = People(right=0.9, careless=0.4, worker_spread=1.0, pairs_each=1)
     right = 0.9 * 0.6 + 0.5 * 0.4
@@ -138,6 +139,7 @@ def test_metrics_without_noise_have_the_power_of_the_test_of_differences(
     assert near(one(question, NEVER_WRONG, Size(150, 1, 1)), difference_power(150, better, worse, 0.05))
 
 
+@pytest.mark.long
 def test_a_wrong_consensus_turns_both_metrics_around() -> None:
     _, b, c, _ = TwoMetrics(0.9, 0.75, 0.8).table
     right = 0.85
@@ -146,6 +148,7 @@ def test_a_wrong_consensus_turns_both_metrics_around() -> None:
     assert near(one(TwoMetrics(0.9, 0.75, 0.8), people, Size(120, 1, 1)), expected)
 
 
+@pytest.mark.long
 def test_true_ties_only_add_noise() -> None:
     # a tie goes either way by half, so the win rate of all decided pairs is 0.7 x 0.9 + 0.3 x 0.5
     assert near(one(TwoSystems(0.9, ties=0.3), NEVER_WRONG, Size(50, 1, 1)), binomial_power(50, 0.78, 0.05))

@@ -103,6 +103,7 @@ def test_kinds_without_pairs_are_rehearsed_too(designer: Client) -> None:
     assert "Right answers that the consensus found" in words(designer.get(page(copy, "rehearsal")))
 
 
+@pytest.mark.long
 def test_graded_systems_that_are_alike_in_truth_are_told_so(designer: Client) -> None:
     """By the true grades that both systems' captions have: half a grade apart, or one text from both."""
     apart, same = a_draft("graded"), make_dataset("same", images=8)
@@ -220,6 +221,7 @@ def test_no_page_of_a_copy_says_simulated_twice(designer: Client, settings: Sett
     assert {name: count for name, count in said.items() if count != 1} == {}
 
 
+@pytest.mark.long
 def test_pairs_are_doubled_until_a_study_decides_often_enough() -> None:
     people, question = People(right=1.0, pair_spread=0.0, pairs_each=1), TwoSystems(0.68)
     # a test at .05 of 68 % against 50 % has a power of about .7 with 48 comparisons, and .93 with 96

@@ -101,6 +101,7 @@ def test_another_plan_than_the_one_that_was_hashed_is_found(bundle: Path) -> Non
     assert any("names the SHA-256" in line for line in verify_bundle(bundle).differences)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("undrawn")
 def test_a_bundle_from_before_there_were_outcomes_verifies(made_once: bytes, tmp_path: Path) -> None:
     with patch(
