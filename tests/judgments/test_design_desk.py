@@ -11,6 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from judgments.design.editing.form.design_form import DesignForm, field_of_key
+from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.form.values import starting_values
 from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.study_files import line_of, read_toml
@@ -372,3 +373,11 @@ def test_a_design_from_a_preset_that_is_gone_can_still_be_changed(designer: Clie
     designer.post(page(study, "change"), as_posted(form, seed=8))
     study.refresh_from_db()
     assert (study.design["seed"], study.design["preset"]) == (8, "gone-long-ago")
+
+
+def test_titles_for_source_texts_are_those_of_their_designs_alone() -> None:
+    sentence = "images_per_hit: there are too few"
+    of_texts = {"protocol": "relevance", "source": {"show": True}}
+    assert "Source texts on a page of work" in replace_keys_by_labels(sentence, of_texts)
+    for protocol in ("relevance", "graded"):
+        assert "Source texts" not in replace_keys_by_labels(sentence, {"protocol": protocol})

@@ -297,3 +297,17 @@ def test_the_signature_tells_how_to_compute_the_score_again() -> None:
 def test_an_option_that_cannot_be_used_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         score(["a"], [["a"]], ["rouge-w"], **options)
+
+
+def recall_of_best(candidate: str, references: list[str]) -> float:
+    found = score([candidate], [references], ["rouge-1"], measure="recall", multi="best")
+    return float(found.scores["rouge-1"].images[0])
+
+
+def test_a_reference_is_the_best_only_by_what_the_script_prints() -> None:
+    """One hit in 499 and in 500 words are both .00200, so that the first of the two counts."""
+    sizes = (400, 499, 500)
+    nearer, shorter, longer = (" ".join(["dog", *(f"w{n}" for n in range(1, size))]) for size in sizes)
+    assert recall_of_best("dog", [shorter, longer]) == pytest.approx(1 / 499, rel=1e-12)
+    assert recall_of_best("dog", [longer, shorter]) == pytest.approx(1 / 500, rel=1e-12)
+    assert recall_of_best("dog", [longer, nearer]) == pytest.approx(1 / 400, rel=1e-12)

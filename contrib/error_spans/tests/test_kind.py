@@ -1,6 +1,7 @@
 """Marked spans: what an answer may be, consensus, MQM's weights, check questions, documents, and a simulated crowd."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -473,6 +474,25 @@ def test_a_simulated_crowd_gives_what_the_page_would_take(asked: dict[str, Any],
         found = kind.aggregation.consensus([1] * 40, answers[True])[1]
         assert kind.rehearsal.matches(found, truth)
     assert not kind.rehearsal.draw_truth(unit(""), [1.0], rng)["spans"]
+
+
+def test_a_careful_reader_misses_a_few_errors_and_ends_a_few_at_one_of_the_next_words() -> None:
+    rehearsal = KINDS["spans"].rehearsal
+    assert rehearsal is not None
+    text = "one two three four five six seven eight nine ten"
+    ends = [index for index, letter in enumerate(f"{text} ") if letter == " "]
+    marked = {"start": text.index("three"), "end": ends[2], "severity": "minor"}
+    shown, rng, draws = unit(text), np.random.default_rng(3), 4_000
+    found: Counter[int] = Counter()
+    for _ in range(draws):
+        answer = rehearsal.draw_answer(shown, {"spans": [marked], "score": 80}, right=True, rng=rng)
+        found.update(span["end"] for span in answer["spans"] if span["start"] == marked["start"])
+    # .85 are not missed; of these a fifth end at one of the next three words, or at a later one taken for the third
+    others = {end: count / draws for end, count in found.items() if end != marked["end"]}
+    assert pytest.approx(found[marked["end"]] / draws, abs=0.03) == 0.85 * (0.8 + 0.2 / 8)
+    assert others[ends[3]] == pytest.approx(0.85 * 0.2 / 8, abs=0.012)
+    assert others[ends[4]] == pytest.approx(0.85 * 0.2 * 6 / 8, abs=0.02)
+    assert sum(others.values()) - others[ends[3]] - others[ends[4]] < 0.03  # invented ones, at the same start
 
 
 def test_what_people_say_together_is_quoted() -> None:

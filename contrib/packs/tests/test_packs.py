@@ -359,6 +359,9 @@ def test_h13_runs_from_the_released_files(tmp_path: Path) -> None:
     kappa = by_id["kappa/bleu/other"].ours
     assert [kappa.value, kappa.low, kappa.high] == pytest.approx([np.mean(kappas), min(kappas), max(kappas)])
     assert len({row[0] for row in tables["h13-filter"]}) == 5
+    # all captions of the best system have the mean grade 11/3, and one of twelve random ones
+    random, best, *_ = tables["h13-first-captions"]
+    assert (random[0], random[3], best[3]) == ("random", "8.3***", "100.0")
     assert {section.name for section in found.sections} >= {
         "h13-kappas",
         "h13-filter",

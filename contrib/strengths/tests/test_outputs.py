@@ -49,6 +49,25 @@ def test_the_page_the_call_and_the_command_say_one_strength(
     assert {name: round(value, 2) for name, value in printed.items()} == {"s1": 0.69, "s2": 0.0, "s3": -0.69}
 
 
+def test_the_command_says_how_many_answers_name_no_side(dataset: Dataset, tmp_path: Path) -> None:
+    votes = [1, 2, 0, 0, 0, 0, 0, 0]
+    rows = [
+        {
+            "image": "A.jpg",
+            "x": "one",
+            "y": "other",
+            "a": "s1",
+            "b": "s2",
+            "rater": f"w{number}",
+            "best": str(vote),
+        }
+        for number, vote in enumerate(votes)
+    ]
+    brought(rows, "pairwise", OF_PAIRS, tmp_path)
+    call_command("strengths", "brought", stdout=(said := StringIO()))
+    assert "Log-strengths from 8 comparisons, 75 % without a side" in said.getvalue()
+
+
 @given(votes=VOTES, texts=TEXTS, data=st.data())
 @EXAMPLES
 def test_order_names_and_writing_change_no_strength(
