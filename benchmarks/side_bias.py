@@ -146,8 +146,9 @@ def held_by(fit: Any, truth: Floats) -> float:
 
 def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) -> tuple[float, ...]:
     """Return a study's values for the first columns, computed by the functions that pages use."""
+    from contrib.strengths.pairs import is_biased
     from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units
-    from evaluation.results.agreement import is_biased, judgment_clusters, side_bias
+    from evaluation.results.agreement import judgment_clusters, side_bias
 
     n = len(votes.pair)
     value, no = np.where(votes.won, 1.0, 2.0), np.zeros(n, dtype=np.bool_)

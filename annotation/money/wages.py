@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.crowds import backend_of
-from annotation.models import Assignment, CrowdCall, CrowdSession, at_crowd
+from annotation.models import CrowdCall, CrowdSession, at_crowd
 from annotation.money.paid_time import PAYABLE_STATUSES, paid_times
 from common.amounts import spell_seconds
 from judgments.models import Study
@@ -173,9 +173,3 @@ def wages_of(study: Study, pays: Sequence[Pay]) -> Wages:
         top_up_cents=sum(pay.top_up_cents for pay in wanting),
         top_up_fee_cents=sum(backend.bonus_fee(pay.top_up_cents) for pay in wanting),
     )
-
-
-def local_cost_cents(study: Study) -> int:
-    """Return the sum of the rewards of all approved assignments, for people who are paid outside of Quorum."""
-    approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
-    return approved * design_of(study).crowd.reward_cents

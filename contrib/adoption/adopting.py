@@ -15,12 +15,14 @@ from django.utils.translation import gettext as _
 from annotation.models import WrittenCaption
 from common.errors import DataConflict, WrongState
 from common.rows.loads import refresh_statistics
-from evaluation.data.export.formats.written_captions import CollectedCaption, check_writes, written_captions
+from evaluation.data.export.formats.written_captions import CollectedCaption, written_captions
 from evaluation.data.export.parts import take_snapshot
+from evaluation.errors import EvaluationError
 from judgments.access.dataset_roles import require_editor
 from judgments.access.study_log import note_event
 from judgments.datasets.importing import ROWS_PER_BATCH, check_owner, check_system_name, store_candidates
 from judgments.drawing.keys import content_key
+from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Item, Output, Study, System
 
 
@@ -51,7 +53,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         WrongState: the study is not closed, was rehearsed, or has no caption; or ``by`` is not an editor.
         DataConflict: ``system`` has other captions, or an invalid name.
     """
-    check_writes(study)
+    _check_writes(study)
     if by is not None:
         require_editor(by, study.dataset)
     locked = Study.objects.select_for_update(no_key=True).select_related("dataset").get(pk=study.pk)
@@ -92,6 +94,14 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
         existing=len(written) - added,
         writers=len({caption.worker_id for caption in written}),
     )
+
+
+def _check_writes(study: Study) -> None:
+    """Raise EvaluationError if the study does not collect captions."""
+    if not KINDS[study.protocol].writes_captions:
+        raise EvaluationError(
+            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
+        )
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:

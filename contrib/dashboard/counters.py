@@ -10,10 +10,10 @@ from django.db.models import Count, IntegerField, OuterRef, Subquery, Sum
 from django.utils import timezone
 
 from annotation.models import Assignment, Budget, Judgment
-from annotation.money.wages import local_cost_cents
 from contrib.dashboard.staleness import MAX_LEASES_SHOWN, ChangeMark
 from evaluation.data.progress import judgments_wanted
 from judgments.models import Study
+from judgments.studies.designs import design_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,5 +66,11 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
         leases=list(leases.order_by("expires_at", "pk")),
         has_more_leases=len(mark.leases) > MAX_LEASES_SHOWN,
         spending=spending,
-        local_cents=0 if spending else local_cost_cents(study),
+        local_cents=0 if spending else _local_cost_cents(study),
     )
+
+
+def _local_cost_cents(study: Study) -> int:
+    """Return the sum of the rewards of all approved assignments, for people who are paid outside of Quorum."""
+    approved = Assignment.objects.filter(study=study, state=Assignment.State.APPROVED).count()
+    return approved * design_of(study).crowd.reward_cents

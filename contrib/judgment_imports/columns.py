@@ -15,7 +15,7 @@ from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.pending_imports import PEOPLE
 from judgments.datasets.table_columns import TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
-from judgments.design.scale import InferredScale, parse_scale
+from judgments.design.scale import InferredScale, limits_of, scale_of
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
@@ -99,3 +99,11 @@ add_table_use(
         template="judgment_imports/columns.html",
     ),
 )
+
+
+def parse_scale(text: str) -> str:
+    """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
+    text = text.strip()
+    if text and limits_of(text).step:
+        scale_of(text)
+    return text

@@ -6,9 +6,8 @@ from django import forms
 from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
-from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, study_file
+from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, parse_scale, study_file
 from judgments.datasets.page import UploadForm, add_upload, short_name
-from judgments.design.scale import parse_scale
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
 

@@ -34,8 +34,9 @@ class Strengths(QuorumCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         from contrib.strengths.choices import LUCE
+        from contrib.strengths.pairs import is_biased
         from contrib.strengths.strengths import StrengthsRequest, strengths_of
-        from evaluation.results.agreement import is_biased, side_sentence
+        from evaluation.results.agreement import side_sentence
         from evaluation.results.consensus.clusters import scope_sentence
 
         study = find_study(options["study"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from quorum.numeric.arrays import Floats, Ints, places_in
 from quorum.statistics.aggregation import StrengthResult, preference_strengths
 from quorum.statistics.aggregation.pair_answers import preferences_of
 from quorum.statistics.crossed import NAIVE, RATER
+from quorum.statistics.significance import LEVEL
 
 LENGTH_CONTROL = "length"
 MAX_NEXT_COMPARISONS = 3
@@ -171,3 +173,11 @@ def _next_comparisons(strengths: StrengthResult, names: list[str]) -> list[dict[
         for index in best.tolist()
         if gains.flat[index] > 0
     ]
+
+
+def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
+    """Return whether people favour a side. This can be concluded only if sides were ``drawn`` at random.
+
+    In imported judgments, better systems may have been on the left more often.
+    """
+    return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)

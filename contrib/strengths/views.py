@@ -10,10 +10,10 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from contrib.strengths.pairs import LENGTH_CONTROL
+from contrib.strengths.pairs import LENGTH_CONTROL, is_biased
 from contrib.strengths.strengths import cached_strengths
 from evaluation.errors import EvaluationError
-from evaluation.results.agreement import is_biased, side_sentence
+from evaluation.results.agreement import side_sentence
 from evaluation.results.consensus.clusters import scope_sentence
 from judgments.kinds import KINDS
 from judgments.models import Study

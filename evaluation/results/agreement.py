@@ -44,7 +44,6 @@ from quorum.statistics.crossed import (
 )
 from quorum.statistics.inputs import encode
 from quorum.statistics.meta import wilson_interval
-from quorum.statistics.significance import LEVEL
 from quorum.statistics.variance_components import components_of_clusters
 
 COEFFICIENTS = ("percent", "fleiss", "gwet")
@@ -431,14 +430,6 @@ def side_bias(
         "clusters": dict(interval.clusters.counts),
         "scope": scope_of(interval.clusters.counts.get(RATER)),
     }
-
-
-def is_biased(bias: Mapping[str, Any] | None, *, drawn: bool) -> bool:
-    """Return whether people favour a side. This can be concluded only if sides were ``drawn`` at random.
-
-    In imported judgments, better systems may have been on the left more often.
-    """
-    return drawn and bias is not None and bias["p"] is not None and bool(bias["p"] <= LEVEL)
 
 
 def alpha_note(alpha: Mapping[str, Any]) -> str:

@@ -225,14 +225,6 @@ def limits_of(text: str) -> ScaleBounds:
     return ScaleBounds(low, high, step[0] if step else None)
 
 
-def parse_scale(text: str) -> str:
-    """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
-    text = text.strip()
-    if text and limits_of(text).step:
-        scale_of(text)
-    return text
-
-
 @dataclass(frozen=True, slots=True)
 class InferredScale:
     """The lowest and highest number of a file, and the largest step that reaches all of its numbers.

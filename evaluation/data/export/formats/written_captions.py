@@ -12,9 +12,7 @@ from common.files import HashedFile
 from common.rows.batches import batched
 from evaluation.data.export.parts import UNITS_PER_BATCH, Encoding, ExportWork, read_part_lines, write_line
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH, by_unit_and_name
-from evaluation.errors import EvaluationError
 from judgments.drawing.keys import content_key
-from judgments.kinds import KINDS
 from judgments.models import Study
 
 
@@ -30,14 +28,6 @@ class CollectedCaption:
     worker_id: int
     worker: str
     judgment_id: int
-
-
-def check_writes(study: Study) -> None:
-    """Raise EvaluationError if the study does not collect captions."""
-    if not KINDS[study.protocol].writes_captions:
-        raise EvaluationError(
-            f"Study {study.slug!r} is {study.protocol}; captions are written in studies of protocol caption alone."
-        )
 
 
 def written_captions(
