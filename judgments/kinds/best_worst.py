@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy as _
 
 from common.errors import DesignError
 from judgments.design.wordings import CAPTION, WORDINGS
-from judgments.drawing.balanced_lists import balanced_lists
 from judgments.drawing.controls.captions import degraded_text, foreign_captions
 from judgments.drawing.controls.makers import DEGRADED, REFERENCE, ControlSlot, Makers
 from judgments.drawing.controls.splits import divide_images
@@ -45,6 +44,7 @@ from quorum.statistics.aggregation import (
     luce_choice,
     split_half_reliability,
 )
+from quorum.statistics.balanced_lists import balanced_lists
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

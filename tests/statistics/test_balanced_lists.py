@@ -4,15 +4,16 @@ from collections import Counter
 from itertools import combinations
 from math import comb
 
+import numpy as np
 import pytest
 
-from judgments.drawing.balanced_lists import balanced_lists, list_count
-from judgments.drawing.draws import rng_for
+from quorum.statistics.balanced_lists import balanced_lists, list_count
+from quorum.statistics.inputs import BadOption
 from tests.marks import long_except
 
 
-def drawn(items: int, size: int, appearances: int, seed: int = 1) -> list[tuple[int, ...]]:
-    return balanced_lists(items, size=size, appearances=appearances, rng=rng_for(seed, "lists"))
+def drawn(items: int, size: int, appearances: int, seed: int = 2) -> list[tuple[int, ...]]:
+    return balanced_lists(items, size=size, appearances=appearances, rng=np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize("size", long_except([2, 3, 4, 5], 2, 5))
@@ -25,6 +26,18 @@ def test_items_come_equally_often_and_no_list_comes_twice(size: int, appearances
         came = Counter(item for one in lists for item in one)
         assert set(came) == set(range(items))
         assert max(came.values()) - min(came.values()) <= (len(lists) * size % items > 0)
+
+
+@pytest.mark.parametrize("seed", [4, 9])
+def test_lists_that_were_dealt_twice_are_told_apart(seed: int) -> None:
+    lists = drawn(5, 3, 5, seed=seed)
+    assert len(lists) == len(set(lists)) == 9
+
+
+@pytest.mark.parametrize(("size", "appearances"), [(0, 1), (4, 0)])
+def test_sizes_and_appearances_are_whole_numbers_above_zero(size: int, appearances: int) -> None:
+    with pytest.raises(BadOption):
+        drawn(9, size, appearances)
 
 
 @pytest.mark.parametrize("items", [5, 7, 13])
@@ -64,4 +77,4 @@ def test_where_there_are_not_so_many_lists_all_are_taken() -> None:
 
 def test_the_seed_decides() -> None:
     assert drawn(12, 4, 4) == drawn(12, 4, 4)
-    assert drawn(12, 4, 4) != drawn(12, 4, 4, seed=2)
+    assert drawn(12, 4, 4) != drawn(12, 4, 4, seed=3)

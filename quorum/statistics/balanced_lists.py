@@ -14,9 +14,11 @@ from math import comb
 
 import numpy as np
 
+from quorum.statistics.inputs import check_positive_int
+
 TRIES_PER_PLACE = 60  # exchanges tried per place of each list
 
-List = frozenset[int]
+List = frozenset[int]  # the items of a list, without order
 
 
 def list_count(items: int, *, size: int, appearances: int) -> int:
@@ -32,6 +34,8 @@ def balanced_lists(
     Every item is in ``appearances`` lists; some are in one more to fill the last list. If this takes all distinct
     lists, return all of them.
     """
+    check_positive_int(size, "size")
+    check_positive_int(appearances, "appearances")
     if items < size:
         return []
     count = list_count(items, size=size, appearances=appearances)
@@ -66,6 +70,8 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
 
 
 class _Design:
+    """Lists, and how often each list and each pair of items occurs."""
+
     def __init__(self, items: int, lists: list[List]) -> None:
         self.lists = lists
         self._same = Counter(lists)
@@ -76,8 +82,6 @@ class _Design:
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
         """Exchange items between lists while this repeats no list and does not make pairs less even."""
-        if len(self.lists) < 2:
-            return
         lots = rng.random((tries, 4))
         for first_lot, second_lot, here, there in lots.tolist():
             first = int(first_lot * len(self.lists))
@@ -90,6 +94,7 @@ class _Design:
                 self._part(first, rng)
 
     def _exchange(self, first: int, second: int, gone: int, come: int) -> None:
+        """Exchange item `gone` of the first list for item `come` of the second, unless this makes the lists worse."""
         old = self.lists[first], self.lists[second]
         new = old[0] - {gone} | {come}, old[1] - {come} | {gone}
         if new[0] == old[1]:
