@@ -234,7 +234,7 @@ class ErasePerson(QuorumCommand):
             self._erase(study, worker, options)
 
     def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
-        from annotation.privacy.erasing import erasure_of, find_person
+        from annotation.privacy.people import erasure_of, find_person
 
         if slug:
             study = find_study(slug)
@@ -258,7 +258,9 @@ class ErasePerson(QuorumCommand):
         return people
 
     def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
-        from annotation.privacy.erasing import erase_person, people_of, preview_erasure
+        from annotation.privacy.erasing import erase_person
+        from annotation.privacy.people import people_of
+        from annotation.privacy.preview import preview_erasure
 
         seen = preview_erasure(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")

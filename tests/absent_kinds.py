@@ -14,7 +14,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from annotation.models import Judgment
-from annotation.privacy import erasing
+from annotation.privacy import erasing, people
 from judgments.models import Study
 from judgments.studies.study_page import PAGES
 
@@ -38,7 +38,7 @@ answer = {
     "people": [ask("/s/open/"), ask("/s/open/work/"), ask("/s/open/preview/")],
 }
 call_command("check_integrity", stdout=said)
-person = erasing.find_person(opened, "ann")
+person = people.find_person(opened, "ann")
 erasing.erase_person(study=opened, worker=person, by=rosa)
 answer["left"] = list(Judgment.objects.of_study(opened).values_list("answer", flat=True))
 call_command("check_integrity", stdout=said)

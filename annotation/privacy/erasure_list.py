@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from annotation.models import Erasure, Worker
-from annotation.privacy.erasing import erase_person, erasure_mark_of, keep_erasure, people_of
+from annotation.privacy.erasing import erase_person, keep_erasure
+from annotation.privacy.people import erasure_mark_of, people_of
 from common.errors import QuorumError, WrongState
 from judgments.models import Study
 

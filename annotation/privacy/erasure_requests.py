@@ -7,7 +7,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, ErasureRequest, Participation, Worker
-from annotation.privacy.erasing import ErasureResult, erase_person, why_not_erasable
+from annotation.privacy.erasing import ErasureResult, erase_person
+from annotation.privacy.people import why_not_erasable
 from annotation.work.joining import require_participation
 from annotation.work.slots.release import release_slots
 from common.errors import WrongState

@@ -13,8 +13,9 @@ from rest_framework import serializers
 
 from annotation.models import Case, Erasure, ErasureRequest, QualityRule
 from annotation.privacy.consent import change_consent
-from annotation.privacy.erasing import ErasureResult, erase_person, erasure_of, find_person
+from annotation.privacy.erasing import ErasureResult, erase_person
 from annotation.privacy.erasure_requests import erasure_request_of
+from annotation.privacy.people import erasure_of, find_person
 from annotation.quality.flags import unpause_worker
 from annotation.work.joining import find_worker
 from common.errors import WrongState

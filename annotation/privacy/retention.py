@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from annotation.crowds.people import forget_raw_ids
 from annotation.models import Worker
-from annotation.privacy.erasing import cannot_be_erased_now, end_identities, people_of
+from annotation.privacy.erasing import end_identities
+from annotation.privacy.people import cannot_be_erased_now, people_of
 from common.rows.batches import batched
 from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue

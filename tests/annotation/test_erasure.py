@@ -26,15 +26,10 @@ from annotation.models import (
 )
 from annotation.models.privacy import person_erased
 from annotation.privacy import retention
-from annotation.privacy.erasing import (
-    DELETED_MODELS,
-    MOVED_MODELS,
-    PAYMENT_MODELS,
-    UNLINKED_MODELS,
-    erase_person,
-    erasure_mark_of,
-)
+from annotation.privacy.erasing import erase_person
 from annotation.privacy.erasure_list import erasure_list
+from annotation.privacy.people import erasure_mark_of
+from annotation.privacy.personal_rows import DELETED_MODELS, MOVED_MODELS, PAYMENT_MODELS, UNLINKED_MODELS
 from annotation.privacy.receipts import replace_words
 from annotation.privacy.retention import end_identities_of_study, erase_expired_identities, retention_of
 from annotation.quality.flags import exclude_worker

@@ -13,9 +13,10 @@ from rest_framework.views import APIView
 from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
-from annotation.privacy.erasing import find_person, preview_erasure
 from annotation.privacy.erasure_requests import leave
 from annotation.privacy.operations import WORKER
+from annotation.privacy.people import find_person
+from annotation.privacy.preview import preview_erasure
 from annotation.work.joining import require_participation
 from common.errors import ObjectNotFound, WrongState
 from common.parameters import Parameters

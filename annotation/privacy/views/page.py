@@ -13,8 +13,9 @@ from django.utils.translation import pgettext
 
 from annotation.models import Erasure, ErasureRequest
 from annotation.privacy.consent import consent_version, versions_of
-from annotation.privacy.erasing import erasure_of, find_person, preview_erasure
 from annotation.privacy.operations import change_consent_text, decline_request, erase
+from annotation.privacy.people import erasure_of, find_person
+from annotation.privacy.preview import preview_erasure
 from annotation.privacy.retention import retention_of
 from common.errors import ObjectNotFound
 from judgments.models import Study

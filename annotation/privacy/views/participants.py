@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
-from annotation.privacy.erasing import why_not_erasable
 from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, leave
+from annotation.privacy.people import why_not_erasable
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.sheet.texts import read_design
 from common.markup import render_markdown

@@ -25,7 +25,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.db import connection
 from django.test import Client
-from annotation.privacy import erasing
+from annotation.privacy import erasing, people
 from judgments.models import Study
 
 rosa = User.objects.create_superuser("rosa", password="a long enough password")
@@ -40,7 +40,7 @@ answer = {
     "refused": browser.post(f"{place}do/pause/", {"page": "workers"}, follow=True).content.decode(),
     "paused": browser.post(f"{place}do/pause/", {"page": "workers", "why": "lunch"}, follow=True).content.decode(),
 }
-erasing.erase_person(study=study, worker=erasing.find_person(study, "ann"), by=rosa)
+erasing.erase_person(study=study, worker=people.find_person(study, "ann"), by=rosa)
 with connection.cursor() as cursor:
     cursor.execute("SELECT count(*) FROM evaluation_boardsnapshot")
     answer["snapshots"] = cursor.fetchone()[0]

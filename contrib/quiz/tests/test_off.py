@@ -37,7 +37,7 @@ from django.contrib.auth.models import User
 from django.core.management import call_command
 from django.test import Client
 from annotation.models import QuizAttempt
-from annotation.privacy import erasing
+from annotation.privacy import erasing, people
 from annotation.views.common import WORKER_COOKIE
 from annotation.work.joining import join_study
 from judgments.models import Study
@@ -74,7 +74,7 @@ answer = {
     "plain": ask(f"/s/{plain.slug}/work/", person(plain, "eve")),
 }
 call_command("check_integrity", stdout=said)
-erasing.erase_person(study=quizzed, worker=erasing.find_person(quizzed, "ada"), by=rosa)
+erasing.erase_person(study=quizzed, worker=people.find_person(quizzed, "ada"), by=rosa)
 answer["attempts"] = QuizAttempt.objects.count()
 answer["deleted"] = ask(f"/admin/judgments/study/{draft.pk}/delete/", method="post")[0]
 call_command("check_integrity", stdout=said)

@@ -32,7 +32,8 @@ from annotation.models import Assignment, CrowdSession, LedgerEntry, RawId, Work
 from annotation.money.ledger import set_budget
 from annotation.money.limits import cents_committed_today, committed_cents
 from annotation.money.payments import decide_session, pay_bonus
-from annotation.privacy.erasing import cannot_be_erased_now, erase_person
+from annotation.privacy.erasing import erase_person
+from annotation.privacy.people import cannot_be_erased_now
 from annotation.privacy.retention import known_people
 from annotation.quality.flags import exclude_worker
 from annotation.quality.reviews import approve_assignments, approve_without_objection

@@ -1,0 +1,135 @@
+"""The rows about a person in a study, and the words that identify the person.
+
+An erasure deletes the rows of some models, and moves those of other models to substitute workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import Model, Q, QuerySet
+from django.utils.translation import gettext_noop
+
+from annotation.models import (
+    AppealNote,
+    Assignment,
+    Case,
+    CrowdCall,
+    CrowdSession,
+    Demographics,
+    ErasureRequest,
+    Exclusion,
+    Invitation,
+    Judgment,
+    MoneyRequest,
+    Participation,
+    ProblemReport,
+    Qualification,
+    QuizAttempt,
+    RawId,
+    SpendingRequest,
+    StudyAlarm,
+    Worker,
+    WrittenCaption,
+)
+from annotation.models.privacy import identifying_word_wanted
+from annotation.privacy.receipts import replacer
+from judgments.models import Study, StudyEvent
+from judgments.studies.designs import installed_kind_of
+
+ERASED_TEXT = "…"
+ERASED, PAID = "erased", "paid"  # prefixes of the names of substitute workers
+# Models whose rows are deleted, with their label on pages. A test checks that no model about people is forgotten.
+DELETED_MODELS: Mapping[type[Model], str] = {
+    RawId: gettext_noop("ids at the crowd"),
+    Demographics: gettext_noop("demographics"),
+    QuizAttempt: gettext_noop("quiz attempts"),
+    Qualification: gettext_noop("qualifications"),
+    ErasureRequest: gettext_noop("erasure requests"),
+}
+MOVED_MODELS: Mapping[type[Model], str] = {
+    Participation: gettext_noop("participation in the study"),
+    Assignment: gettext_noop("pages of work"),
+    Exclusion: gettext_noop("exclusions"),
+    Case: gettext_noop("flags"),
+    StudyAlarm: gettext_noop("warnings of the study"),
+    WrittenCaption: gettext_noop("captions that other participants judge"),
+}
+PAYMENT_MODELS: Mapping[type[Model], str] = {
+    CrowdSession: gettext_noop("paid sessions"),
+    CrowdCall: gettext_noop("requests to the crowd"),
+}
+UNLINKED_MODELS: Mapping[type[Model], str] = {Invitation: gettext_noop("invitation")}
+# fields with texts that were written about people
+TEXT_FIELDS: Mapping[type[Model], list[str]] = {
+    Exclusion: ["why", "lifted_why", "evidence"],
+    Case: ["evidence", "decision"],
+    ErasureRequest: ["answer"],
+    MoneyRequest: ["answer"],
+    SpendingRequest: ["values", "words"],
+}
+
+
+def rows_of(model: type[Model], study: Study, worker: Worker) -> QuerySet[Any]:
+    rows = model._default_manager.filter(worker=worker)
+    if model is RawId:
+        of_study = Q(session__study=study)
+        return rows.filter(of_study if is_in_another_study(study, worker) else of_study | Q(session=None))
+    if model is Qualification:
+        return rows.none() if is_in_another_study(study, worker) else rows
+    if model is WrittenCaption:
+        here = Q(judgment__assignment__study=study)
+        return rows.filter(here if is_in_another_study(study, worker) else here | Q(judgment=None))
+    if model is CrowdCall:
+        return CrowdCall.objects.filter(work_of(worker), study=study)
+    return rows.filter(study=study)
+
+
+def work_of(worker: Worker) -> Q:
+    return Q(worker=worker) | Q(session__worker=worker)
+
+
+def judgments_of(study: Study, worker: Worker) -> Any:
+    return Judgment.objects.of_study(study).filter(assignment__worker=worker)
+
+
+def texts_only(study: Study, judgments: Any) -> Any:
+    """Return the judgments if their answers are texts that the person wrote, else none."""
+    return judgments if installed_kind_of(study).writes_captions else judgments.none()
+
+
+def reports_of(study: Study, worker: Worker) -> QuerySet[ProblemReport]:
+    return ProblemReport.objects.filter(assignment__study=study, assignment__worker=worker)
+
+
+def appeals_of(study: Study, worker: Worker) -> QuerySet[AppealNote]:
+    return AppealNote.objects.filter(assignment__study=study, assignment__worker=worker)
+
+
+def is_in_another_study(study: Study, worker: Worker) -> bool:
+    """Return whether the person takes part in another study. There they keep their name."""
+    others = (Participation, CrowdSession, Assignment, CrowdCall)
+    return any(model._default_manager.filter(worker=worker).exclude(study=study).exists() for model in others)
+
+
+def identifying_words(study: Study, worker: Worker) -> list[str]:
+    """Return the words that identify the person, except the name."""
+    answers = identifying_word_wanted.send(Study, study=study, worker=worker)
+    identifying: set[str] = {worker.shown_name, *(word for _receiver, word in answers if word)} - {
+        worker.name
+    }
+    identifying |= set(RawId.objects.filter(worker=worker).values_list("value", flat=True))
+    identifying |= set(
+        Participation.objects.filter(study=study, worker=worker).values_list("completion_code", flat=True)
+    )
+    return sorted(identifying - {""})
+
+
+def entries_with(study: Study, replacements: Mapping[str, str]) -> list[StudyEvent]:
+    replace_words = replacer(replacements)
+    return [
+        event
+        for event in StudyEvent.objects.filter(study=study).iterator()
+        if replace_words([event.words, event.why, event.details]) != [event.words, event.why, event.details]
+    ]

@@ -1,0 +1,70 @@
+"""What the erasure of a person would remove, and what it would keep."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from annotation.models import Erasure, Worker
+from annotation.privacy.people import why_not_erasable
+from annotation.privacy.personal_rows import (
+    DELETED_MODELS,
+    ERASED_TEXT,
+    MOVED_MODELS,
+    PAYMENT_MODELS,
+    appeals_of,
+    entries_with,
+    identifying_words,
+    is_in_another_study,
+    judgments_of,
+    reports_of,
+    rows_of,
+    texts_only,
+)
+from judgments.models import Study
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePreview:
+    """The effects of an erasure.
+
+    Attributes:
+        removed, kept: the label of each group of rows, in words, and their number.
+        in_other_studies: whether the person takes part in other studies of this installation, which keep the name.
+        waits: why the person cannot be erased now; "" if they can.
+    """
+
+    worker: Worker
+    removed: list[tuple[str, int]]
+    kept: list[tuple[str, int]]
+    in_other_studies: bool
+    waits: str
+
+
+def preview_erasure(*, study: Study, worker: Worker, way: str) -> ErasurePreview:
+    judgments = judgments_of(study, worker)
+    going = judgments if way == Erasure.Extent.ALL else texts_only(study, judgments)
+    written = judgments.exclude(comment="").count()
+    named = dict.fromkeys((worker.name, *identifying_words(study, worker)), ERASED_TEXT)
+    removed = [(label, rows_of(model, study, worker).count()) for model, label in DELETED_MODELS.items()]
+    removed += [
+        (gettext_noop("judgments"), going.count()),
+        (gettext_noop("comments"), written),
+        (gettext_noop("texts of problem reports"), reports_of(study, worker).exclude(comment="").count()),
+        (gettext_noop("messages in appeals"), appeals_of(study, worker).count()),
+        (gettext_noop("log entries with the name (the name is replaced)"), len(entries_with(study, named))),
+    ]
+    staying = [
+        (label, rows_of(model, study, worker).count())
+        for model, label in {**MOVED_MODELS, **PAYMENT_MODELS}.items()
+    ]
+    staying.insert(0, (gettext_noop("judgments"), judgments.count() - going.count()))
+    return ErasurePreview(
+        worker=worker,
+        removed=[(_(label), n) for label, n in removed if n],
+        kept=[(_(label), n) for label, n in staying if n],
+        in_other_studies=is_in_another_study(study, worker),
+        waits=why_not_erasable(study, worker),
+    )

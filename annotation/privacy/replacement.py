@@ -1,0 +1,287 @@
+"""Replace people by substitute workers, in these steps for all people of a study who are erased together:
+
+1. End their work, and create their substitute workers.
+2. Replace their names and texts in logs, jobs, and in what detectors found about other people.
+3. Move or delete their rows.
+4. Redact or delete their answers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+from django.db.models.functions import TruncDay, TruncMinute
+
+from annotation.crowds import backend_of
+from annotation.crowds.base import Ability
+from annotation.models import (
+    Assignment,
+    Case,
+    CrowdCall,
+    CrowdSession,
+    Erasure,
+    Exclusion,
+    Invitation,
+    Judgment,
+    Participation,
+    Seat,
+    Worker,
+)
+from annotation.models.assignments import LIVE_STATES
+from annotation.models.privacy import person_erased
+from annotation.privacy.personal_rows import (
+    DELETED_MODELS,
+    ERASED,
+    ERASED_TEXT,
+    MOVED_MODELS,
+    PAID,
+    PAYMENT_MODELS,
+    TEXT_FIELDS,
+    appeals_of,
+    entries_with,
+    identifying_words,
+    is_in_another_study,
+    judgments_of,
+    reports_of,
+    rows_of,
+    work_of,
+)
+from annotation.privacy.receipts import replacer
+from annotation.work.slots.release import release_slots
+from annotation.work.stopping import lock_for_settling, reopen_slots
+from annotation.work.system_pairs import recount
+from judgments.models import CachedFigures, Job, Study, StudyEvent
+from judgments.studies.codes import LETTERS, random_code
+from judgments.studies.designs import installed_kind_of
+
+
+@dataclass(frozen=True, slots=True)
+class Substitution:
+    """A person, and the substitute workers who get their answers and the rows about their pay.
+
+    unconfirmed: the ids of the assignments that the crowd has not confirmed.
+    """
+
+    person: Worker
+    stand_in: Worker
+    payee: Worker
+    unconfirmed: Collection[UUID]
+
+
+def replace_people(
+    people: Collection[Worker], study: Study, way: str, *, texts: bool
+) -> tuple[Counter[str], dict[str, str]]:
+    """Replace people by substitute workers.
+
+    Return the number of deleted rows by table, and the replacement of each word that names the people.
+    """
+    removed = Counter[str]()
+    replacements: dict[str, str] = {}
+    substitutions = []
+    for person in people:
+        _end_work(study, person)
+        substitution = _substitution_of(study, person)
+        substitutions.append(substitution)
+        replacements |= {
+            **dict.fromkeys(identifying_words(study, person), ERASED_TEXT),
+            person.name: substitution.stand_in.name,
+        }
+        if texts:
+            _forget_quotes(study, person)
+    if len(people) == 1:  # with several people, replace the longest names first
+        (person,) = people
+        others = Worker.objects.filter(name__contains=person.name).exclude(name__in=replacements)
+        replacements = {**{name: name for name in others.values_list("name", flat=True)}, **replacements}
+    _rename_in_logs(study, replacements)
+    for substitution in substitutions:
+        person = substitution.person
+        _move(study, substitution)
+        for model in DELETED_MODELS:
+            removed[model._meta.model_name or ""] += rows_of(model, study, person).delete()[0]
+        if not is_in_another_study(study, person):
+            person.delete()
+        removed["judgment"] += _erase_answers(study, substitution, way, texts=texts)
+    person_erased.send(Study, study=study, replacements=replacements)
+    return removed, replacements
+
+
+def _end_work(study: Study, worker: Worker) -> None:
+    """Return the HITs that the person holds, and end running sessions. Drafts are deleted later, with the texts."""
+    work = Assignment.objects.filter(study=study, worker=worker)
+    release_slots(work, Assignment.State.RETURNED)
+    working = CrowdSession.objects.filter(study=study, worker=worker, status=CrowdSession.Status.WORKING)
+    working.update(status=CrowdSession.Status.RETURNED)
+    seats = Seat.objects.filter(study=study)
+    seats.filter(Q(assignment__worker=worker) | Q(session__worker=worker)).delete()
+
+
+def _unconfirmed_work(study: Study, worker: Worker) -> QuerySet[Assignment]:
+    """Return the assignments that the crowd has not confirmed. They stay excluded permanently."""
+    work = Assignment.objects.filter(study=study, worker=worker)
+    if not study.platform or Ability.LIST not in backend_of(study).can:
+        return work.none()
+    return work.filter(session__confirmed=False)
+
+
+def _substitution_of(study: Study, person: Worker) -> Substitution:
+    """Create a person's substitute workers. Only rows about money, if there are any, need a second one."""
+
+    def make(start: str) -> Worker:
+        return Worker.objects.create(
+            name=f"{start}-{random_code(LETTERS, 10)}",
+            source=person.source,
+            study=person.study,
+            platform=person.platform,
+            created_at=study.opened_at or study.created_at,
+            erased=True,
+        )
+
+    unconfirmed = list(_unconfirmed_work(study, person).values_list("pk", flat=True))
+    stand_in = make(ERASED)
+    paid = any(rows_of(model, study, person).exists() for model in PAYMENT_MODELS)
+    return Substitution(person, stand_in, make(PAID) if paid else stand_in, unconfirmed)
+
+
+def _forget_quotes(study: Study, worker: Worker) -> None:
+    """Remove the person's texts from detectors' evidence, including evidence about other people."""
+    texts = {
+        text
+        for pair in judgments_of(study, worker).values_list("answer", "comment")
+        for text in _texts_within(list(pair))
+    }
+    if not texts:
+        return
+    for model in (Case, Exclusion):
+        for row in model._default_manager.filter(study=study, evidence__numbers__texts__isnull=False):
+            quoted = row.evidence["numbers"]["texts"]
+            redacted = [
+                {key: ERASED_TEXT if value in texts else value for key, value in entry.items()}
+                for entry in quoted
+            ]
+            if redacted != quoted:
+                row.evidence["numbers"]["texts"] = redacted
+                row.save(update_fields=["evidence"])
+
+
+def _texts_within(answer: Any) -> Iterator[str]:
+    if isinstance(answer, str):
+        if answer:
+            yield answer
+    elif isinstance(answer, dict | list):
+        for part in answer.values() if isinstance(answer, dict) else answer:
+            yield from _texts_within(part)
+
+
+def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
+    replace_words = replacer(replacements)
+    for event in entries_with(study, replacements):
+        StudyEvent.objects.filter(pk=event.pk).redact(
+            words=replace_words(event.words)[:1000],
+            why=replace_words(event.why)[:500],
+            details=replace_words(event.details),
+        )
+    for model, fields in TEXT_FIELDS.items():  # also in texts about other people that name this person
+        for row in model._default_manager.filter(study=study).iterator():
+            before = [getattr(row, name) for name in fields]
+            after = replace_words(before)
+            if after != before:
+                for name, value in zip(fields, after, strict=True):
+                    setattr(row, name, value)
+                row.save(update_fields=fields)
+    for job in Job.objects.filter(args__study=study.slug).iterator():
+        before = [job.args, job.result, job.words, job.error]
+        after = replace_words(before)
+        if after != before:
+            Job.objects.filter(pk=job.pk).update(
+                args={**after[0], "study": study.slug}, result=after[1], words=after[2][:200], error=after[3]
+            )
+    CachedFigures.objects.filter(study=study).delete()
+
+
+def _move(study: Study, substitution: Substitution) -> None:
+    """Move the person's rows to the substitute workers, without what could tell who it was."""
+    worker, payee = substitution.person, substitution.payee
+    work = Assignment.objects.filter(study=study, worker=worker)
+    CrowdCall.objects.filter(work_of(worker), study=study).exclude(worker=None).update(worker=payee)
+    of_sessions = CrowdSession.objects.filter(study=study, worker=worker)
+    for call in CrowdCall.objects.filter(Q(worker=payee) | Q(session__in=of_sessions), study=study):
+        call.payload = {
+            key: value
+            for key, value in call.payload.items()
+            if key == "qualification" or not isinstance(value, str | list | dict)
+        }
+        # Keep the number of the bonus's list, so that the bonus does not appear in another one.
+        call.answer = {"list": call.answer["list"]} if "list" in call.answer else {}
+        call.why = ""
+        call.save(update_fields=["payload", "answer", "why"])
+    # the ledger keeps the session, but no longer shows for which answers it paid
+    work.update(session=None)
+    of_sessions.update(worker=payee, code="", receipt="", feedback="")
+    for part in Participation.objects.filter(study=study, worker=worker):
+        part.joined_at = part.joined_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        if part.consented_at:
+            part.consented_at = part.consented_at.replace(hour=0, minute=0, second=0, microsecond=0)
+        part.completion_code, part.cursor = "", 0
+        part.save(update_fields=["joined_at", "consented_at", "completion_code", "cursor"])
+    for model in MOVED_MODELS:
+        rows_of(model, study, worker).update(worker=substitution.stand_in)
+    invitations = Invitation.objects.filter(study=study, worker=worker)
+    invitations.update(worker=None, note="", used_at=TruncDay("used_at", tzinfo=UTC))
+
+
+def _erase_answers(study: Study, substitution: Substitution, way: str, *, texts: bool) -> int:
+    """Delete or redact the stand-in's judgments and texts. Return the number of deleted judgments."""
+    worker = substitution.stand_in
+    work = Assignment.objects.filter(study=study, worker=worker)
+    everything = way == Erasure.Extent.ALL or (texts and installed_kind_of(study).writes_captions)
+    erased_work = work if everything else work.filter(pk__in=substitution.unconfirmed)
+    ended = list(erased_work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
+    keys = [pk for pk, _hit, _state in ended]
+    freed = Counter(hit for _pk, hit, state in ended if state in LIVE_STATES and hit is not None)
+    judgments = Judgment.objects.filter(assignment__in=keys)
+    removed = judgments.count()
+    lock_for_settling(study=study, hits=list(freed))
+    judgments.erase()
+    returned = Assignment.State.RETURNED
+    Assignment.objects.filter(pk__in=keys).update(
+        state=returned, exclusion=None, before_exclusion="", submitted_at=None
+    )
+    if study.source == Study.Source.DESIGNED:
+        reopen_slots(study=study, freed=freed)
+    recount(study)
+    judgments_of(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
+    reports_of(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
+    if texts:
+        _redact_texts(study, worker)
+    pages = work.only("pk", "accepted_at", "submitted_at").order_by("accepted_at", "pk")
+    for number, assignment in enumerate(pages):
+        # keep the order of pages, by which an arena can be drawn again
+        offset = timedelta(microseconds=number)
+        accepted, submitted = _cut_to_minute(assignment.accepted_at), _cut_to_minute(assignment.submitted_at)
+        Assignment.objects.filter(pk=assignment.pk).update(
+            accepted_at=accepted and accepted + offset, submitted_at=submitted and submitted + offset
+        )
+    work.update(answers={}, answered_at=None, expires_at=None, gaps=[], reason="", external_id="")
+    return removed
+
+
+def _cut_to_minute(moment: datetime | None) -> datetime | None:
+    """Truncate a time to the minute, as releases do. A more exact time could be matched with the crowd's own list."""
+    return moment and moment.replace(second=0, microsecond=0)
+
+
+def _redact_texts(study: Study, worker: Worker) -> None:
+    kind, judgments = installed_kind_of(study), judgments_of(study, worker)
+    for judgment in judgments.only("pk", "answer").iterator():
+        values: dict[str, Any] = {"comment": "", "signals": {}}
+        if judgment.answer is not None:
+            values["answer"] = kind.without_texts(judgment.answer)
+        Judgment.objects.filter(pk=judgment.pk).redact(**values)
+    reports_of(study, worker).update(comment="")
+    appeals_of(study, worker).delete()
