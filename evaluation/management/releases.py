@@ -15,7 +15,7 @@ from judgments.studies.studies import find_study
 
 
 class MakeRelease(OperationCommand):
-    operation = operation_at("evaluation.reports.releases.making.start_release")
+    operation = operation_at("evaluation.reports.releases.operations.start_release")
     workers_option = "--workers"
     help = (
         "Write a closed study's judgments, what they say together, its design and its papers as one zip file that\n"
@@ -36,7 +36,8 @@ class MakeRelease(OperationCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        from evaluation.reports.releases.making import release_study, terms_of
+        from evaluation.reports.releases.making import release_study
+        from evaluation.reports.releases.operations import terms_of
 
         study, values = self.study_and_values(options)
         terms = terms_of(study, **values)

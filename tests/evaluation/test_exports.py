@@ -19,7 +19,7 @@ from evaluation.data.export import parts
 from evaluation.data.export.exporting import export_judgments
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments, signature_of_study
 from evaluation.errors import ExportError
-from evaluation.reports.releases import making
+from evaluation.reports.releases import pseudonymous_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.models import Caption, Study, Unit
 from judgments.studies.studies import find_study
@@ -355,11 +355,15 @@ def test_parts_that_others_write_are_the_same(form: str, study: StudyOf, tmp_pat
 def test_judgments_that_others_read_for_a_release_are_the_same(
     study: StudyOf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(making, "ROWS_PER_BATCH", 2)
-    how: dict[str, Any] = {"pseudonyms": making.Pseudonyms(b"salt"), "texts": True, "comments": True}
-    here, pool = list(making.released_judgments(study.study, **how)), Elsewhere()
+    monkeypatch.setattr(pseudonymous_judgments, "ROWS_PER_BATCH", 2)
+    how: dict[str, Any] = {
+        "pseudonyms": pseudonymous_judgments.Pseudonyms(b"salt"),
+        "texts": True,
+        "comments": True,
+    }
+    here, pool = list(pseudonymous_judgments.released_judgments(study.study, **how)), Elsewhere()
     with use_pool(pool):
-        assert list(making.released_judgments(study.study, **how)) == here
+        assert list(pseudonymous_judgments.released_judgments(study.study, **how)) == here
     assert pool.computed == {"_read_part"}
 
 

@@ -22,7 +22,7 @@ from evaluation.data.export.views import ArchiveFiles, describe_files
 from evaluation.data.releases.storage import find_release, is_stored, release_file, release_name
 from evaluation.data.releases.terms import next_version
 from evaluation.models import Release
-from evaluation.reports.releases.making import ReleaseRequest, start_release, verify
+from evaluation.reports.releases.operations import ReleaseRequest, start_release, verify
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.jobs import JobSerializer
 from judgments.api.operations import start_with_study, with_study

@@ -1,0 +1,101 @@
+"""The judgments of a release: under pseudonyms, with times cut to the minute, and without identifying text."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+from annotation.models import Worker
+from annotation.snapshots import Snapshot
+from common.rows.batches import batched
+from evaluation.data.export.formats.judgment_rows import JudgmentRows
+from evaluation.data.export.parts import take_snapshot
+from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
+from evaluation.data.releases.rows import ANONYMOUS_PREFIX, TEXTS, TIMES, to_the_minute
+from judgments.models import Study, Unit
+from quorum.numeric.packing import declare
+from quorum.numeric.parallel import map_parts
+
+DIGITS = 16
+MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
+ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
+NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
+SCRUBBED_TEXT = "[…]"
+
+
+@declare
+@dataclass(frozen=True, slots=True)
+class Pseudonyms:
+    """A mapping from names to pseudonyms.
+
+    Within a release, a name always has the same pseudonym. A pseudonym cannot be traced to the name without the salt.
+    """
+
+    salt: bytes
+
+    def worker(self, name: str, *, anonymous: bool) -> str:
+        return f"{ANONYMOUS_PREFIX if anonymous else 'p-'}{self._digest('worker', name)}"
+
+    def assignment(self, name: str) -> str:
+        return f"a-{self._digest('assignment', name)}"
+
+    def _digest(self, what: str, name: str) -> str:
+        return hmac.new(self.salt, f"{what}\n{name}".encode(), hashlib.sha256).hexdigest()[:DIGITS]
+
+
+def scrub_comment(comment: str, name: str) -> str:
+    """Return a comment without the author's name, addresses and long numbers."""
+    for pattern in (MAIL, ADDRESS, NUMBER):
+        comment = pattern.sub(SCRUBBED_TEXT, comment)
+    return re.sub(re.escape(name), SCRUBBED_TEXT, comment, flags=re.IGNORECASE) if name else comment
+
+
+def released_judgments(
+    study: Study, pseudonyms: Pseudonyms, *, texts: bool, comments: bool
+) -> Iterator[dict[str, Any]]:
+    """Yield the current judgments, ordered by unit and pseudonym, which reveals nothing about people."""
+    anonymous = set(Worker.objects.filter(study=study, anonymous=True).values_list("name", flat=True))
+    release = partial(
+        _released_judgment, pseudonyms=pseudonyms, anonymous=anonymous, texts=texts, comments=comments
+    )
+    units = Unit.objects.filter(study=study).order_by("position", "pk").values_list("pk", flat=True)
+    shared = study, take_snapshot(study), release
+    for rows in map_parts(_read_part, shared, list(batched(units.iterator(ROWS_PER_BATCH), ROWS_PER_BATCH))):
+        yield from rows
+
+
+@declare
+def _read_part(
+    shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
+) -> list[dict[str, Any]]:
+    study, moment, release = shared
+    released: list[dict[str, Any]] = []
+    for unit in groupby(JudgmentRows(study, moment, only=units), key=lambda row: row["unit"]):
+        released += sorted(
+            map(release, unit[1]),
+            key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
+        )
+    return released
+
+
+@declare
+def _released_judgment(
+    row: dict[str, Any], pseudonyms: Pseudonyms, anonymous: set[str], *, texts: bool, comments: bool
+) -> dict[str, Any]:
+    name = row["worker"]
+    row["worker"] = pseudonyms.worker(name, anonymous=name in anonymous)
+    row["assignment"] = pseudonyms.assignment(row["assignment"])
+    row |= {name: to_the_minute(row[name]) for name in TIMES}
+    row["comment"] = scrub_comment(row["comment"], name) if comments and row["comment"] else None
+    if not texts:
+        row |= dict.fromkeys(TEXTS)
+    row.pop("content", None)  # units.jsonl has it
+    row.pop("answers", None)  # the settings of the bundle have it
+    row.pop("systems", None)  # pairs.jsonl and proposals.jsonl have them
+    return row

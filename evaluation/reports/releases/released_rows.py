@@ -1,0 +1,184 @@
+"""The rows of a release that are not about people: units, pairs, texts, scores, and what systems gave."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.db.models import F, Q
+
+from common.texts import one_text
+from evaluation.data.export.formats.judgment_columns import CAPTIONS
+from evaluation.data.judgment_sets.loaders import (
+    ROWS_PER_BATCH,
+    decisions_of,
+    full_depth_units,
+    load_references,
+)
+from evaluation.data.ranked_lists import ANNOTATION, NO_ORIGINAL, SEARCH, proposals_of
+from evaluation.data.releases.rows import CONTENT_FIELDS, TEXTS
+from evaluation.reports.loading import EvaluationInputs
+from judgments.drawing.controls.dealing import ORIGINAL_UNIT
+from judgments.drawing.documents import document_in
+from judgments.kinds import KINDS, Kind
+from judgments.models import CandidatePair, Caption, Item, Study, System, SystemContent, Unit
+
+# The field that stores a column of units.jsonl and pairs.jsonl, by column.
+FIELDS_OF_UNITS = {
+    "unit": "key",
+    "kind": "kind",
+    "pair": "pair__key",
+    "image": "item__name",
+    **CAPTIONS,
+    "control": "control",
+    "control_kind": "control_kind",
+    "expected": "expected",
+    "repeats": "content",  # "content" names the repeated unit
+    "struck": "withdrawn",
+    "filtered": "filtered",
+    "audited": "audited",
+    "systems": "systems",
+    "document": "item__fields",
+}
+FIELDS_OF_PAIRS = {
+    "pair": "key",
+    "kind": "kind",
+    "image": "item__name",
+    "first": "first__key",
+    "second": "second__key",
+    "first_system": "first_system__name",
+    "second_system": "second_system__name",
+    "references": "references",
+    "published_winner": "published_winner",
+    "document": "item__fields",
+}
+
+
+def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
+    kind = KINDS[study.protocol]
+    decisions = decisions_of(study)
+    full_depth = full_depth_units(study) or set()
+    first_ids: dict[str, str] = {}  # id of the first caption with each text
+    names = dict(System.objects.of_study(study).values_list("pk", "name"))
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = units.order_by("position", "pk").values_list("pk", *FIELDS_OF_UNITS.values())
+    for pk, *values in rows.iterator(ROWS_PER_BATCH):
+        row = dict(zip(FIELDS_OF_UNITS, values, strict=True))
+        first, expected, content = row["first"], row["expected"], row["repeats"]
+        credits = _names_of_systems(row.pop("systems"), names)
+        document = document_in(row.pop("document"))
+        decision = decisions.get(pk)
+        judged_as = first
+        if kind.judges_one_caption and not row["control"]:
+            judged_as = first_ids.setdefault(one_text(row["first_text"]), first)
+        if not texts:
+            row |= dict.fromkeys(TEXTS)
+        yield {
+            **row,
+            "kind": row["kind"] or None,
+            "control_kind": row["control_kind"] or None,
+            "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
+            "repeats": content.get(ORIGINAL_UNIT),
+            "full_depth": pk in full_depth,
+            "decided": None if decision is None else decision.value,
+            "content": content or None if kind.is_open else None,
+            **({"same_words": judged_as} if judged_as != first else {}),
+            **({"systems": credits} if credits else {}),
+            **({"document": document} if document else {}),
+        }
+
+
+def _names_of_systems(systems: Sequence[Any], names: Mapping[int, str]) -> list[Any]:
+    """Return ``Unit.systems`` with names instead of row ids. A text without a system has None."""
+    return [_names_of_systems(row, names) if isinstance(row, list) else names.get(row) for row in systems]
+
+
+def released_pairs(study: Study) -> Iterator[dict[str, Any]]:
+    rows = (
+        CandidatePair.objects.filter(study=study)
+        .order_by("position", "pk")
+        .values_list(*FIELDS_OF_PAIRS.values())
+    )
+    for values in rows.iterator(ROWS_PER_BATCH):
+        row = dict(zip(FIELDS_OF_PAIRS, values, strict=True))
+        document = document_in(row.pop("document"))
+        yield row | {"kind": row["kind"] or None} | ({"document": document} if document else {})
+
+
+def released_captions(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield judged captions and references, sorted by id. For pairs, yield all references of the judged splits."""
+    compares = KINDS[study.protocol].compares_pairs
+    splits = load_references(study).splits if compares else []
+    images = Q(item__split__in=splits, dataset=study.dataset_id)
+    units = Unit.objects.filter(study=study).exclude(control_kind=Unit.ControlKind.QUIZ)
+    rows = (
+        Caption.objects.filter(
+            Q(pk__in=units.values("first"))
+            | Q(pk__in=units.values("second"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("first"))
+            | Q(pk__in=CandidatePair.objects.filter(study=study).values("second"))
+            | Q(item__in=units.values("item"), role=Caption.Role.REFERENCE)
+            | images & Q(role=Caption.Role.REFERENCE)
+        )
+        .order_by(F("item__position").asc(nulls_first=True), "position", "pk")
+        .values_list("key", "text", "role", "item__name", "item__split")
+    )
+    for key, text, role, image, split in rows.iterator(ROWS_PER_BATCH):
+        counted = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
+
+
+def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[str, Any]]:
+    compares = KINDS[study.protocol].compares_pairs
+    keys: dict[Any, str] = {}
+    images: dict[int, str] = {}
+    if evaluated.pks is None:
+        items = Unit.objects.filter(study=study).values("item_id")
+        images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
+    else:
+        rows: Any = (
+            CandidatePair.objects.filter(study=study) if compares else Unit.objects.filter(study=study)
+        )
+        keys = dict(rows.values_list("pk", "key"))
+    # Use the order in which metrics were requested, which tied metrics keep in all tables.
+    order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
+    for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
+        for index, row in enumerate(evaluated.scores[metric].tolist()):
+            key = keys[evaluated.pks[index]] if evaluated.pks is not None else None
+            image, caption = evaluated.captions[index] if evaluated.pks is None else (None, None)
+            yield {
+                "metric": metric,
+                "pair": key if compares else None,
+                "unit": None if compares else key,
+                "image": None if image is None else images[image],
+                "caption": caption,
+                "first": row[0],
+                "second": row[1] if compares else None,
+            }
+
+
+def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
+    """Yield the systems' ranked outputs for images of the judged splits, list by list."""
+    proposals = proposals_of(study)
+    texts = list(map(str, proposals.texts))
+    names = ("system", "image", "text", "query_caption", "position", "original")
+    columns = (getattr(proposals, name).tolist() for name in names)
+    for system, image, text, query_caption, rank, original in zip(*columns, strict=True):
+        yield {
+            "system": proposals.systems[system],
+            "task": ANNOTATION if query_caption < 0 else SEARCH,
+            "image": proposals.images[image],
+            "caption": texts[text],
+            "query": None if query_caption < 0 else proposals.query_captions[query_caption],
+            "rank": rank,
+            "original": None if original == NO_ORIGINAL else bool(original),
+        }
+
+
+def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
+    """Yield the boxes or keywords that systems gave for the judged items."""
+    units = Unit.objects.filter(study=study, control=False)
+    stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
+    rows = stored.order_by("system__name", "item__position", "pk")
+    for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_PER_BATCH):
+        yield dict(zip(CONTENT_FIELDS, values, strict=True))
