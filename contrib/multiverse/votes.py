@@ -22,7 +22,13 @@ from contrib.multiverse.choices import (
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
 from evaluation.reports.loading import people_of_units
-from evaluation.results.agreement import agreement_alpha
+from evaluation.results.agreement import (
+    agreement_rows,
+    alpha_of_open,
+    alpha_of_ratings,
+    counted_ratings,
+    exchange_of,
+)
 from evaluation.results.consensus.study import (
     EMPTY_CONSENSUS,
     StudyConsensus,
@@ -226,20 +232,16 @@ class StudyVotes:
 
     def alpha(self, chosen: ChosenOptions) -> dict[str, Any]:
         """Return Krippendorff's alpha, measured as by ``aggregate``."""
-        table = self.table_under(chosen)
+        table, kind = self.table_under(chosen), self.kind
         by = chosen.get("clusters", self.clusters_of_votes()[0])
-        judged = loaders.judged_answers(self.study, table) if self.kind.results and self.kind.is_open else []
-        return agreement_alpha(
-            self.kind,
-            table,
-            self.units,
-            judged,
-            chosen.get("level", self.kind.aggregation.level),
-            seed=self.seed,
-            full_depth=self.full_depth,
-            images=None if by == NAIVE else self.images,
-            anonymous=self.anonymous or by == ITEM,
-        )
+        images, anonymous = None if by == NAIVE else self.images, self.anonymous or by == ITEM
+        if kind.is_open:
+            judged = loaders.judged_answers(self.study, table) if kind.results else []
+            return alpha_of_open(kind, judged, self.units, images, seed=self.seed, anonymous=anonymous)
+        counted = agreement_rows(table, self.full_depth)
+        ratings, grouped = counted_ratings(table, self.units, counted, images, anonymous=anonymous)
+        level = chosen.get("level", kind.aggregation.level)
+        return alpha_of_ratings(ratings, grouped, level, seed=self.seed, exchange=exchange_of(kind))
 
     @property
     def options_of_alpha(self) -> dict[str, Sequence[str]]:

@@ -168,10 +168,10 @@ def measure_agreement(
     per_worker = {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""}
     control_items = any(record.seen for record in table.records.values())
     if kind.is_open:
-        alpha_of_open = _alpha_of_open(
+        open_alpha = alpha_of_open(
             kind, judged, units, images, seed=seed, anonymous=anonymous, control_items=control_items
         )
-        return {"alpha": alpha_of_open, "per_worker": per_worker}
+        return {"alpha": open_alpha, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
     counted = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
@@ -225,26 +225,6 @@ def measure_agreement(
     if full_depth is not None:
         figures["full_depth"] = {"units": len(full_depth), "reason": FULL_DEPTH}
     return figures
-
-
-def agreement_alpha(
-    kind: Kind,
-    table: JudgmentTable,
-    units: Sequence[UnitRow],
-    judged: Sequence[IncludedJudgment],
-    level: str,
-    *,
-    seed: int,
-    full_depth: Collection[int] | None,
-    images: Ints | None,
-    anonymous: bool,
-) -> dict[str, Any]:
-    """Return alpha at a level, or alpha of open answers. The arguments are as in ``measure_agreement``."""
-    if kind.is_open:
-        return _alpha_of_open(kind, judged, units, images, seed=seed, anonymous=anonymous)
-    counted = agreement_rows(table, full_depth)
-    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
-    return alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange_of(kind))
 
 
 def alpha_of_ratings(
@@ -324,7 +304,7 @@ def judgment_clusters(
     return {ITEM: item} if anonymous else {ITEM: item, RATER: worker}
 
 
-def _alpha_of_open(
+def alpha_of_open(
     kind: Kind,
     judged: Sequence[IncludedJudgment],
     units: Sequence[UnitRow],

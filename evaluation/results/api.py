@@ -1,0 +1,122 @@
+"""Results over HTTP: the consensus, and the newest agreement and evaluation of a study."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import django_filters as filters
+from django.db.models import QuerySet
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from common.errors import ObjectNotFound
+from evaluation.models import Analysis, Consensus
+from judgments.access.permissions import study_for
+from judgments.api.filters import filters_of, study_filter
+from judgments.api.resources import Related, Resource, RowSerializer
+from judgments.kinds import KINDS
+
+
+class ConsensusSerializer(RowSerializer[Consensus]):
+    """The consensus on a unit or on a candidate pair. The other of the two fields `unit` and `pair` is null."""
+
+    study = Related("study.slug")
+    unit = Related("unit.key", optional=True)
+    pair = Related("pair.key", optional=True)
+    kind = serializers.SerializerMethodField()
+    answer = serializers.SerializerMethodField()
+    votes = serializers.DictField(child=serializers.IntegerField(), read_only=True)
+
+    class Meta:
+        model = Consensus
+        fields = [
+            *("id", "study", "unit", "pair", "kind", "source", "n", "value", "answer"),
+            *("share", "margin", "tie", "votes"),
+        ]
+
+    @extend_schema_field(OpenApiTypes.ANY)
+    def get_answer(self, row: Any) -> Any:
+        """The consensus on open answers, in the form of export files.
+
+        For other kinds, further data on the consensus.
+        """
+        kind = KINDS[row.study.protocol]
+        if row.answer is None or not kind.is_open:
+            return row.answer
+        return kind.exchange.to_file(row.answer, content=row.unit.content)
+
+    def get_kind(self, row: Any) -> str | None:
+        """The kind of the pair: HC, HI, HM or MM. Null if there are no pairs."""
+        return (row.pair or row.unit).kind or None
+
+
+def _filter_by_subject(rows: QuerySet[Consensus], name: str, value: str) -> QuerySet[Consensus]:
+    return rows.filter(pair=None) if value == "units" else rows.filter(unit=None)
+
+
+class ConsensusResource(Resource):
+    """The consensus on each unit or pair, as of the last aggregation."""
+
+    scope = "reports"
+    queryset = Consensus.objects.select_related("study", "unit", "pair")
+    serializer_class = ConsensusSerializer
+    filterset_class = filters_of(
+        Consensus,
+        "source",
+        "tie",
+        study=study_filter(),
+        unit="unit__key",
+        pair="pair__key",
+        of=filters.ChoiceFilter(
+            choices=[("units", "units"), ("pairs", "pairs")],
+            method=_filter_by_subject,
+            label="Of units or pairs",
+        ),
+    )
+
+
+class LastAnalysisView(APIView):
+    scope: ClassVar[str] = "reports"
+    what: ClassVar[Analysis.Kind]
+
+    def last(self, request: Request, slug: str) -> Response:
+        study = study_for(request, slug)
+        analysis = Analysis.objects.newest(study, self.what)
+        if analysis is None:
+            raise ObjectNotFound(f"Nothing of this sort was computed for study {study.slug!r} yet.")
+        names = ("settings", "signature", "data_hash", "created_at", "result")
+        return Response({name: getattr(analysis, name) for name in names})
+
+
+def describe_last(name: str, summary: str) -> Any:
+    responses = {
+        (200, "application/json"): OpenApiTypes.OBJECT,
+        404: OpenApiResponse(description="Not computed yet."),
+    }
+    return extend_schema(responses=responses, operation_id=name, summary=summary)
+
+
+class AgreementView(LastAnalysisView):
+    """The newest agreement of a study: GET /api/studies/{slug}/agreement/."""
+
+    what = Analysis.Kind.AGGREGATION
+
+    @describe_last("studies_agreement", "The last agreement and participants' quality")
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the result of the last ``aggregate``, with its settings and the hash of its judgments."""
+        return self.last(request, slug)
+
+
+class EvaluationView(LastAnalysisView):
+    """The newest evaluation of a study: GET /api/studies/{slug}/evaluation/."""
+
+    what = Analysis.Kind.META_EVALUATION
+
+    @describe_last("studies_evaluation", "The last metrics against people")
+    def get(self, request: Request, slug: str) -> Response:
+        """Return the result of the last ``evaluate``, with its settings and the hash of its judgments."""
+        return self.last(request, slug)

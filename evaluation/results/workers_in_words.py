@@ -1,0 +1,131 @@
+"""Sentences and tables about participants and the models of their answers, for the page "Results"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_noop
+
+from common.amounts import percent, thousands
+from evaluation.results.consensus.study import SIDE_LABELS
+from evaluation.results.worker_models import WORKER_MODELS
+from judgments.kinds.base import Kind
+from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
+from quorum.statistics.aggregation.pair_answers import SURE
+
+MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
+SIDE_SHARE = 0.9
+
+
+def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
+    notes = []
+    if not row["used"]:
+        note = _("excluded")
+        if isinstance(threshold, float | int) and row["controls_seen"] and row["controls_share"] < threshold:
+            note = _("not used: below the pass mark of %(share)s") % {"share": percent(threshold)}
+        notes.append(note)
+    left = row["left_share"]
+    if left is not None and row["judgments"] >= MIN_JUDGMENTS and not 1 - SIDE_SHARE < left < SIDE_SHARE:
+        notes.append(
+            _("nearly always chooses left") if left >= SIDE_SHARE else _("nearly always chooses right")
+        )
+    return "; ".join(notes)
+
+
+def model_sentence(model: Mapping[str, Any]) -> str:
+    """Return a sentence on differences between Dawid and Skene's model and the consensus."""
+    if not model or model["reason"] or not model["compared"]:
+        return ""
+    differ, ties = model["differ"], model["breaks_ties"]
+    if not differ and not ties:
+        return _(
+            "No. A model that weights participants by their accuracy gives the same answers on all judged items "
+            "(%(n)s)."
+        ) % {"n": thousands(model["compared"])}
+    sentence = _(
+        "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on which "
+        "it differs: %(differ)s of %(n)s."
+    )
+    if ties:
+        sentence = _(
+            "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on "
+            "which it differs: %(differ)s of %(n)s. Number of ties that it decides: %(ties)s."
+        )
+    sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
+    if model["converged"]:
+        return sentence
+    careful = _("The model did not converge; treat this result with caution.")
+    return f"{sentence} {careful}"
+
+
+MODEL_COLUMNS = {
+    "mace": {"competence": gettext_noop("Competence (MACE)")},
+    "glad": {"ability": gettext_noop("Ability (GLAD)")},
+    "response": {"ability": gettext_noop("Ability (response model)")},
+}
+MODEL_WORKERS_SHOWN = 50
+
+
+def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    fitted, columns = [], []
+    workers: dict[str, dict[int, Any]] = {}
+    for name, model in models.items():
+        if model["reason"]:
+            sentence = _(model["reason"])
+        elif "differ" in model:
+            sentence = _(
+                "Items on which the model differs from the consensus: %(differ)s of %(n)s. Number of ties that it "
+                "decides: %(ties)s."
+            ) % {
+                "differ": thousands(model["differ"]),
+                "n": thousands(model["compared"]),
+                "ties": thousands(model["breaks_ties"]),
+            }
+        else:
+            sentence = _(
+                "Answers to which the model was fitted: %(n)s. An answer counts as right if it agrees with the "
+                "majority of the other answers to its item."
+            ) % {"n": thousands(model["answers"])}
+        if model.get("levels"):
+            sentence = f"{sentence} {_describe_levels(model['levels'])}"
+        fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
+        for column, title in MODEL_COLUMNS.get(name, {}).items():
+            columns.append(_(title))
+            for row in model.get("workers", ()):
+                workers.setdefault(row["worker"], {})[len(columns) - 1] = row[column]
+    rows = [
+        {"worker": worker, "cells": [cells.get(index) for index in range(len(columns))]}
+        for worker, cells in sorted(workers.items())
+    ]
+    return {"models": fitted, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+
+
+def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
+    labels = {0: _("not given"), **{choice.value // SURE: _(choice.text) for choice in CONFIDENCE_CHOICES}}
+    shares = [
+        f"{labels[row['level']]}: {percent(row['right'] / row['compared'])} ({thousands(row['compared'])})"
+        for row in levels
+        if row["compared"]
+    ]
+    return _("Agreement with the majority of the other participants, by confidence: %(levels)s.") % {
+        "levels": ", ".join(shares)
+    }
+
+
+MODEL_ROWS_SHOWN = 8
+
+
+def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    labels = SIDE_LABELS if kind.two_sided else {0: _("no"), 1: _("yes")}
+    return [
+        {
+            "unit": row["unit"],
+            "consensus": labels[int(row["consensus"])],
+            "votes": ", ".join(f"{labels[int(value)]} {n}" for value, n in row["votes"].items() if n),
+            "value": labels[int(row["value"])],
+            "probability": row["probability"],
+        }
+        for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    ]
