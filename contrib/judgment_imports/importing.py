@@ -23,6 +23,7 @@ from common.rows.loads import large_cache, many_objects
 from contrib.judgment_imports.bad_rows import BadRows
 from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.reading import (
+    by_criterion,
     captions_of_dataset,
     imported_design,
     open_judgments_of,
@@ -33,7 +34,7 @@ from contrib.judgment_imports.writing.judgments import JudgmentWriter
 from contrib.judgment_imports.writing.systems import ROWS_PER_BATCH
 from judgments.access.study_log import note_event
 from judgments.datasets.importing import ImportSummary, remember_mapping
-from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource, by_criterion
+from judgments.importers import ColumnMapping, ImportProblem, JudgmentSource
 from judgments.importers.mapped_judgments import MappedJudgments
 from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import by_name

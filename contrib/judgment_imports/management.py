@@ -8,9 +8,9 @@ from common.commands import QuorumCommand, progress_bar
 from contrib.judgment_imports.columns import IMPORT_JOB
 from contrib.judgment_imports.importing import import_judgments
 from contrib.judgment_imports.inspecting import inspect_judgments
-from contrib.judgment_imports.reading import scale_of_design
+from contrib.judgment_imports.reading import by_criterion, scale_of_design
 from judgments.design.reading.study_files import toml_values
-from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, by_criterion, read_layouts
+from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.importers.options import OPTIONS, add_options, mapping_of
 from judgments.importers.textio import read_whole
 from judgments.kinds import KINDS

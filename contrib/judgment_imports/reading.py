@@ -17,8 +17,18 @@ from judgments.design.numbers import number_text
 from judgments.design.reading.checking import make_design
 from judgments.design.scale import Scale, scale_of
 from judgments.design.study_design import StudyDesign
-from judgments.importers import ColumnMapping, JudgmentSource, open_judgments
+from judgments.importers import (
+    JUDGMENT_FORMATS,
+    TABLE_FORMATS,
+    ColumnMapping,
+    JudgmentSource,
+    checked_path,
+    layout_of,
+    open_judgments,
+    read_layouts,
+)
 from judgments.importers.mapped_judgments import MappedJudgments
+from judgments.importers.mapping import criteria_of
 from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, Output
 
@@ -114,3 +124,14 @@ def words_of_scale(source: JudgmentSource) -> str:
         return ""
     why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
     return f"The answers are taken for points of the scale {scale.in_words}, {why}."
+
+
+def by_criterion(
+    format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
+) -> dict[str, ColumnMapping | None]:
+    """Return the mapping that reads a criterion's judgments, by criterion; {"": mapping} if there are no criteria."""
+    path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
+    if mapping is None or not (mapping.criterion or mapping.criteria):
+        return {"": mapping}
+    how, read = layout_of(format, path, mapping)
+    return {name: mapping.of_criterion(name) for name in criteria_of(how, read, path, encoding)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from django.core.cache import cache
@@ -32,17 +33,26 @@ def cached_drawing(draw: Callable[..., Drawing], *arguments: Any) -> Drawing:
     return drawing
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnPlot:
+    """A plot with its finding in words. ``signature`` is that of the judgments."""
+
+    markup: SafeString
+    sentence: str
+    signature: str
+
+
 def draw_plots(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
-) -> dict[str, tuple[SafeString, str, str]]:
-    """Return plots by name, each with a sentence and a signature. Plots escape all texts."""
+) -> dict[str, DrawnPlot]:
+    """Return plots by name. Plots escape all texts."""
     # Import late, because matplotlib takes 60 MB and 0.3 s.
     from evaluation.results import plots
 
-    drawings: dict[str, tuple[SafeString, str, str]] = {}
+    drawings: dict[str, DrawnPlot] = {}
 
     def draw(name: str, sentence: str, signature: str, figure: Callable[..., str], *arguments: Any) -> None:
-        drawings[name] = as_markup(cached_drawing(figure, *arguments)), sentence, signature
+        drawings[name] = DrawnPlot(as_markup(cached_drawing(figure, *arguments)), sentence, signature)
 
     if study.source == Study.Source.DESIGNED:  # imported judgments have no progress to plot
         newest = aggregation or evaluation  # counts are shown with the signature of the latest analysis

@@ -11,7 +11,6 @@ from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.utils.dateparse import parse_datetime
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
@@ -31,7 +30,7 @@ from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
-from evaluation.results.drawings import draw_plots
+from evaluation.results.drawings import DrawnPlot, draw_plots
 from evaluation.results.metrics.options import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metrics.tables import (
     accuracy_table,
@@ -101,13 +100,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
 
 @study_page("results", "Results", order=50, group=StudyPlace.FINDINGS, help="evaluation.md")
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    newest = {}
-    for analysis in Analysis.objects.filter(
-        Q(pk=_newest(study, Analysis.Kind.AGGREGATION)) | Q(pk=_newest(study, Analysis.Kind.META_EVALUATION))
-    ).annotate(last_output=Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])):
-        newest[analysis.what] = analysis
-    aggregation = newest.get(Analysis.Kind.AGGREGATION)
-    evaluation = newest.get(Analysis.Kind.META_EVALUATION)
+    aggregation, evaluation = _newest_analyses(study)
     counted = cached_figures(study, PROGRESS)
     progress = required_figures(counted)
     context |= {
@@ -126,7 +119,7 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         "instead_of_evaluate": KINDS[study.protocol].comparison.refusal,
         "answer_rows": _answer_rows(study) if aggregation else [],
         "figures": draw_plots(study, aggregation, evaluation, progress),
-        **freshness(study, aggregation, evaluation, progress),
+        **_freshness(study, aggregation, evaluation, progress),
         **(_agreement_context(aggregation) if aggregation else {}),
     }
     if evaluation is not None:
@@ -142,20 +135,12 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
         of_items = evaluation if study.design.get("purpose") != "labels" else None
         context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
-        steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
-        ways = WAYS | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
-        context["ways"] = [
-            {"label": _(label), "link": study_page_address(study, name)}
-            for name, label in ways.items()
-            if name in PAGES  # the feature of a page may be switched off
-            and PAGES[name].has_tab(study)
-            and PAGES[name].permission in context["rights"]
-        ]
+        context["ways"] = _links_to_pages(study, context)
     return TemplateResponse(request, "evaluation/study_results.html", context)
 
 
 def _leading_findings(
-    aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, tuple[SafeString, str, str]]
+    aggregation: Analysis, evaluation: Analysis | None, figures: dict[str, DrawnPlot]
 ) -> dict[str, Any]:
     if evaluation is None:
         counts = aggregation.result["counts"]
@@ -163,7 +148,7 @@ def _leading_findings(
             "n": thousands(counts["units_with_consensus"]),
             "all": thousands(counts["units"]),
         }
-        return {"sentence": sentence, "beside": figures["agreement"][1]}
+        return {"sentence": sentence, "beside": figures["agreement"].sentence}
     if "verdict" not in evaluation.result:
         return {"sentence": _(UNTESTED_NOTE)}
     verdict: Verdict = evaluation.result["verdict"]["all"]
@@ -174,8 +159,29 @@ def _leading_findings(
     }
 
 
-def _newest(study: Study, what: str) -> Subquery:
-    return Subquery(Analysis.objects.newest_first(study, what).values("pk")[:1])  # results are large
+def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
+    """Return the newest aggregation and evaluation, by one query. ``last_output`` is the id of the newest output."""
+    kinds = Analysis.Kind.AGGREGATION, Analysis.Kind.META_EVALUATION
+    # results are large, so that only the newest ones are read
+    aggregation, evaluation = (
+        Subquery(Analysis.objects.newest_first(study, kind).values("pk")[:1]) for kind in kinds
+    )
+    rows = Analysis.objects.filter(Q(pk=aggregation) | Q(pk=evaluation))
+    last_output = Subquery(scored_rows(study).order_by("-pk").values("pk")[:1])
+    newest = {analysis.what: analysis for analysis in rows.annotate(last_output=last_output)}
+    return newest.get(kinds[0]), newest.get(kinds[1])
+
+
+def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
+    steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
+    ways = WAYS | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
+    return [
+        {"label": _(label), "link": study_page_address(study, name)}
+        for name, label in ways.items()
+        if name in PAGES  # the feature of a page may be switched off
+        and PAGES[name].has_tab(study)
+        and PAGES[name].permission in context["rights"]
+    ]
 
 
 def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
@@ -185,7 +191,7 @@ def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
     return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
 
 
-def freshness(
+def _freshness(
     study: Study, aggregation: Analysis | None, evaluation: Analysis | None, progress: dict[str, Any]
 ) -> dict[str, bool]:
     """Return flags by name that say whether each result is older than the data.

@@ -10,7 +10,7 @@ from common.features import of_features
 from judgments.importers.import_format import ImportFormat
 from judgments.importers.judgment_tables import TableJudgments
 from judgments.importers.mapped_judgments import MappedJudgments
-from judgments.importers.mapping import ColumnMapping, criteria_of, read_layouts
+from judgments.importers.mapping import ColumnMapping, read_layouts
 from judgments.importers.potato import read_potato
 from judgments.importers.records.columns import RecordReader
 from judgments.importers.records.csv_records import read_csv
@@ -74,7 +74,7 @@ def open_dataset(
     Raises:
         ImportProblem: the format is unknown, or there is no such file.
     """
-    path = _checked(format, DATASET_FORMATS, path)
+    path = checked_path(format, DATASET_FORMATS, path)
     if taken != WHOLE_TABLE or mapping is not None:
         records = taken.reader_of(numbering_items(table_reader(format, path, mapping)))
         return TableDataset(path, encoding, records=records, images_alone=taken.images_alone)
@@ -90,7 +90,7 @@ def open_candidates(
     mapping: ColumnMapping | None = None,
 ) -> CandidateSource:
     """Open a system's captions in one of CANDIDATE_FORMATS, as `open_dataset` does."""
-    path = _checked(format, CANDIDATE_FORMATS, path)
+    path = checked_path(format, CANDIDATE_FORMATS, path)
     if taken != WHOLE_TABLE or mapping is not None:
         records = taken.reader_of(table_reader(format, path, mapping))
         match_names = mapping is not None and mapping.match_names
@@ -145,7 +145,7 @@ def open_judgments(
         scale: the scale of a table's answers, LOW:HIGH[:STEP]. If it is empty, the rows state it or it is inferred.
         worker_name: maps a worker's id in a file with foreign columns to the stored name.
     """
-    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
+    path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if format in read_layouts() or (mapping is not None and mapping.reads_rows and format in TABLE_FORMATS):
         how, read = layout_of(format, path, mapping)
         return MappedJudgments(
@@ -178,18 +178,7 @@ def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[C
     return how, TABLE_FORMATS.get(format) or (read_potato if format == "potato" else read_table)
 
 
-def by_criterion(
-    format: str, path: Path | str, *, encoding: str | None, mapping: ColumnMapping | None
-) -> dict[str, ColumnMapping | None]:
-    """Return the mapping that reads a criterion's judgments, by criterion; {"": mapping} if there are no criteria."""
-    path = _checked(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
-    if mapping is None or not (mapping.criterion or mapping.criteria):
-        return {"": mapping}
-    how, read = layout_of(format, path, mapping)
-    return {name: mapping.of_criterion(name) for name in criteria_of(how, read, path, encoding)}
-
-
-def _checked(format: str, formats: Collection[str], path: Path | str) -> Path:
+def checked_path(format: str, formats: Collection[str], path: Path | str) -> Path:
     if format not in formats:
         near = nearest_name(format, formats)
         expected = f"{near!r} perhaps" if near else f"one of {', '.join(formats)}"
