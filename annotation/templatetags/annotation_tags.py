@@ -19,10 +19,10 @@ from annotation.work.sheet import texts
 from common.markup import render_inline
 from common.texts import is_empty, readable
 from judgments.design.numbers import display_number, number_text
-from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import ABSENT_WORD, UNKNOWN_PHRASE
 from judgments.studies.designs import design_of
+from quorum.phrases import normalise_phrase
 from quorum.statistics.aggregation.pair_answers import SURE
 
 register = template.Library()

@@ -31,7 +31,6 @@ from judgments.datasets.pictures import PictureCopy, checked_pictures, is_addres
 from judgments.design.reading.checking import make_design
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.keys import candidate_key, text_key
-from judgments.drawing.phrases import known_titles
 from judgments.importers import TABLE_FORMATS, ColumnMapping, open_candidates, open_dataset, table_reader
 from judgments.importers.records.rows import (
     HUMAN_OTHER,
@@ -55,6 +54,7 @@ from judgments.kinds import KINDS
 from judgments.models import Caption, Dataset, DatasetRole, Item, Output, PublishedPair, System, SystemContent
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
+from quorum.phrases import known_titles
 
 ROWS_PER_BATCH = 2_000
 TITLES_PER_BATCH = 500

@@ -14,12 +14,12 @@ import numpy as np
 from django.utils.translation import gettext
 
 from common.errors import DesignError
+from judgments.drawing.box_tags import label_words, tags_of
 from judgments.drawing.controls.makers import REFERENCE, ControlSlot, Makers
 from judgments.drawing.controls.splits import divide_images, needs_split
 from judgments.drawing.draws import draw_images, rng_for, shuffle
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, Text, UnitSpec
-from judgments.drawing.phrases import label_words, normalise_text, tags_of, trim_punctuation, words_of
 from judgments.kinds.base import (
     IncludedJudgment,
     KindResults,
@@ -32,6 +32,7 @@ from judgments.kinds.base import (
     ShownContent,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
+from quorum.phrases import normalise_text, trim_punctuation, words_of
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign

@@ -1,7 +1,7 @@
 """Keywords (MC12 §3.2): workers choose the words of a text that describe its image.
 
-As in the paper, they type words and mark offered collocations (``drawing.phrases``). Answers are stored as they are
-given. Results merge keywords with the same stem.
+As in the paper, they type words and mark offered collocations (``quorum.phrases``). Answers are stored as
+they are given. Results merge keywords with the same stem.
 """
 
 from __future__ import annotations
@@ -22,15 +22,6 @@ from judgments.drawing.controls.splits import divide_images
 from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
-from judgments.drawing.phrases import (
-    count_texts_by_ngram,
-    frequent_phrases,
-    normalise_phrase,
-    spellings_of_grams,
-    titles_in,
-    vocabulary,
-    words_of,
-)
 from judgments.kinds.base import (
     IncludedJudgment,
     KindResults,
@@ -45,6 +36,15 @@ from judgments.kinds.base import (
     sort_by_count,
 )
 from judgments.kinds.consensus import Consensus, nan_as_none
+from quorum.phrases import (
+    count_texts_by_ngram,
+    frequent_phrases,
+    normalise_phrase,
+    spellings_of_grams,
+    titles_in,
+    vocabulary,
+    words_of,
+)
 from quorum.statistics.significance import bootstrap_interval
 
 if TYPE_CHECKING:

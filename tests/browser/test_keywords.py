@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Page, expect
 
-from judgments.drawing.phrases import normalise_phrase, vocabulary
+from quorum.phrases import normalise_phrase, vocabulary
 from tests.browser.axe import problems_in_both_looks
 from tests.browser.working import answers, count_of, here, join, submitted
 from tests.installations import Installation

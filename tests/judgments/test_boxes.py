@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judgments.drawing.phrases import KEYS, TAG, label_words, tags_of
+from judgments.drawing.box_tags import KEYS, TAG, label_words, tags_of
 
 
 def box(x: float, y: float, width: float, height: float) -> dict[str, float]:

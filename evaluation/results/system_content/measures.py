@@ -11,7 +11,6 @@ import numpy as np
 
 from evaluation.results.standings import F1, OOT
 from evaluation.results.system_content.baselines import People, Selections, box_baselines, keyword_baselines
-from judgments.drawing.phrases import normalise_phrase
 from judgments.kinds import Kind
 from judgments.kinds.grounding import box_numbers
 from quorum.metrics.content import ZERO, ContentScore, content_selection, content_upper_bound
@@ -27,6 +26,7 @@ from quorum.metrics.keywords import (
     keyword_oot_mode,
 )
 from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.phrases import normalise_phrase
 
 Answers = Iterable[tuple[Any, Sequence[Any]]]  # units with the answers of people
 Scores = list[Floats]  # for each measure, (images,) scores, nan if undefined

@@ -1,5 +1,5 @@
 // Words of a text as keywords: typed with completion, clicked in the text, or ticked as phrases. A word that is not in
-// the text is told beside the field. The rules for words are those of judgments/drawing/phrases.py, which decides in the end.
+// the text is told beside the field. The rules for words are those of quorum/phrases.py, which decides in the end.
 
 const EDGES = /^[^\p{L}\p{M}\p{N}]+|[^\p{L}\p{M}\p{N}]+$/gu;
 const BLANKS = /[\s\x1c-\x1f\x85]+/u;

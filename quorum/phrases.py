@@ -1,25 +1,21 @@
-"""The words of an image's text, n-grams that are offered as collocations (MC12 §3.2), and keyboard keys for boxes.
+"""The words of a text, and n-grams of words that are offered as collocations (MC12 §3.2).
 
-A word is a token between blanks, without punctuation at its edges. Case and the shape of apostrophes are ignored.
-The page's script applies the same rules (static/js/kinds/keywords.js). MC12's annotators typed words and ticked
-collocations: n-grams of the text, n <= 7, that are titles of Wikipedia articles. A design lists its titles;
-``known_titles`` finds the titles that occur in texts. Without titles, Quorum offers frequent n-grams by a rule of its
-own: the n-gram occurs twice in the text or in several texts of the dataset, lies within a clause, and has no stop word
-at either end.
+A word is a token between blanks, without punctuation at its edges. Case and the shape of apostrophes are ignored. The
+script of the page for keywords applies the same rules (static/js/kinds/keywords.js).
 
-A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as fractions of the picture's sides.
+MC12's annotators typed words and ticked collocations: n-grams of the text, n <= 7, that are titles of Wikipedia
+articles. ``known_titles`` finds the titles that occur in texts, and ``titles_in`` those of one text. Without titles,
+``frequent_phrases`` finds frequent n-grams by a rule of its own: the n-gram occurs twice in the text or in several
+texts, lies within a clause, and has no stop word at either end.
 """
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any
 
 import numpy as np
 
@@ -29,10 +25,6 @@ MAX_OFFERED = 40
 _APOSTROPHES = str.maketrans({"’": "'", "‘": "'", "ʼ": "'", "‐": "-", "‑": "-"})
 _CLAUSE_ENDS = frozenset('.,;:!?…()[]{}"“”«»—–|')
 TITLES_PER_BATCH = 100_000
-KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
-TAG = 0.09  # maximum size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
-_SYNSET = re.compile(r"\.[nvars]\.\d+$")
-_STEPS = 12
 
 
 def normalise_text(text: str) -> str:
@@ -200,62 +192,3 @@ def known_titles(
         read += len(batch)
         progress(read)
     return sorted(titles_found)
-
-
-@dataclass(frozen=True, slots=True)
-class Tag:
-    """A box's key, and the position of the tag's upper left corner as fractions of the picture's sides."""
-
-    key: str
-    x: float
-    y: float
-
-
-def label_words(label: str) -> str:
-    """Return a label as words: "male child" for WordNet's "male_child.n.01"."""
-    return _SYNSET.sub("", label).replace("_", " ").strip() or label
-
-
-def key_of(number: int) -> str:
-    """Return the keyboard key for the box with this index, from 0. Without a key, return the box's number, from 1."""
-    return KEYS[number] if number < len(KEYS) else str(number + 1)
-
-
-def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
-    """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
-    corners: dict[int, tuple[float, float]] = {}
-    order = sorted(
-        range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
-    )
-    for number in order:
-        taken = list(corners.values())
-        corners[number] = min(
-            _places(boxes[number]),
-            key=lambda spot: (round(sum(_overlap(spot, other) for other in taken), 9), spot[2]),
-        )[:2]
-    return [Tag(key_of(number), *corners[number]) for number in range(len(boxes))]
-
-
-def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
-    """Yield places for a tag as (x, y, rank), the best first: inside the box, then around its upper left corner."""
-    left, top = box["x"], box["y"]
-    wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
-    rank = 0
-    for down in range(_STEPS + 1):
-        for along in range(_STEPS + 1):
-            yield *_clamp_position(left + wide * along / _STEPS, top + high * down / _STEPS), rank
-            rank += 1
-    for ring in range(1, _STEPS + 1):
-        for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
-            yield *_clamp_position(left + dx * ring * TAG, top + dy * ring * TAG), rank
-            rank += 1
-
-
-def _clamp_position(x: float, y: float) -> tuple[float, float]:
-    return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
-
-
-def _overlap(spot: tuple[float, float, int], other: tuple[float, float]) -> float:
-    wide = TAG - abs(spot[0] - other[0])
-    high = TAG - abs(spot[1] - other[1])
-    return wide * high if wide > 0 and high > 0 else 0.0

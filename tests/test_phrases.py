@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from judgments.drawing.phrases import (
+from quorum.phrases import (
     clauses,
     count_texts_by_ngram,
     frequent_phrases,

@@ -1,0 +1,75 @@
+"""Keyboard keys for the boxes of a picture, and the places of the tags that show them.
+
+A box has ``id``, ``label``, and ``x``, ``y``, ``width`` and ``height`` as fractions of the picture's sides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+KEYS = "123456789abcdefghijklmopqrtvwxy"  # keys that link a word to a box; N, S, U and Z have other uses on the page
+TAG = 0.09  # maximum size of a tag as a share of the picture's sides: 26 of 300 pixels on a phone
+_STEPS = 12
+_SYNSET = re.compile(r"\.[nvars]\.\d+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """A box's key, and the position of the tag's upper left corner as fractions of the picture's sides."""
+
+    key: str
+    x: float
+    y: float
+
+
+def label_words(label: str) -> str:
+    """Return a label as words: "male child" for WordNet's "male_child.n.01"."""
+    return _SYNSET.sub("", label).replace("_", " ").strip() or label
+
+
+def key_of(number: int) -> str:
+    """Return the keyboard key for the box with this index, from 0. Without a key, return the box's number, from 1."""
+    return KEYS[number] if number < len(KEYS) else str(number + 1)
+
+
+def tags_of(boxes: Sequence[Mapping[str, Any]]) -> list[Tag]:
+    """Place each box's tag inside its box and away from other tags, if possible. Place tags of small boxes first."""
+    corners: dict[int, tuple[float, float]] = {}
+    order = sorted(
+        range(len(boxes)), key=lambda number: (boxes[number]["width"] * boxes[number]["height"], number)
+    )
+    for number in order:
+        taken = list(corners.values())
+        corners[number] = min(
+            _places(boxes[number]),
+            key=lambda spot: (round(sum(_overlap(spot, other) for other in taken), 9), spot[2]),
+        )[:2]
+    return [Tag(key_of(number), *corners[number]) for number in range(len(boxes))]
+
+
+def _places(box: Mapping[str, Any]) -> Iterator[tuple[float, float, int]]:
+    """Yield places for a tag as (x, y, rank), the best first: inside the box, then around its upper left corner."""
+    left, top = box["x"], box["y"]
+    wide, high = max(0.0, box["width"] - TAG), max(0.0, box["height"] - TAG)
+    rank = 0
+    for down in range(_STEPS + 1):
+        for along in range(_STEPS + 1):
+            yield *_clamp_position(left + wide * along / _STEPS, top + high * down / _STEPS), rank
+            rank += 1
+    for ring in range(1, _STEPS + 1):
+        for dx, dy in ((0, -1), (1, 0), (-1, 0), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
+            yield *_clamp_position(left + dx * ring * TAG, top + dy * ring * TAG), rank
+            rank += 1
+
+
+def _clamp_position(x: float, y: float) -> tuple[float, float]:
+    return round(min(max(x, 0.0), 1 - TAG), 4), round(min(max(y, 0.0), 1 - TAG), 4)
+
+
+def _overlap(spot: tuple[float, float, int], other: tuple[float, float]) -> float:
+    wide = TAG - abs(spot[0] - other[0])
+    high = TAG - abs(spot[1] - other[1])
+    return wide * high if wide > 0 and high > 0 else 0.0
