@@ -12,7 +12,7 @@ class EvaluationConfig(AppConfig):
         "evaluation.data.export.views",
         "evaluation.reports.views",
         "evaluation.reports.releases.views",
-        "evaluation.results.views",
+        "evaluation.results.views.page",
         "evaluation.admin.tables",
     )
 

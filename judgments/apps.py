@@ -10,7 +10,7 @@ class JudgmentsConfig(AppConfig):
         "judgments.access.views",
         "judgments.admin.jobs",
         "judgments.admin.rows",
-        "judgments.datasets.page",
+        "judgments.datasets.views.page",
         "judgments.design.editing.views.design",
         "judgments.design.editing.views.presets",
         "judgments.design.editing.views.reuse",

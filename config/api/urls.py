@@ -27,9 +27,9 @@ from evaluation.reports import api as report_api
 from evaluation.reports.releases import views as releases_api
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import make_report
-from evaluation.results import api as results_api
 from evaluation.results.operations import start_aggregation, start_evaluation
 from evaluation.results.reopening import reopen
+from evaluation.results.views import api as results_api
 from judgments.access import views as access_api
 from judgments.api import jobs as jobs_api
 from judgments.api import studies as studies_api

@@ -22,7 +22,7 @@ from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import signed_in
 from judgments.api.jobs import JobSerializer, job_response
 from judgments.api.resources import dataset_for
-from judgments.datasets.page import DatasetPage, add_dataset_page
+from judgments.datasets.views.page import DatasetPage, add_dataset_page
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job
 from judgments.studies.step_form import read_posted_parameters

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_noop, pgettext
 
 from contrib.choosing.operations import choose_items, start_savings_estimate, start_weighing
 from contrib.choosing.selecting import EVEN, describe_choice
-from evaluation.results.drawings import as_markup
+from evaluation.results.views.drawings import as_markup
 from judgments.admin.base import signed_in
 from judgments.kinds import KINDS
 from judgments.models import Job, Study

@@ -17,9 +17,9 @@ from contrib.dashboard.staleness import ChangeMark, change_mark, has_dashboard, 
 from evaluation.models import Analysis
 from evaluation.results.agreement import side_sentence
 from evaluation.results.consensus.counts import unused_context
-from evaluation.results.drawings import as_markup, cached_drawing
 from evaluation.results.systems import verdict_context
-from evaluation.results.workers_in_words import worker_note
+from evaluation.results.views.drawings import as_markup, cached_drawing
+from evaluation.results.views.workers_in_words import worker_note
 from judgments.kinds import KINDS
 from judgments.kinds.base import Kind
 from judgments.models import Study

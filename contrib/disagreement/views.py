@@ -30,7 +30,7 @@ from judgments.access.permissions import require, staff_of, study_for
 from judgments.admin.base import signed_in
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import COUNTING_RESPONSE, Related, Resource, RowSerializer
-from judgments.datasets.page import import_or_queue
+from judgments.datasets.views.page import import_or_queue
 from judgments.importers.textio import read_whole
 from judgments.models import Study
 from judgments.studies.designs import kind_of

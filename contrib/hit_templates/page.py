@@ -22,7 +22,7 @@ from common.rate_limits import TooManyAttempts
 from contrib.hit_templates.importing import CheckedTemplate, check_template, import_template, sketched_design
 from judgments.admin.base import signed_in
 from judgments.datasets import uploads
-from judgments.datasets.page import short_name
+from judgments.datasets.views.forms import short_name
 from judgments.design.editing.previews import find_preview, keep_row, store_preview
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Study

@@ -22,7 +22,7 @@ from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.operations import import_judge, remove_judge, start_judge_comparison, start_judge_run
 from contrib.judges.prompts import has_orders, is_for_judges
 from evaluation.models import Analysis
-from evaluation.results.api import LastAnalysisView, describe_last
+from evaluation.results.views.api import LastAnalysisView, describe_last
 from judgments.access.permissions import require, staff_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy, gettext_noop
 from unfold.widgets import UnfoldAdminSelectWidget, UnfoldAdminTextInputWidget
 
 from contrib.judgment_imports.columns import DESIGN_HELP, IMPORT_JOB, SCALE_HELP, parse_scale, study_file
-from judgments.datasets.page import UploadForm, add_upload, short_name
+from judgments.datasets.views.forms import UploadForm, add_upload, short_name
 from judgments.importers import JUDGMENT_FORMATS, TABLE_FORMATS, read_layouts
 from judgments.kinds import KINDS
 

@@ -15,7 +15,7 @@ from contrib.planning.form import PlanningForm, as_initial
 from contrib.planning.operations import start_power_plan, use_plan
 from evaluation.models import Analysis
 from evaluation.results.agreement import components_sentence
-from evaluation.results.drawings import as_markup
+from evaluation.results.views.drawings import as_markup
 from judgments.admin.base import signed_in
 from judgments.design.study_design import USUAL_CURRENCY
 from judgments.jobs.queues import enqueue

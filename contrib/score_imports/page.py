@@ -17,7 +17,7 @@ from evaluation.models import ImportedMetric
 from judgments.access.dataset_roles import has_role, require_editor
 from judgments.access.rights import Right
 from judgments.admin.base import signed_in
-from judgments.datasets.page import import_or_queue
+from judgments.datasets.views.page import import_or_queue
 from judgments.models import Study
 from judgments.studies.pages import Context, PagePart, StudyStep
 from judgments.studies.step_form import read_posted_parameters

@@ -18,7 +18,7 @@ from evaluation.reports.parts import optional_parts
 from evaluation.reports.shared_page import full_link
 from evaluation.reports.sharing import share_report
 from evaluation.reports.storage import is_outdated_report, make_report, report_archive, report_parts
-from evaluation.results.drawings import as_markup
+from evaluation.results.views.drawings import as_markup
 from judgments.models import Study
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation

@@ -30,7 +30,6 @@ from evaluation.results.aggregation import scale_sentence
 from evaluation.results.agreement import alpha_note, components_sentence, side_sentence
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
-from evaluation.results.drawings import DrawnPlot, draw_plots
 from evaluation.results.metrics.options import OF_CAPTIONS, OF_PAIRS
 from evaluation.results.metrics.tables import (
     accuracy_table,
@@ -43,8 +42,9 @@ from evaluation.results.rankings import audit_sentence
 from evaluation.results.reopening import reopen
 from evaluation.results.systems import verdict_context
 from evaluation.results.verdict import UNTESTED_NOTE, Verdict, cells_of, levels_sentence, verdict_sentence
+from evaluation.results.views.drawings import DrawnPlot, draw_plots
+from evaluation.results.views.workers_in_words import model_rows, model_sentence, other_models, worker_note
 from evaluation.results.worker_models import WORKER_MODELS
-from evaluation.results.workers_in_words import model_rows, model_sentence, other_models, worker_note
 from judgments.admin.base import picture_address, signed_in
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.figures import Figures, add_figures

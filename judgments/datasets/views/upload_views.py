@@ -1,0 +1,286 @@
+"""The pages on which files are uploaded to datasets.
+
+A new dataset: the files are uploaded (``add_view``), what was detected in them is shown (``_look``), and the corrected
+upload is imported by a job (``_import_understood``). The choices are in the session until then. An existing dataset:
+``import_view`` starts the job at once or, if the meaning of columns is unknown, after ``columns_view``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import count
+from typing import Any
+
+from django.contrib import messages
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.translation import gettext
+
+from common.errors import QuorumError
+from common.incoming import RequestBytesExceeded
+from common.rate_limits import TooManyAttempts
+from judgments.access.dataset_roles import has_role
+from judgments.admin.base import QuorumAdmin, row_or_404, signed_in
+from judgments.datasets import pending_imports, uploads
+from judgments.datasets.importing import last_mapping
+from judgments.datasets.table_columns import NO_COLUMNS, TABLE_USES, UploadTable
+from judgments.datasets.upload_parts import ENCODINGS, InspectedUpload, UploadPart, load_inspected_upload
+from judgments.datasets.views.forms import DatasetForm, InspectedUploadForm, UploadForm
+from judgments.importers import ImportProblem
+from judgments.jobs.queues import enqueue
+from judgments.models import Dataset, Job
+
+INSPECTION_JOB = "understand_upload"
+# Fields, or beginnings of fields, whose values stay when an upload is inspected again.
+PRESERVED_FIELDS = ("name", "attribution", "role-", "system-")
+# The key of the session that stores, by upload, the choices and what was detected, until the import.
+SESSION_KEY = "quorum-upload"
+
+
+class UploadViews(QuorumAdmin):
+    """The base class of the admin of datasets."""
+
+    def add_view(self, request: HttpRequest, *args: Any, **options: Any) -> HttpResponse:
+        if not self.has_add_permission(request):
+            raise PermissionDenied
+        if "job" in request.GET and "upload" not in request.POST:
+            return self._show_job(request, request.GET["job"])
+        if upload := request.POST.get("upload") or request.GET.get("upload"):
+            return self._show_or_import(request, upload)
+        form = DatasetForm(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            upload = form.keep()
+            if upload is not None:
+                cleaned = form.cleaned_data
+                choices = {name: cleaned[name] for name in ("pictures_at", "format", "encoding")}
+                choices["uploaded"] = [file.name or "" for file in cleaned["files"]]
+                try:
+                    return self._look(request, upload, choices)
+                except QuorumError as error:
+                    uploads.discard_upload(upload)
+                    form.add_error("files", str(error))
+        lead = gettext(
+            "Upload pictures or source texts, with the texts that systems and people wrote about them."
+        )
+        return self._page(request, "judgments/upload.html", gettext("Upload your data"), form=form, lead=lead)
+
+    def import_view(self, request: HttpRequest, pk: int, form_class: type[UploadForm]) -> HttpResponse:
+        dataset = self._dataset(request, pk)
+        if not has_role(request.user, dataset, "editor"):
+            raise PermissionDenied
+        if form_class.permission and not request.user.has_perm(form_class.permission):
+            raise PermissionDenied
+        args = {"dataset": dataset.name}
+        form = form_class(request.POST or None, request.FILES or None)
+        if request.method == "POST" and form.is_valid():
+            upload = form.keep()
+            if upload is not None:
+                args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
+                try:
+                    args |= {"upload": upload, **form.arguments()}
+                    if pending_imports.store_if_mapping_needed(form.job, args):
+                        return redirect("admin:judgments_dataset_columns", upload)
+                    job = enqueue(kind=form.job, args=args, user=signed_in(request))
+                except QuorumError as error:
+                    uploads.discard_upload(upload)
+                    form.add_error(None, str(error))
+                else:
+                    return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        title = f"{dataset.name}: {gettext(form.title)}"
+        lead = gettext(form.lead).format(dataset=dataset.name)
+        return self._page(request, "judgments/upload.html", title, form=form, lead=lead)
+
+    def columns_view(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Ask for the meaning of a table's columns and for corrections of invalid cells; then import the table."""
+        user = signed_in(request)
+        waiting = pending_imports.find_pending_import(upload) if uploads.is_of(upload, user) else None
+        if waiting is None:
+            return self._ask_for_files_again(request, "changelist")
+        if request.method == "POST":
+            try:
+                args = pending_imports.posted(waiting, request.POST.dict(), request.FILES.dict())
+                if "_again" in request.POST and pending_imports.store_if_mapping_needed(
+                    waiting["kind"], args
+                ):
+                    return redirect("admin:judgments_dataset_columns", upload)
+                job = enqueue(kind=waiting["kind"], args=args, user=user)
+            except QuorumError as error:
+                messages.error(request, str(error))
+            else:
+                return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        table = UploadTable(**waiting["table"])
+        use = TABLE_USES.get(waiting["kind"], NO_COLUMNS)
+        return self._page(
+            request,
+            use.template,
+            gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
+            table=pending_imports.offered(waiting["kind"], waiting["args"], table),
+            problems=[
+                problem | {"said": pending_imports.name_controls(problem["said"])}
+                for problem in table.problems
+            ],
+        )
+
+    def _look(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> HttpResponse:
+        """Show what was detected in an upload; for a large upload, start a job and redirect to its page."""
+        args = {"upload": upload, "uploaded": choices["uploaded"], "encoding": choices["encoding"]}
+        args["maps"] = choices.get("maps") or {
+            "": {"columns": last_mapping("dataset", user=signed_in(request))}
+        }
+        try:
+            understood = uploads.look_at(**args)
+        except RequestBytesExceeded:
+            job = enqueue(kind=INSPECTION_JOB, args=args, user=signed_in(request))
+            self._remember(request, upload, choices)
+            return redirect(reverse("admin:judgments_job_change", args=[job.pk]))
+        return self._show_understood(request, upload, choices, understood)
+
+    def _remember(self, request: HttpRequest, upload: str, choices: dict[str, Any]) -> None:
+        for earlier in request.session.get(SESSION_KEY, {}).keys() - {upload}:
+            uploads.discard_upload(earlier)
+        request.session[SESSION_KEY] = {upload: choices}
+
+    def _show_job(self, request: HttpRequest, pk: str) -> HttpResponse:
+        """Show what a job detected in an upload."""
+        job = row_or_404(
+            Job.objects.filter(kind=INSPECTION_JOB, state=Job.State.DONE, created_by=signed_in(request)), pk
+        )
+        choices = request.session.get(SESSION_KEY, {}).get(job.args["upload"])
+        if choices is None:
+            return self._ask_for_files_again(request, "add")
+        return self._show_understood(
+            request, job.args["upload"], choices, load_inspected_upload((job.result or {})["understood"])
+        )
+
+    def _show_or_import(self, request: HttpRequest, upload: str) -> HttpResponse:
+        """Show what was detected in an upload, or import it; ask for the files if they are no longer stored."""
+        choices = request.session.get(SESSION_KEY, {}).get(upload)
+        if choices is None or "understood" not in choices:
+            return self._ask_for_files_again(request, "add")
+        form = InspectedUploadForm(
+            request.POST or None, understood=load_inspected_upload(choices["understood"])
+        )
+        if form.is_bound:
+            return self._import_understood(request, upload, choices, form)
+        return self._understood_page(request, form, upload)
+
+    def _show_understood(
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: InspectedUpload
+    ) -> HttpResponse:
+        posted = choices.get("posted", {})
+        understood.name = posted.get("name") or _free_name(understood.name)
+        _apply_format(understood, choices["format"])
+        self._remember(request, upload, choices | {"understood": asdict(understood)})
+        if (
+            request.headers.get("X-Requested-With") == "XMLHttpRequest"
+        ):  # the page's script follows the redirect
+            return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
+        form = InspectedUploadForm(understood=understood)
+        chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
+        form.initial = {
+            name: value
+            for name, value in posted.items()
+            if name in form.fields and name.startswith(("attribution", *chosen))
+        }
+        return self._understood_page(request, form, upload)
+
+    def _understood_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
+        tables = [
+            (f"{number}-", name, pending_imports.offered("dataset", {}, UploadTable(**table)))
+            for number, (name, table) in enumerate(form.understood.tables.items())
+        ]
+        return self._page(
+            request,
+            "judgments/understood.html",
+            gettext("Check the upload"),
+            form=form,
+            upload=upload,
+            understood=form.understood,
+            tables=tables,
+            may_add_study=request.user.has_perm("judgments.add_study"),
+            problems=list(map(pending_imports.name_controls, form.understood.problems)),
+        )
+
+    def _import_understood(
+        self, request: HttpRequest, upload: str, choices: dict[str, Any], form: InspectedUploadForm
+    ) -> HttpResponse:
+        understood = form.understood
+        tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
+        try:
+            maps = pending_imports.posted_maps(tables, request.POST.dict())
+        except ImportProblem as problem:
+            messages.error(request, str(problem))
+            return self._understood_page(request, form, upload)
+        if "_again" in request.POST:
+            return self._look_again(request, upload, choices, maps)
+        if not form.is_valid():
+            return self._understood_page(request, form, upload)
+        cleaned, unseen = form.cleaned_data, ""
+        if cleaned["encoding"] != understood.encoding:
+            unseen = gettext("Nothing is imported yet. This preview shows the rows in the chosen encoding.")
+        elif maps != {name: table.as_mapping() for name, table in tables.items()}:
+            unseen = gettext("Nothing is imported yet. This preview shows the rows with the chosen columns.")
+        if unseen:
+            messages.info(request, unseen)
+            return self._look_again(request, upload, choices, maps)
+        with_pictures = understood.pictures and not cleaned.get("without_pictures")
+        args = {
+            "upload": upload,
+            "name": cleaned["name"],
+            "attribution": cleaned["attribution"],
+            "images": choices["pictures_at"],
+            "parts": form.parts(),
+            "pictures": understood.folder if with_pictures else None,
+        }
+        try:
+            job = enqueue(kind="import_dataset", args=args, user=signed_in(request))
+        except TooManyAttempts as error:
+            messages.error(request, str(error))
+            return self._understood_page(request, form, upload)
+        del request.session[SESSION_KEY]
+        then = "?then=design" if "_design" in request.POST else ""
+        return redirect(reverse("admin:judgments_job_change", args=[job.pk]) + then)
+
+    def _look_again(
+        self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
+    ) -> HttpResponse:
+        encoding, before = request.POST.get("encoding", ""), earlier.pop("understood")
+        choices = earlier | {
+            "encoding": encoding if encoding in ENCODINGS else "",
+            "maps": maps,
+            "parts": len(before["parts"]),
+            "posted": {"name": before["name"]}
+            | {
+                name: value
+                for name, value in request.POST.items()
+                if value and name.startswith(PRESERVED_FIELDS)
+            },
+        }
+        try:
+            return self._look(request, upload, choices)
+        except QuorumError as error:
+            messages.error(request, str(error))
+            return redirect("admin:judgments_dataset_add")
+
+    def _page(self, request: HttpRequest, template: str, title: str, **shown: Any) -> HttpResponse:
+        context = {**self.admin_site.each_context(request), "title": title, **shown}
+        return TemplateResponse(request, template, context)
+
+    def _ask_for_files_again(self, request: HttpRequest, page: str) -> HttpResponse:
+        messages.error(request, gettext("Nothing was imported. Please upload the files again."))
+        return redirect(f"admin:judgments_dataset_{page}")
+
+
+def _apply_format(understood: InspectedUpload, format: str) -> None:
+    """Treat the whole upload as one part in the chosen format, if one was chosen."""
+    if format:
+        part = UploadPart(format=format, encoding=understood.encoding or "utf-8")
+        understood.parts, understood.problems, understood.lacking = [part], [], 0
+
+
+def _free_name(name: str) -> str:
+    tried = (name if number == 1 else f"{name[:70]}-{number}" for number in count(1))
+    return next(candidate for candidate in tried if not Dataset.objects.filter(name=candidate).exists())
