@@ -15,8 +15,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 from rest_framework.viewsets import GenericViewSet
 
-from annotation.api import work
-from annotation.api.work import IsWorker, save_draft
+from annotation.api import bodies
+from annotation.api.work import IsWorker, save_draft, worker_call
 from annotation.models import (
     Assignment,
     Budget,
@@ -179,11 +179,11 @@ class AssignmentView(APIView):
             raise ObjectNotFound("There is no such assignment.")
         return Response(AssignmentSerializer(assignment).data)
 
-    @work.worker_call(
+    @worker_call(
         "assignments_save",
         "Save a partial answer",
-        {200: work.SavedReply, 400: work.Problem, 404: work.Problem, 409: work.Problem},
-        request=work.SaveRequest,
+        {200: bodies.SavedReply, 400: bodies.Problem, 404: bodies.Problem, 409: bodies.Problem},
+        request=bodies.SaveRequest,
     )
     def patch(self, request: Request, id: str) -> Response:
         """Merge answers into the draft. This call is for the worker; repeating it changes nothing."""
@@ -273,7 +273,7 @@ class InvitationResource(Resource):
         invite,
         reply=InvitationSerializer,
         many=True,
-        responses={404: work.Problem, 409: work.CONFLICT_RESPONSE},
+        responses={404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE},
     )
 
 

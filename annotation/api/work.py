@@ -1,12 +1,11 @@
-"""The HTTP calls that a worker's client makes: requests, replies and views. Services check the answers."""
+"""The HTTP calls that a worker's client makes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, ClassVar, cast
 
-from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
-from rest_framework import serializers
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
@@ -14,7 +13,21 @@ from rest_framework.response import Response
 from rest_framework.settings import api_settings
 from rest_framework.views import APIView
 
-from annotation.models import Assignment, ProblemReport, Worker
+from annotation.api.bodies import (
+    AssignmentReply,
+    ExtendedReply,
+    JoinedReply,
+    JoinRequest,
+    Problem,
+    ReportReply,
+    ReportRequest,
+    RevisedReply,
+    SaveRequest,
+    StateReply,
+    SubmitRequest,
+    SubmittedReply,
+)
+from annotation.models import Assignment, Worker
 from annotation.work.answers.checks import answer_key
 from annotation.work.answers.drafts import own_assignment
 from annotation.work.answers.revisions import revise_judgments
@@ -27,193 +40,10 @@ from annotation.work.slots.candidates import RETRY_SECONDS, Claim, waits_for_a_p
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
 from annotation.work.worksheet import shown_unit
-from common.parameters import Parameters, PlainNumberField
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
-
-
-class Schema(serializers.Serializer[Any]):
-    """The base of request and reply bodies that the schema describes."""
-
-
-class Problem(Schema):
-    """An error, as a problem document (RFC 9457)."""
-
-    type = serializers.CharField()
-    title = serializers.CharField()
-    status = serializers.IntegerField()
-    detail = serializers.CharField()
-    missing = serializers.ListField(child=serializers.IntegerField(), required=False)
-    errors = serializers.DictField(required=False)  # type: ignore[assignment]  # a member of the document
-
-
-CONFLICT_RESPONSE = OpenApiResponse(Problem, description="Not possible now; nothing was changed.")
-
-
-class TextField(serializers.CharField):
-    """A text field without checks or trimming; a service checks the text."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(allow_blank=True, trim_whitespace=False, **kwargs)
-
-
-class JoinRequest(Parameters):
-    """A request to join a study: a name, and the values that the study requires."""
-
-    worker = TextField()
-    code = TextField(required=False)
-    consent = serializers.BooleanField(required=False)
-    country = TextField(
-        required=False, max_length=2, help_text="Two letters (ISO 3166-1), where the study asks for it."
-    )
-    resume = TextField(required=False, help_text="Gives a new token; the old one stops working.")
-
-
-class JoinedReply(Schema):
-    """The worker's name, token and resume code."""
-
-    worker = serializers.CharField()
-    token = serializers.CharField()
-    resume = serializers.CharField(allow_null=True, help_text="Shown once, when the participant is new.")
-
-
-class Sentence(Schema):
-    """A sentence on the page."""
-
-    text = serializers.CharField()
-
-
-class Picture(Schema):
-    """A picture on the page."""
-
-    url = serializers.CharField(help_text="The original bytes, for the same token.")
-    alt = serializers.CharField()
-
-
-class SourceText(Schema):
-    """The source text of the item, if the study shows it."""
-
-    text = serializers.CharField()
-    language = serializers.CharField(help_text="A BCP 47 tag; empty where the study does not say.")
-
-
-class ShownScale(Schema):
-    """A scale: its lowest and highest point, the step between points, and the words for some points."""
-
-    low = PlainNumberField()
-    high = PlainNumberField()
-    step = PlainNumberField()
-    labels = serializers.DictField(child=serializers.CharField(), help_text="Point -> its words.")
-
-
-class ShownUnit(Schema):
-    """A unit as the worker sees it.
-
-    A triplet has a, b and c; a pairwise unit has image, b and c; a relevance or graded unit has image and caption.
-    """
-
-    position = serializers.IntegerField()
-    protocol = serializers.CharField()
-    question = serializers.CharField()
-    source = SourceText(required=False)  # type: ignore[assignment]  # a member of the unit
-    a = Sentence(required=False)
-    b = Sentence(required=False)
-    c = Sentence(required=False)
-    image = Picture(required=False)
-    caption = Sentence(required=False)
-    scale = ShownScale(required=False, help_text="Of graded and slider, where the study has one of its own.")
-
-
-class AssignmentReply(Schema):
-    """An assignment, with the units as its worker sees them."""
-
-    id = serializers.UUIDField()
-    expires_at = serializers.DateTimeField()
-    units = ShownUnit(many=True)
-
-
-class Answer(Schema):
-    """An answer to one unit, in the order that the worker sees."""
-
-    position = serializers.IntegerField(min_value=1)
-    value = PlainNumberField(required=False, help_text="Of kinds with numbers.")
-    answer = serializers.JSONField(required=False, help_text="Of open kinds, instead of value.")
-    seconds = serializers.FloatField(required=False, help_text="Active time.")
-    wall_seconds = serializers.FloatField(required=False, help_text="Time by the clock.")
-    comment = serializers.CharField(required=False, max_length=2000)
-    signals = serializers.DictField(
-        child=serializers.IntegerField(), required=False, help_text="Counts: pasted characters."
-    )
-
-
-@extend_schema_field(Answer(many=True))
-class AnswersField(serializers.ListField):
-    """A list of answers. Services check the members."""
-
-
-class SaveRequest(Parameters):
-    """Answers to save in the draft."""
-
-    answers = AnswersField()
-
-
-class SavedReply(Schema):
-    """The assignment with its current draft."""
-
-    id = serializers.UUIDField()
-    state = serializers.CharField()
-    answers = Answer(many=True)
-
-
-class SubmitRequest(SaveRequest):
-    """The answers that were not saved before, or all answers."""
-
-    next = serializers.BooleanField(required=False)
-
-
-class StateReply(Schema):
-    """The assignment's id and state."""
-
-    id = serializers.UUIDField()
-    state = serializers.CharField()
-
-
-class RevisedReply(StateReply):
-    """The assignment's state, and the positions whose answers changed."""
-
-    revised = serializers.ListField(child=serializers.IntegerField())
-
-
-class ExtendedReply(StateReply):
-    """The assignment's state, the end of its lease, and how many extensions are left."""
-
-    expires_at = serializers.DateTimeField()
-    extensions_left = serializers.IntegerField()
-
-
-class SubmittedReply(StateReply):
-    """The assignment's state and, if requested, the next assignment."""
-
-    next = AssignmentReply(required=False, allow_null=True)
-
-
-class ReportRequest(Parameters):
-    """A report of a problem with the unit at a position."""
-
-    position = serializers.IntegerField()
-    what = serializers.ChoiceField(choices=ProblemReport.Kind.choices, required=False)
-    comment = TextField(required=False, help_text="Cut after 2,000 characters.")
-
-
-class ReportReply(Schema):
-    """The stored report."""
-
-    id = serializers.UUIDField()
-    position = serializers.IntegerField()
-    what = serializers.CharField()
-
 
 # Tokens are the only authentication here: with a session, Django would require a CSRF token, which workers do not
 # have.

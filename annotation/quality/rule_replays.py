@@ -19,6 +19,8 @@ from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import WrongState, did_you_mean
 from judgments.models import Study
 
+MAX_REPLAYED_JUDGMENTS = 50_000  # number of judgments; only the command replays more
+
 
 @dataclass(frozen=True, slots=True)
 class FlaggedWorker:

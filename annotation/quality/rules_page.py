@@ -17,7 +17,7 @@ from annotation.models import Case, Judgment, QualityRule
 from annotation.quality.detectors import RULES, describe_evidence
 from annotation.quality.histories import answer_format_of, finished_judgments
 from annotation.quality.operations import RuleSettingsRequest, set_rule, settings_from_query
-from annotation.quality.rule_replays import FlaggedWorker, Replay, replay_rule
+from annotation.quality.rule_replays import MAX_REPLAYED_JUDGMENTS, FlaggedWorker, Replay, replay_rule
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import QuorumError, WrongState, sentence_of
 from judgments.design.editing.rows import DETECTORS
@@ -27,7 +27,6 @@ from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import add_step, study_page, study_page_address
 
-MAX_REPLAYED_JUDGMENTS = 50_000  # number of judgments; only the command replays more
 SETTING_LABELS = {
     "least": gettext_noop("Minimum number of answers"),
     "alpha": gettext_noop("Maximum false positive rate (alpha)"),

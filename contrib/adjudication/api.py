@@ -9,7 +9,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.models import Adjudication
 from annotation.work.sheet.pictures import preview_picture_url
 from annotation.work.worksheet import shown_unit
@@ -71,17 +71,17 @@ class AdjudicationResource(Resource):
         operations.send_units,
         reply=AdjudicationSerializer,
         many=True,
-        responses={404: work.Problem, 409: work.CONFLICT_RESPONSE},
+        responses={404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE},
     )
     withdraw = row_action(
         operations.withdraw_adjudication,
         "withdraw",
         reply=AdjudicationSerializer,
-        responses={404: work.Problem},
+        responses={404: bodies.Problem},
     )
 
     @extend_schema(
-        responses={200: work.ShownUnit, 404: work.Problem},
+        responses={200: bodies.ShownUnit, 404: bodies.Problem},
         description="The unit as its adjudicator sees it, for them alone.",
     )
     @action(detail=True, methods=["get"])
@@ -97,7 +97,7 @@ class AdjudicationResource(Resource):
 
     @extend_schema(
         request=operations.DecideRequest,
-        responses={200: AdjudicationSerializer, 404: work.Problem, 409: work.CONFLICT_RESPONSE},
+        responses={200: AdjudicationSerializer, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE},
         description="The final answer, by the adjudicator alone, as they see the unit; the same again is harmless.",
     )
     @action(detail=True, methods=["post"])

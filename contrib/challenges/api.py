@@ -22,8 +22,9 @@ from rest_framework.viewsets import GenericViewSet
 
 from common.files import can_be_stored
 from common.parameters import Parameters
-from contrib.challenges.challenges import find_challenge, leaderboard
+from contrib.challenges.challenges import find_challenge
 from contrib.challenges.errors import SubmissionRefused
+from contrib.challenges.leaderboard import leaderboard
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.page import SubmissionBody, SubmissionForm
 from contrib.challenges.submissions import (

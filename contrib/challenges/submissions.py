@@ -23,9 +23,9 @@ from common.files import can_be_stored
 from common.incoming import MAX_REQUEST_BYTES, LimitExceeded
 from common.incoming.json_documents import JSONStream, TooDeep
 from common.rate_limits import TooManyAttempts
-from contrib.challenges.challenges import image_names
 from contrib.challenges.errors import LimitReached, SubmissionRefused
 from contrib.challenges.models import Challenge, Submission, SubmissionContent
+from contrib.challenges.references import image_names
 from judgments.datasets import uploads
 from judgments.jobs.queues import enqueue
 from judgments.models import Dataset, Job

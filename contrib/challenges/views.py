@@ -25,7 +25,8 @@ from common.amounts import thousands
 from common.errors import ObjectNotFound, QuorumError
 from common.markup import render_markdown
 from contrib.challenges.api import SUBMISSION_TAG
-from contrib.challenges.challenges import find_challenge, leaderboard, score_cells_of
+from contrib.challenges.challenges import find_challenge
+from contrib.challenges.leaderboard import leaderboard, score_cells_of
 from contrib.challenges.models import Challenge, Submission
 from contrib.challenges.page import SubmissionForm
 from contrib.challenges.submissions import (

@@ -9,8 +9,8 @@ from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.api import work
-from annotation.api.work import WorkView, calling_worker, private_response
+from annotation.api import bodies
+from annotation.api.work import WorkView, calling_worker, private_response, worker_call
 from annotation.models import QuizAttempt, Worker
 from annotation.work.joining import require_participation
 from annotation.work.sheet.units import PageUnit
@@ -53,21 +53,21 @@ class QuizAttemptResource(Resource):
     orderings = {"id": "pk", "started_at": "started_at"}
 
 
-class QuizOption(work.Schema):
+class QuizOption(bodies.Schema):
     """An option of a question."""
 
     value = serializers.IntegerField()
     text = serializers.CharField()
 
 
-class QuizQuestion(work.ShownUnit):
+class QuizQuestion(bodies.ShownUnit):
     """A question with options, or a known item as its kind shows it."""
 
     protocol = serializers.CharField(required=False)
     options = QuizOption(many=True, required=False)
 
 
-class QuizAnswer(work.Schema):
+class QuizAnswer(bodies.Schema):
     """An answer to a question or a known item: the option's number, or an answer of the kind."""
 
     position = serializers.IntegerField(min_value=1)
@@ -75,7 +75,7 @@ class QuizAnswer(work.Schema):
     answer = serializers.JSONField(required=False)
 
 
-class QuizExplanation(work.Schema):
+class QuizExplanation(bodies.Schema):
     """Whether an answer was right, the right answer, and why it is right."""
 
     position = serializers.IntegerField()
@@ -84,7 +84,7 @@ class QuizExplanation(work.Schema):
     why = serializers.CharField(allow_blank=True)
 
 
-class QuizAttemptReply(work.Schema):
+class QuizAttemptReply(bodies.Schema):
     """An attempt, in progress or finished."""
 
     number = serializers.IntegerField()
@@ -97,7 +97,7 @@ class QuizAttemptReply(work.Schema):
     explanations = QuizExplanation(many=True)
 
 
-class QuizReply(work.Schema):
+class QuizReply(bodies.Schema):
     """The worker's status in the study's quiz."""
 
     needed = serializers.BooleanField()
@@ -122,10 +122,10 @@ class QuizRequest(Parameters):
 class QuizView(WorkView):
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
-    @work.worker_call(
+    @worker_call(
         "studies_quiz",
         "Your status in the quiz",
-        {200: QuizReply, 403: work.Problem, 404: work.Problem},
+        {200: QuizReply, 403: bodies.Problem, 404: bodies.Problem},
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
@@ -133,16 +133,18 @@ class QuizView(WorkView):
         require_participation(study=study, worker=worker)
         return private_response(self._status(study, worker))
 
-    @work.worker_call(
+    @worker_call(
         "studies_answer_quiz",
         "Start an attempt at the quiz, or answer it",
         {
             201: OpenApiResponse(QuizReply, description="An attempt was started."),
             200: OpenApiResponse(QuizReply, description="Answers were kept, or one was under way."),
-            400: work.Problem,
-            403: OpenApiResponse(work.Problem, description="No attempt is left."),
-            404: OpenApiResponse(work.Problem, description="The study has no quiz."),
-            409: OpenApiResponse(work.Problem, description="Passed before, or answered differently before."),
+            400: bodies.Problem,
+            403: OpenApiResponse(bodies.Problem, description="No attempt is left."),
+            404: OpenApiResponse(bodies.Problem, description="The study has no quiz."),
+            409: OpenApiResponse(
+                bodies.Problem, description="Passed before, or answered differently before."
+            ),
         },
         request=QuizRequest,
     )

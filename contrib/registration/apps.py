@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from common.features import lazy_function
 from config.features import Feature
-
-if TYPE_CHECKING:
-    pass
 
 
 class RegistrationConfig(Feature):

@@ -10,7 +10,7 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import mixins, serializers
 from rest_framework.request import Request
 
-from annotation.api import work
+from annotation.api import bodies
 from contrib.webhooks import operations
 from contrib.webhooks.delivery import secret_of
 from contrib.webhooks.models import Webhook, WebhookDelivery
@@ -89,10 +89,10 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
         operations.add,
         reply=WebhookWithSecret,
         route="api:webhooks-detail",
-        responses={404: work.Problem, 409: work.Problem},
+        responses={404: bodies.Problem, 409: bodies.Problem},
     )
     ping = row_action(
-        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: work.Problem}
+        operations.ping, "ping", reply=DeliverySerializer, status=201, responses={409: bodies.Problem}
     )
     rotate = row_action(operations.rotate, "rotate", reply=WebhookWithSecret)
     switch = row_action(operations.switch, "switch", reply=WebhookSerializer)
@@ -118,4 +118,4 @@ class DeliveryResource(Resource):
     ) -> QuerySet[WebhookDelivery]:
         return queryset.filter(webhook__study__in=changeable_webhook_studies(studies, request))
 
-    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: work.Problem})
+    retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: bodies.Problem})

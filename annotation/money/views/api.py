@@ -15,7 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.models import CrowdCall
 from annotation.models.money import KEY_LENGTH
 from annotation.money import previews
@@ -37,7 +37,7 @@ KEY = OpenApiParameter(
 REPLAYED_HEADER = "Idempotency-Replayed"
 
 
-class PreviewReply(work.Schema):
+class PreviewReply(bodies.Schema):
     """The preview of an operation that moves money. It has more members, which depend on the operation."""
 
     step = serializers.CharField()
@@ -48,7 +48,7 @@ class PreviewReply(work.Schema):
     confirm = serializers.CharField(help_text="Send it back to have this done.")
 
 
-class DoneReply(work.Schema):
+class DoneReply(bodies.Schema):
     """The result of an operation that moves money."""
 
     step = serializers.CharField()
@@ -71,19 +71,19 @@ class DoneReply(work.Schema):
 
 PREVIEW_RESPONSES: dict[Any, Any] = {
     200: PreviewReply,
-    400: work.Problem,
-    404: work.Problem,
-    409: OpenApiResponse(work.Problem, description="Not possible now."),
+    400: bodies.Problem,
+    404: bodies.Problem,
+    409: OpenApiResponse(bodies.Problem, description="Not possible now."),
 }
 DONE_RESPONSES: dict[Any, Any] = {
     202: DoneReply,
-    400: work.Problem,
-    404: work.Problem,
+    400: bodies.Problem,
+    404: bodies.Problem,
     409: OpenApiResponse(
-        work.Problem,
+        bodies.Problem,
         description="Not what was confirmed, beyond the budget, or not possible now; nothing was done.",
     ),
-    422: OpenApiResponse(work.Problem, description="The key came before with another request."),
+    422: OpenApiResponse(bodies.Problem, description="The key came before with another request."),
 }
 
 

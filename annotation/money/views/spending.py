@@ -13,7 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.models import SpendingRequest
 from annotation.money.account_limits import SET_LIMITS, VIEW_LIMITS, set_limits, spending_by_account
 from annotation.money.orders import CONFIRM_PERMISSION, confirm_request, refuse_request
@@ -46,7 +46,7 @@ class SpendingRequestSerializer(RowSerializer[SpendingRequest]):
         ]  # fmt: skip
 
 
-DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: work.Problem, 409: work.Problem}
+DECISION_RESPONSES = {200: SpendingRequestSerializer, 403: bodies.Problem, 409: bodies.Problem}
 
 
 class SpendingRequestResource(Resource):
@@ -82,7 +82,7 @@ class SpendingRequestResource(Resource):
         return Response(self.get_serializer(row).data)
 
 
-class StandingReply(work.Schema):
+class StandingReply(bodies.Schema):
     """The commitments and limits of an account, or of the installation (an empty name).
 
     A limit of null is no limit.
@@ -102,7 +102,7 @@ class SpendingView(APIView):
 
     scope: ClassVar[str] = "money"
 
-    @extend_schema(responses={200: StandingReply(many=True), 403: work.Problem}, operation_id="spending")
+    @extend_schema(responses={200: StandingReply(many=True), 403: bodies.Problem}, operation_id="spending")
     def get(self, request: Request) -> Response:
         token = token_of(request)
         if not staff_of(request).has_perm(VIEW_LIMITS) or (token is not None and token.limited):
@@ -111,7 +111,12 @@ class SpendingView(APIView):
 
     @extend_schema(
         request=LimitsRequest,
-        responses={200: StandingReply(many=True), 403: work.Problem, 404: work.Problem, 409: work.Problem},
+        responses={
+            200: StandingReply(many=True),
+            403: bodies.Problem,
+            404: bodies.Problem,
+            409: bodies.Problem,
+        },
         operation_id="spending_limits",
     )
     def put(self, request: Request) -> Response:

@@ -10,7 +10,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api.work import Problem, Schema, WorkView, calling_worker, private_response, worker_call
+from annotation.api.bodies import Problem, Schema
+from annotation.api.work import WorkView, calling_worker, private_response, worker_call
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
 from annotation.privacy.erasure_requests import leave

@@ -7,16 +7,16 @@ from typing import Any, ClassVar
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.models import Case, Exclusion
 from annotation.quality import operations
 from judgments.api.filters import TrueOrFalse, filters_of, study_filter
 from judgments.api.operations import OperationView, row_action
 from judgments.api.resources import Related, Resource, RowSerializer
 
-CONFLICTS = {409: OpenApiResponse(work.Problem, description="It was decided before; nothing was changed.")}
+CONFLICTS = {409: OpenApiResponse(bodies.Problem, description="It was decided before; nothing was changed.")}
 
-PROBLEMS = {400: work.Problem, 404: work.Problem, 409: work.CONFLICT_RESPONSE}
+PROBLEMS = {400: bodies.Problem, 404: bodies.Problem, 409: bodies.CONFLICT_RESPONSE}
 
 
 class ExclusionSerializer(RowSerializer[Exclusion]):
@@ -79,7 +79,7 @@ class CaseResource(Resource):
     dismiss = row_action(operations.dismiss_case, "dismiss", reply=CaseSerializer, responses=CONFLICTS)
 
 
-class ChangedReply(work.Schema):
+class ChangedReply(bodies.Schema):
     """The number of assignments that changed. Others had the requested state before."""
 
     changed = serializers.IntegerField()

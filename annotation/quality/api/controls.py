@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.quality.control_figures import FIGURES, AnswerCounts, ControlFigures, sum_used_up_alarms
 from judgments.access.permissions import study_for
 from judgments.api.resources import Resource
@@ -74,7 +74,7 @@ class ControlItemResource(Resource):
         )
 
 
-class FaredSerializer(work.Schema):
+class FaredSerializer(bodies.Schema):
     """The number of answers to one kind of control items, and of right answers."""
 
     kind = serializers.CharField()
@@ -82,7 +82,7 @@ class FaredSerializer(work.Schema):
     right = serializers.IntegerField()
 
 
-class ControlsSerializer(work.Schema):
+class ControlsSerializer(bodies.Schema):
     """The answers to all control items of a study."""
 
     by_kind = FaredSerializer(many=True)
@@ -97,7 +97,7 @@ class ControlsView(APIView):
     scope: ClassVar[str] = "judgments"
 
     @extend_schema(
-        responses={200: ControlsSerializer, 404: work.Problem},
+        responses={200: ControlsSerializer, 404: bodies.Problem},
         operation_id="studies_controls",
         summary="How participants fare on control items",
     )

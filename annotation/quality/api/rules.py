@@ -11,13 +11,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from annotation.api import work
+from annotation.api import bodies
 from annotation.models import QualityRule
 from annotation.quality.detectors import RULES
 from annotation.quality.histories import finished_judgments
 from annotation.quality.operations import settings_from_query
-from annotation.quality.rule_replays import replay_rule
-from annotation.quality.rules_page import MAX_REPLAYED_JUDGMENTS
+from annotation.quality.rule_replays import MAX_REPLAYED_JUDGMENTS, replay_rule
 from common.errors import WrongState
 from judgments.access.permissions import study_for
 from judgments.api.filters import filters_of, study_filter
@@ -52,13 +51,13 @@ class RuleView(OperationView):
     method = "put"
     http_method_names = ["put", "options"]
     reply = RuleSerializer
-    responses: ClassVar[dict[Any, Any]] = {200: RuleSerializer, 404: work.Problem, 409: work.Problem}
+    responses: ClassVar[dict[Any, Any]] = {200: RuleSerializer, 404: bodies.Problem, 409: bodies.Problem}
 
     def put(self, request: Request, slug: str, rule: str) -> Response:
         return self.do(request, slug, rule=rule)
 
 
-class FoundSerializer(work.Schema):
+class FoundSerializer(bodies.Schema):
     """A worker whom a detector would have flagged."""
 
     worker = serializers.CharField()
@@ -71,7 +70,7 @@ class FoundSerializer(work.Schema):
     simulated = serializers.BooleanField()
 
 
-class ReplaySerializer(work.Schema):
+class ReplaySerializer(bodies.Schema):
     """The findings of one detector in finished work."""
 
     rule = serializers.CharField()
@@ -93,7 +92,7 @@ class ReplayView(APIView):
         parameters=[
             OpenApiParameter("rule", str, required=True, enum=sorted(RULES), description="Its name."),
         ],
-        responses={200: ReplaySerializer, 404: work.Problem, 409: work.Problem},
+        responses={200: ReplaySerializer, 404: bodies.Problem, 409: bodies.Problem},
         operation_id="studies_replay",
         summary="Whom a detector would have found",
         description="Every setting of the detector may be a query parameter too. Nothing is stored.",

@@ -118,7 +118,9 @@ def _match(
 ) -> float:
     """Return the sum over matching sequences of up to three words of two documents' captions.
 
-    The sums for first and middle words are accumulated over all earlier positions in both captions.
+    A sequence's value is the product of its words' matches. With the last words at positions (i, j), what may stand
+    before them are all single words and all pairs of words at earlier positions of both captions. Their sums are in two
+    tables, whose cell (i, j) has the sum over positions below i and below j.
     """
     known, weight = similarity.shape[0], match * match
     total = 0.0
@@ -130,15 +132,15 @@ def _match(
             pairs = np.zeros((height + 1, width + 1))
             for i in range(height):
                 for j in range(width):
-                    a, b = first.stems[begin + i], second.stems[start + j]
-                    like = 1.0 if a == b else 0.0
-                    if a < known and b < known:
-                        like = similarity[a, b]
+                    word, other_word = first.stems[begin + i], second.stems[start + j]
+                    like = 1.0 if word == other_word else 0.0
+                    if word < known and other_word < known:
+                        like = similarity[word, other_word]
                     like *= weight * first.weights[begin + i] * second.weights[start + j]
                     total += like * (1.0 + singles[i, j] + pairs[i, j])
                     singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + like
-                    # a middle word counts once in a stretch, so first words before its previous occurrence are left
-                    # out
+                    # As a middle word, a word counts once in a stretch: first words before its previous occurrence
+                    # are left out, which are the rows up to `top` and the columns up to `left`.
                     top, left = first.earlier[begin + i], second.earlier[start + j]
                     between = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
                     pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + like * between

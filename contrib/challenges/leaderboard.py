@@ -1,0 +1,166 @@
+"""The leaderboard of a challenge: ranges of ranks by paired tests, and the rows that are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from django.db.models import Count, Max, QuerySet, Sum
+from django.db.models.fields.json import KeyTransform
+from django.utils import timezone
+
+from contrib.challenges.challenges import find_challenge
+from contrib.challenges.models import Challenge, Standing, Submission
+from contrib.challenges.scoring import image_scores
+from judgments.jobs.queues import enqueue
+from judgments.jobs.runs import Progress
+
+REASSIGNMENTS = 10_000
+CORRECTION, LEVEL = "holm", 0.05
+MAX_SHOWN = 1_000  # systems on a page of a leaderboard
+
+
+@dataclass(frozen=True)
+class ComputedStanding:
+    """The ranks of a challenge.
+
+    Attributes:
+        of: the ids of the compared submissions.
+        ranks: the lowest and the highest rank of each submission, by its id as text.
+        p: p of the paired test of two submissions, by "earlier-later"; also of submissions that were removed.
+    """
+
+    challenge: Challenge
+    of: list[int]
+    ranks: dict[str, list[int]]
+    p: dict[str, float]
+    signature: str
+
+
+def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
+    """Test each pair of submissions that was not tested before, and rank them."""
+    # Imported lazily, since it is slow to load and not needed to show leaderboards.
+    from quorum.statistics.meta import clusters_of_p_values
+
+    challenge = find_challenge(slug)
+    metric = challenge.ranked_by
+    shown = list(Submission.objects.on_leaderboard(challenge).order_by("pk").only("pk", "scores"))
+    ids = [submission.pk for submission in shown]
+    before = Standing.objects.filter(challenge=challenge).first()
+    p = _add_tests(dict(before.p) if before is not None else {}, ids, metric, progress)
+    if not ids:
+        return ComputedStanding(challenge, [], {}, p, "")
+    table = np.full((len(ids), len(ids)), np.nan)
+    for row, later in enumerate(ids):
+        for column, earlier in enumerate(ids[:row]):
+            table[row, column] = table[column, row] = p[_key_of(earlier, later)]
+    values = [submission.scores[metric]["corpus"] for submission in shown]
+    clusters = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
+    ranks = {
+        name: [int(low), int(high)]
+        for name, low, high in zip(clusters.names, clusters.rank_low, clusters.rank_high, strict=True)
+    }
+    return ComputedStanding(challenge, ids, ranks, p, clusters.signature)
+
+
+def _add_tests(known: dict[str, float], ids: list[int], metric: str, progress: Progress) -> dict[str, float]:
+    """Add p of all pairs of these submissions to the known ones. The seed of a test depends only on its pair."""
+    from quorum.statistics.significance import randomization_test
+
+    arrays: dict[int, np.ndarray[Any, np.dtype[np.float64]]] = {}
+    for row, later in enumerate(ids):
+        progress(row / max(len(ids), 1), "comparing systems")
+        for earlier in ids[:row]:
+            key = _key_of(earlier, later)
+            if key in known:
+                continue
+            for pk in (earlier, later):
+                if pk not in arrays:
+                    arrays[pk] = image_scores(pk, metric)
+            seed = earlier * 1_000_003 + later
+            known[key] = randomization_test(
+                arrays[earlier], arrays[later], reassignments=REASSIGNMENTS, seed=seed
+            ).p
+    return known
+
+
+def _key_of(earlier: int, later: int) -> str:
+    return f"{earlier}-{later}"
+
+
+def store_standing(computed: ComputedStanding) -> None:
+    """Store the ranks in the job's transaction. Start another job if the leaderboard changed meanwhile."""
+    Standing.objects.update_or_create(
+        challenge=computed.challenge,
+        defaults={
+            "of": computed.of,
+            "ranks": computed.ranks,
+            "p": computed.p,
+            "signature": computed.signature,
+            "made_at": timezone.now(),
+        },
+    )
+    shown = Submission.objects.on_leaderboard(computed.challenge).order_by("pk").values_list("pk", flat=True)
+    if list(shown) != computed.of:
+        enqueue(kind="rank_submissions", args={"challenge": computed.challenge.slug})
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The corpus score by a metric, with its interval if there is one."""
+
+    metric: str
+    corpus: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row of the leaderboard. ``low`` and ``high`` are None until ranks are computed."""
+
+    submission: Submission
+    cells: list[Cell]
+    low: int | None
+    high: int | None
+    own: bool
+
+
+def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:
+    """Return the rows of the leaderboard, best first; [] while scores are hidden."""
+    if not challenge.shows_scores_at(now):
+        return []
+    every = Submission.objects.on_leaderboard(challenge)
+    corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
+    shown = list(every.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
+    ranks: dict[str, Any] = {}
+    if shown:
+        standing = Standing.objects.filter(challenge=challenge).first()
+        # Ranks depend on all submissions, so they are shown only if they were computed from the current ones.
+        if standing is not None and _compares_all(standing.of, shown, every):
+            ranks = standing.ranks
+    rows = []
+    for submission in shown:
+        low, high = ranks.get(str(submission.pk), (None, None))
+        is_own = submission.user_id == user_id
+        rows.append(Row(submission, score_cells_of(challenge, submission), low, high, is_own))
+    return rows
+
+
+def _compares_all(compared: list[int], shown: list[Submission], every: QuerySet[Submission]) -> bool:
+    if len(shown) < MAX_SHOWN:
+        return sorted(compared) == sorted(submission.pk for submission in shown)
+    # Compare number, sum and maximum of the ids, which are too many to fetch.
+    totals = every.aggregate(n=Count("pk"), all=Sum("pk"), last=Max("pk"))
+    return totals == {"n": len(compared), "all": sum(compared), "last": max(compared, default=None)}
+
+
+def score_cells_of(challenge: Challenge, submission: Submission) -> list[Cell]:
+    cells = []
+    for metric in challenge.metrics:
+        figures = submission.scores.get(metric)
+        if figures is not None:
+            cells.append(Cell(metric, figures["corpus"], figures.get("low"), figures.get("high")))
+    return cells

@@ -1,0 +1,103 @@
+"""Score a submission by the metrics of its challenge."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from django.utils import timezone
+
+from common.errors import ObjectNotFound, WrongState
+from contrib.challenges.models import Submission, SubmissionContent
+from contrib.challenges.references import prepared_references
+from judgments.jobs.queues import enqueue
+from judgments.jobs.runs import Progress
+
+# The paired test compares means over images, so the leaderboard's score must be such a mean.
+RANKED_STATISTIC = "mean over images"
+RESAMPLES = 2000
+# The reason is not shown, since an error message of a metric may quote a reference.
+SCORING_FAILURE = "A metric could not be computed; the server's log has the reason for its organisers."
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class ScoredSubmission:
+    submission_id: int
+    challenge: str
+    state: str
+    reason: str = ""
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
+    images: bytes = b""
+
+
+def compute_scores(*, submission_id: int, progress: Progress) -> ScoredSubmission:
+    from quorum.metrics.inputs import MetricsError
+    from quorum.metrics.registry import metric_named
+    from quorum.statistics.significance import bootstrap_interval
+
+    content = (
+        SubmissionContent.objects.select_related("submission__challenge__dataset")
+        .filter(submission_id=submission_id)
+        .first()
+    )
+    if content is None:
+        raise ObjectNotFound(f"There is no submission {submission_id}.")
+    challenge = content.submission.challenge
+    progress(0.1, "preparing the references")
+    try:
+        prepared = prepared_references(challenge)
+        captions: list[str] = json.loads(zlib.decompress(content.captions))
+        progress(0.3, "scoring")
+        result = prepared.score(captions)
+    except MetricsError as error:
+        log.warning("Submission %s could not be scored: %s", submission_id, error)
+        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, SCORING_FAILURE)
+    except WrongState as error:
+        return ScoredSubmission(submission_id, challenge.slug, Submission.State.FAILED, str(error)[:500])
+    progress(0.7, "computing intervals")
+    scores: dict[str, dict[str, float]] = {}
+    for name, score in result.scores.items():
+        scores[name] = {"corpus": score.corpus}
+        if metric_named(name).statistics == RANKED_STATISTIC and score.images.size > 1:
+            interval = bootstrap_interval(score.images, resamples=RESAMPLES)
+            scores[name] |= {"low": interval.low, "high": interval.high}
+    packed = io.BytesIO()
+    arrays: dict[str, Any] = {name: score.images for name, score in result.scores.items()}
+    np.savez_compressed(packed, **arrays)
+    return ScoredSubmission(
+        submission_id,
+        challenge.slug,
+        Submission.State.SCORED,
+        scores=scores,
+        signatures={name: score.signature for name, score in result.scores.items()},
+        images=packed.getvalue(),
+    )
+
+
+def store_scores(scored: ScoredSubmission) -> None:
+    """Store scores in the job's transaction, and start a job that ranks."""
+    Submission.objects.filter(pk=scored.submission_id).update(
+        state=scored.state,
+        reason=scored.reason,
+        scores=scored.scores,
+        signatures=scored.signatures,
+        scored_at=timezone.now(),
+    )
+    if scored.images:
+        SubmissionContent.objects.filter(submission_id=scored.submission_id).update(images=scored.images)
+        enqueue(kind="rank_submissions", args={"challenge": scored.challenge})
+
+
+def image_scores(submission_id: int, metric: str) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return the scores of each image by one metric. Use them only for paired tests."""
+    packed = SubmissionContent.objects.values_list("images", flat=True).get(submission_id=submission_id)
+    with np.load(io.BytesIO(bytes(packed or b"")), allow_pickle=False) as arrays:
+        scores: np.ndarray[Any, np.dtype[np.float64]] = arrays[metric]
+    return scores
