@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from statistics import fmean, median
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,33 +22,25 @@ from contrib.hit_templates.expected_answers import expectation_text, expected_on
 from contrib.hit_templates.filling import filled_questions
 from contrib.hit_templates.questions import FormQuestion
 from contrib.hit_templates.reading import TemplateForm, TemplateProblem, read_template
+from contrib.hit_templates.results import AnswersByQuestion, ResultsByQuestion, TemplatePart
 from judgments.drawing.controls.makers import KNOWN_GOOD, Makers
 from judgments.drawing.draws import draw_images, rng_for
 from judgments.drawing.keys import content_key
 from judgments.drawing.material import Batch, Group, Image, Material, UnitSpec
 from judgments.kinds.base import (
     AnswerFileFormat,
-    IncludedJudgment,
     Kind,
-    KindResults,
     MetricComparison,
-    OpenAggregation,
     OpenKind,
     Page,
     Rehearsal,
-    Results,
     ShownContent,
-    sort_by_count,
 )
-from judgments.kinds.consensus import Consensus, nan_as_none
-from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+from judgments.kinds.consensus import Consensus
 
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-RESAMPLES = 1000
-MAX_VALUES = 50  # number of values that are listed with their votes
-MAX_TEXTS = 20
 RECOVERY_TOLERANCE = 0.1  # largest distance of a rehearsal's mean from the truth, as a fraction of the range
 # Initial values of a new study's form.
 INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
@@ -60,165 +50,6 @@ INITIAL_TEMPLATE = """<blockquote>${text}</blockquote>
   <label><input type="radio" name="sense" value="no" required> No</label>
 </fieldset>
 """
-# a function of a unit and its answer that returns the codes for the agreement
-Codes = Callable[[Any, Any], dict[str, float]]
-
-
-def question_figures(
-    questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
-) -> list[dict[str, Any]]:
-    """Return the figures of each question that is not fixed.
-
-    They are the votes of choices; mean, median, sample standard deviation and range of numbers; or texts. Choices and
-    numbers also have alpha.
-    """
-    return [
-        _figure(question, codes, judged, seed=seed) for question in questions if question.shape != "fixed"
-    ]
-
-
-def _figure(
-    question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
-) -> dict[str, Any]:
-    answered = [
-        (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
-    ]
-    values = [value for _, value in answered]
-    figure: dict[str, Any] = {
-        "name": question.name,
-        "label": question.label,
-        "shape": question.shape,
-        "answered": len(answered),
-    }
-    if question.shape == "text":
-        distinct = list(dict.fromkeys(values))
-        return figure | {"texts": distinct[:MAX_TEXTS], "different": len(distinct)}
-    if question.shape == "number":
-        numbers = np.array(values, dtype=np.float64)
-        columns = (
-            [judgment.unit.pk for judgment, _ in answered],
-            [judgment.worker for judgment, _ in answered],
-            values,
-        )
-        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answered else None
-        return figure | {
-            "mean": float(numbers.mean()) if answered else None,
-            "median": float(np.median(numbers)) if answered else None,
-            "deviation": float(numbers.std(ddof=1)) if len(answered) > 1 else None,
-            "low": float(numbers.min()) if answered else None,
-            "high": float(numbers.max()) if answered else None,
-            "alpha": _alpha(alpha),
-        }
-    counts = Counter(_flat(values))
-    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
-    parts = [
-        (judgment.unit.pk, part, judgment.worker, code)
-        for judgment in judged
-        for part, code in codes(judgment.unit, judgment.answer).items()
-        if part.partition("\t")[0] == question.name
-    ]
-    agreed = None
-    if parts:
-        units, names, workers, coded = zip(*parts, strict=True)
-        agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
-    return figure | {
-        "votes": dict(ordered[:MAX_VALUES]),
-        "different": len(ordered),
-        "alpha": _alpha(agreed),
-    }
-
-
-def _flat(values: Iterable[Any]) -> list[str]:
-    return [part for value in values for part in (value if isinstance(value, list) else [value])]
-
-
-def _alpha(result: AgreementResult | None) -> dict[str, Any]:
-    if result is None:
-        nothing = {"value": None, "low": None, "high": None}
-        return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
-    return {
-        "value": nan_as_none(result.value),
-        "low": nan_as_none(result.low),
-        "high": nan_as_none(result.high),
-        "level": result.level,
-        "n": result.pairable,
-        "reason": result.reason,
-    }
-
-
-class TemplatePart:
-    def __init__(self, kind: HITTemplate) -> None:
-        self._kind = kind
-
-
-class AnswersByQuestion(TemplatePart, OpenAggregation):
-    rule = "majority-of-answers"
-    tie_rule = "no-answer"
-
-    def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
-        """Return a consensus whose ``answer`` has the aggregated answers by question (README.md).
-
-        ``share`` and ``margin`` are means over the closed questions. ``tie`` is true if any of them is tied.
-        """
-        aggregated_answers: dict[str, Any] = {}
-        votes: dict[str, int] = {}
-        shares, margins, ties = [], [], []
-        for question in self._kind.form.questions:
-            values = [answer[question.name] for answer in answers if question.name in answer]
-            if not values or question.shape == "fixed":
-                continue
-            if question.shape == "number":
-                aggregated_answers[question.name] = {
-                    "n": len(values),
-                    "mean": fmean(values),
-                    "median": float(median(values)),
-                }
-                continue
-            if question.shape == "text":
-                aggregated_answers[question.name] = {"n": len(values), "texts": values}
-                continue
-            outcome = _combine_choices(values) if question.shape == "choice" else _combine_ticks(values)
-            aggregated_answers[question.name] = outcome
-            votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
-            shares.append(outcome["share"])
-            margins.append(outcome["margin"])
-            ties.append(outcome["tie"])
-        return Consensus(
-            n=len(answers),
-            share=fmean(shares) if shares else None,
-            margin=fmean(margins) if margins else None,
-            tie=any(ties),
-            votes=votes,
-            answer=aggregated_answers,
-        )
-
-    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
-        """Return the codes of closed questions: the number of the chosen option (0: none), or 0 or 1 for a check box.
-
-        Numbers have another level of measurement, so they are left out; ``figures`` has the agreement of each
-        question.
-        """
-        codes: dict[str, float] = {}
-        for question in self._kind.questions(unit):
-            if question.shape == "choice":
-                values = [option.value for option in question.options]
-                value = answer.get(question.name)
-                codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
-            elif question.shape == "several":
-                ticked = answer.get(question.name, [])
-                codes |= {
-                    f"{question.name}\t{number}": float(option.value in ticked)
-                    for number, option in enumerate(question.options)
-                }
-        return codes
-
-
-class ResultsByQuestion(TemplatePart, Results):
-    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
-        codes = self._kind.aggregation.codes
-        return KindResults(
-            study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
-        )
 
 
 class TemplateColumns(TemplatePart, AnswerFileFormat):
@@ -461,34 +292,3 @@ def _outcome_text(outcome: Mapping[str, Any]) -> str:
     if "answer" in outcome:
         return "tied" if outcome["answer"] is None else _as_text(outcome["answer"])
     return f"{outcome['n']} answers"
-
-
-def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
-    counts = Counter(values).most_common()
-    (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
-    n = len(values)
-    return {
-        "n": n,
-        "answer": best if most > runner_up else None,
-        "votes": sort_by_count(dict(counts)),
-        "share": most / n,
-        "margin": (most - runner_up) / n,
-        "tie": most == runner_up,
-    }
-
-
-def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
-    counts = Counter(box for value in values for box in value)
-    n = len(values)
-    ordered = sort_by_count(counts)
-    # There is no count for an unticked box, so a form without ticks is full agreement.
-    leads = [abs(2 * count - n) / n for count in counts.values()]
-    return {
-        "n": n,
-        "answer": [value for value, count in ordered.items() if 2 * count > n],
-        "votes": ordered,
-        "share": fmean([max(count, n - count) / n for count in counts.values()]) if counts else 1.0,
-        "margin": fmean(leads) if leads else 1.0,
-        "tie": any(2 * count == n for count in counts.values()),
-    }

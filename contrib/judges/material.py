@@ -92,7 +92,7 @@ def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
     counted = table.counted
     unit = places_in(units.pk, table.unit[counted])
     answers = table.answers_of(counted) if kind.is_open else table.value[counted]
-    lengths, systems = _caption_lengths_and_systems(study, kind, units.pk)
+    lengths, systems = _lengths_and_systems(study, kind, units.pk)
     return JudgeMaterial(
         kind=kind,
         pk=units.pk,
@@ -147,47 +147,71 @@ def _number_of(kind: Kind, answer: Any) -> float:
     return float(answer[BEST] if kind.names_best else kind.aggregation.codes(None, answer)[""])
 
 
-def _caption_lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A text's place in the (U, S) table of texts, and the systems that a file credits with it."""
+
+    index: int
+    side: int
+    of_file: Sequence[int]
+
+
+def _lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
+    """Return ``lengths`` and ``systems`` of a ``JudgeMaterial``.
+
+    The systems of a pair are in its row. Those of other texts are found among the outputs of the study.
+    """
     rows = Unit.objects.filter(study=study, control=False).order_by()
     sides = 2
     if kind.names_best:
         contents = rows.values_list("content", flat=True)
         sides = max((len(content["options"]) for content in contents), default=sides)
-    lengths = np.full((len(pks), sides), np.nan)
-    by_system: defaultdict[str, Flags] = defaultdict(lambda: np.zeros((len(pks), sides), dtype=np.bool_))
-    names = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
-    of_pairs = ("pair__first_system__name", "pair__second_system__name")
-    by_caption: dict[tuple[int, str], list[tuple[int, int, Sequence[int]]]] = defaultdict(list)
+    shape = (len(pks), sides)
+    lengths = np.full(shape, np.nan)
+    systems: defaultdict[str, Flags] = defaultdict(lambda: np.zeros(shape, dtype=np.bool_))
+    places: defaultdict[tuple[int, str], list[_Place]] = defaultdict(list)  # by image and text
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
-    for pk, item, content, systems_of_file, key, left, right, *systems in rows.values_list(
-        *names, *of_pairs
+    columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
+    of_pairs = ("pair__first_system__name", "pair__second_system__name")
+    for pk, item, content, of_file, key, left, right, *of_pair in rows.values_list(
+        *columns, *of_pairs
     ).iterator(ROWS_PER_BATCH):
         index = index_of[pk]
         options = content["options"] if kind.names_best else ()
         for side, text in enumerate([option["text"] for option in options] or (left, right)):
             if text is not None:
                 lengths[index, side] = len(text.split())
-        for side, name in enumerate(systems):
+        for side, name in enumerate(of_pair):
             if name:
-                by_system[name][index, side] = True
-        if not kind.two_sided:
-            captions = [text_key(option["text"]) for option in options] or [key]
-            of_file = (systems_of_file or [()] * len(captions)) if options else [systems_of_file]
-            for side, (caption, by_file) in enumerate(zip(captions, of_file, strict=True)):
-                by_caption[item, caption].append((index, side, by_file))
-    if by_caption:
-        outputs = Output.objects.of_study(study).annotations().order_by()
-        if len(by_caption) < ROWS_PER_BATCH:
-            outputs = outputs.filter(item__in={item for item, _ in by_caption})
-        rows_of_systems = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
-        for item, caption, system, name in rows_of_systems.iterator(ROWS_PER_BATCH):
-            for index, side, by_file in by_caption.get((item, caption), ()):
-                if system in credited_systems(by_file, (system,)):
-                    by_system[name][index, side] = True
-    return lengths, dict(sorted(by_system.items()))
+                systems[name][index, side] = True
+        if kind.two_sided:
+            continue
+        captions = [text_key(option["text"]) for option in options] or [key]
+        credits = (of_file or [()] * len(captions)) if options else [of_file]
+        for side, (caption, credited) in enumerate(zip(captions, credits, strict=True)):
+            places[item, caption].append(_Place(index, side, credited))
+    _mark_outputs(study, places, systems)
+    return lengths, dict(sorted(systems.items()))
+
+
+def _mark_outputs(
+    study: Study, places: Mapping[tuple[int, str], Sequence[_Place]], systems: Mapping[str, Flags]
+) -> None:
+    """Mark the texts that the study's systems gave, unless a file credits other systems with them."""
+    if not places:
+        return
+    outputs = Output.objects.of_study(study).annotations().order_by()
+    if len(places) < ROWS_PER_BATCH:
+        outputs = outputs.filter(item__in={item for item, _ in places})
+    rows = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
+    for item, caption, system, name in rows.iterator(ROWS_PER_BATCH):
+        for place in places.get((item, caption), ()):
+            if system in credited_systems(place.of_file, (system,)):
+                systems[name][place.index, place.side] = True
 
 
 def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, str]:
+    """Return a judge's answers, and their hash."""
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )

@@ -31,8 +31,8 @@ class Reliability(Encoding):
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         side_of = KINDS[work.study.protocol].outcome_of  # without strength and confidence
-        for some, answers in work.votes():
-            units = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
+        for batch, answers in work.votes():
+            units = Unit.objects.filter(pk__in=batch, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
                 votes = [(worker, side_of(value)) for worker, value in answers.get(pk, [])]
                 file.write_text(f"{json.dumps([key, votes], separators=(',', ':'))}\n")
@@ -40,7 +40,7 @@ class Reliability(Encoding):
                 work.counts["values"] += len(votes)
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        scratch = work.folder / "turned"
+        scratch = work.folder / "transposed"
         scratch.unlink(missing_ok=True)  # the file of a join that was stopped
         with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
             for name in ("journal_mode", "synchronous"):
@@ -57,18 +57,19 @@ class Reliability(Encoding):
             file.write_text("\r\n")
             for name, cells in _worker_lines(database):
                 file.write_text(csv_line([guard_formula(name)]))
-                at = -1
-                for some in batched(cells, ROWS_PER_BATCH):
+                before = -1  # the column of the last cell; a comma is written for each column after it
+                for batch in batched(cells, ROWS_PER_BATCH):
                     text = ""
-                    for column, value in some:
-                        text += f"{',' * (column - at)}{value}"
-                        at = column
+                    for column, value in batch:
+                        text += f"{',' * (column - before)}{value}"
+                        before = column
                     file.write_text(text)
-                file.write_text(f"{',' * (work.counts['units'] - 1 - at)}\r\n")
+                file.write_text(f"{',' * (work.counts['units'] - 1 - before)}\r\n")
                 work.counts["lines"] += 1
 
 
 def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
+    """Yield each worker's name with the (column, value) of the worker's cells, in order."""
     workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)
     database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")

@@ -1,0 +1,234 @@
+"""The results of a HIT template: the consensus of each question, and its figures."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean, median
+from typing import Any, Protocol
+
+import numpy as np
+
+from contrib.hit_templates.questions import FormQuestion
+from contrib.hit_templates.reading import TemplateForm
+from judgments.kinds.base import IncludedJudgment, KindResults, OpenAggregation, Results, sort_by_count
+from judgments.kinds.consensus import Consensus, nan_as_none
+from quorum.statistics.agreement import AgreementResult, alpha_of_judgments, alpha_of_parts
+
+RESAMPLES = 1000
+MAX_VALUES = 50  # number of values that are listed with their votes
+MAX_TEXTS = 20
+# a function of a unit and its answer that returns the codes for the agreement
+Codes = Callable[[Any, Any], dict[str, float]]
+
+
+class Template(Protocol):
+    """What the results of a template need of its kind."""
+
+    @property
+    def form(self) -> TemplateForm: ...
+
+    def questions(self, unit: Any) -> tuple[FormQuestion, ...]:
+        """Return the questions with the cells of a unit filled in."""
+
+
+class TemplatePart:
+    def __init__(self, kind: Template) -> None:
+        self._kind = kind
+
+
+class AnswersByQuestion(TemplatePart, OpenAggregation):
+    rule = "majority-of-answers"
+    tie_rule = "no-answer"
+
+    def combine(self, answers: list[Mapping[str, Any]]) -> Consensus:
+        """Return a consensus whose ``answer`` has the aggregated answers by question (README.md).
+
+        ``share`` and ``margin`` are means over the closed questions. ``tie`` is true if any of them is tied.
+        """
+        combined: dict[str, Any] = {}
+        votes: dict[str, int] = {}
+        shares, margins, ties = [], [], []
+        for question in self._kind.form.questions:
+            values = [answer[question.name] for answer in answers if question.name in answer]
+            if not values or question.shape == "fixed":
+                continue
+            if question.shape == "number":
+                combined[question.name] = {
+                    "n": len(values),
+                    "mean": fmean(values),
+                    "median": float(median(values)),
+                }
+                continue
+            if question.shape == "text":
+                combined[question.name] = {"n": len(values), "texts": values}
+                continue
+            outcome = _combine_choices(values) if question.shape == "choice" else _combine_ticks(values)
+            combined[question.name] = outcome
+            votes |= {f"{question.name}:{value}": count for value, count in outcome["votes"].items()}
+            shares.append(outcome["share"])
+            margins.append(outcome["margin"])
+            ties.append(outcome["tie"])
+        return Consensus(
+            n=len(answers),
+            share=fmean(shares) if shares else None,
+            margin=fmean(margins) if margins else None,
+            tie=any(ties),
+            votes=votes,
+            answer=combined,
+        )
+
+    def codes(self, unit: Any, answer: Any) -> dict[str, float]:
+        """Return the codes of closed questions: the number of the chosen option (0: none), or 0 or 1 for a check box.
+
+        Numbers have another level of measurement, so they are left out; ``figures`` has the agreement of each
+        question.
+        """
+        codes: dict[str, float] = {}
+        for question in self._kind.questions(unit):
+            if question.shape == "choice":
+                values = [option.value for option in question.options]
+                value = answer.get(question.name)
+                codes[question.name] = float(values.index(value) + 1) if value in values else 0.0
+            elif question.shape == "several":
+                ticked = answer.get(question.name, [])
+                codes |= {
+                    f"{question.name}\t{number}": float(option.value in ticked)
+                    for number, option in enumerate(question.options)
+                }
+        return codes
+
+
+def _combine_choices(values: Sequence[str]) -> dict[str, Any]:
+    counts = Counter(values).most_common()
+    (best, most), runner_up = counts[0], counts[1][1] if len(counts) > 1 else 0
+    n = len(values)
+    return {
+        "n": n,
+        "answer": best if most > runner_up else None,
+        "votes": sort_by_count(dict(counts)),
+        "share": most / n,
+        "margin": (most - runner_up) / n,
+        "tie": most == runner_up,
+    }
+
+
+def _combine_ticks(values: Sequence[Sequence[str]]) -> dict[str, Any]:
+    """Return the boxes that more than half of the workers ticked. Exactly half is a tie."""
+    counts = Counter(box for value in values for box in value)
+    n = len(values)
+    ordered = sort_by_count(counts)
+    # There is no count for an unticked box, so a form without ticks is full agreement.
+    leads = [abs(2 * count - n) / n for count in counts.values()]
+    return {
+        "n": n,
+        "answer": [value for value, count in ordered.items() if 2 * count > n],
+        "votes": ordered,
+        "share": fmean([max(count, n - count) / n for count in counts.values()]) if counts else 1.0,
+        "margin": fmean(leads) if leads else 1.0,
+        "tie": any(2 * count == n for count in counts.values()),
+    }
+
+
+class ResultsByQuestion(TemplatePart, Results):
+    def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        codes = AnswersByQuestion(self._kind).codes
+        return KindResults(
+            study={"questions": question_figures(self._kind.form.questions, codes, judged, seed=seed)}
+        )
+
+
+def question_figures(
+    questions: Sequence[FormQuestion], codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+) -> list[dict[str, Any]]:
+    """Return the figures of each question that is not fixed.
+
+    They are the votes of choices; mean, median, sample standard deviation and range of numbers; or texts. Choices and
+    numbers also have alpha.
+    """
+    return [
+        _question_figure(question, codes, judged, seed=seed)
+        for question in questions
+        if question.shape != "fixed"
+    ]
+
+
+def _question_figure(
+    question: FormQuestion, codes: Codes, judged: Sequence[IncludedJudgment], *, seed: int
+) -> dict[str, Any]:
+    answered = [
+        (judgment, judgment.answer[question.name]) for judgment in judged if question.name in judgment.answer
+    ]
+    values = [value for _, value in answered]
+    figure: dict[str, Any] = {
+        "name": question.name,
+        "label": question.label,
+        "shape": question.shape,
+        "answered": len(answered),
+    }
+    if question.shape == "text":
+        distinct = list(dict.fromkeys(values))
+        return figure | {"texts": distinct[:MAX_TEXTS], "different": len(distinct)}
+    if question.shape == "number":
+        numbers = np.array(values, dtype=np.float64)
+        columns = (
+            [judgment.unit.pk for judgment, _ in answered],
+            [judgment.worker for judgment, _ in answered],
+            values,
+        )
+        alpha = alpha_of_judgments(*columns, "interval", resamples=RESAMPLES, seed=seed) if answered else None
+        return figure | {
+            "mean": float(numbers.mean()) if answered else None,
+            "median": float(np.median(numbers)) if answered else None,
+            "deviation": float(numbers.std(ddof=1)) if len(answered) > 1 else None,
+            "low": float(numbers.min()) if answered else None,
+            "high": float(numbers.max()) if answered else None,
+            "alpha": _alpha(alpha),
+        }
+    return figure | _choice_figures(question, codes, judged, values, seed=seed)
+
+
+def _choice_figures(
+    question: FormQuestion,
+    codes: Codes,
+    judged: Sequence[IncludedJudgment],
+    values: Iterable[Any],
+    *,
+    seed: int,
+) -> dict[str, Any]:
+    """Return the votes of a choice, or of several, with alpha over the parts of the question."""
+    counts = Counter(_flat(values))
+    ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    parts = [
+        (judgment.unit.pk, part, judgment.worker, code)
+        for judgment in judged
+        for part, code in codes(judgment.unit, judgment.answer).items()
+        if part.partition("\t")[0] == question.name
+    ]
+    agreed = None
+    if parts:
+        units, names, workers, coded = zip(*parts, strict=True)
+        agreed = alpha_of_parts(units, names, workers, coded, "nominal", resamples=RESAMPLES, seed=seed)
+    return {
+        "votes": dict(ordered[:MAX_VALUES]),
+        "different": len(ordered),
+        "alpha": _alpha(agreed),
+    }
+
+
+def _flat(values: Iterable[Any]) -> list[str]:
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]
+
+
+def _alpha(result: AgreementResult | None) -> dict[str, Any]:
+    if result is None:
+        nothing = {"value": None, "low": None, "high": None}
+        return nothing | {"level": "", "n": 0, "reason": "Nobody answered it."}
+    return {
+        "value": nan_as_none(result.value),
+        "low": nan_as_none(result.low),
+        "high": nan_as_none(result.high),
+        "level": result.level,
+        "n": result.pairable,
+        "reason": result.reason,
+    }
