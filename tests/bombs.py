@@ -227,7 +227,7 @@ def read(path: Path) -> Iterator[str]:
     from annotation.crowds.mturk.answers import parse_answer_document
     from common.errors import QuorumError
     from judgments.datasets import uploads
-    from judgments.datasets.pictures import picture_format
+    from judgments.datasets.picture_checks import picture_format
     from judgments.datasets.scaling import scale_picture
     from judgments.importers import open_dataset
 

@@ -15,8 +15,8 @@ from PIL import Image, ImageOps
 
 from common.texts import readable
 from evaluation.errors import EvaluationError
+from judgments.datasets.picture_checks import FORMATS, PictureProblem, prepare_decoding
 from judgments.datasets.picture_metadata import strip_metadata
-from judgments.datasets.pictures import FORMATS, PictureProblem, prepare_decoding
 from judgments.design.numbers import number_text, plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.kinds import Kind

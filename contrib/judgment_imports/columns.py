@@ -12,8 +12,7 @@ from django.utils.translation import gettext, gettext_lazy, gettext_noop
 from common.errors import QuorumError
 from common.incoming.archives import UploadRefused
 from common.incoming.bounded_files import uploaded_text
-from judgments.datasets.pending_imports import PEOPLE
-from judgments.datasets.table_columns import TableUse, UploadTable, add_table_use
+from judgments.datasets.table_columns import PEOPLE, TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
 from judgments.design.scale import InferredScale, limits_of, scale_of
 from judgments.importers.mapping import NAMES

@@ -1,4 +1,4 @@
-"""Check pictures of unknown origin before they are decoded, and copy the pictures of a dataset."""
+"""Find the pictures of a dataset in a folder, and copy them."""
 
 from __future__ import annotations
 
@@ -10,82 +10,11 @@ from urllib.parse import quote
 from django.conf import settings
 from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext
-from PIL import Image as PillowImage
-from PIL import UnidentifiedImageError
 
-from common.amounts import thousands
-from common.errors import QuorumError
-from common.incoming import ADDRESS_LIMIT, compose_name, limits
+from common.incoming import ADDRESS_LIMIT, compose_name
+from judgments.datasets.picture_checks import SUFFIXES, PictureProblem, picture_format
 
 MAX_SIMILAR_NAMES = 5  # similar names that a sentence lists
-FORMATS = {"JPEG": ".jpg", "PNG": ".png", "GIF": ".gif", "WEBP": ".webp"}
-# A JPEG followed by a second picture, as some phones write: browsers show the first.
-SUFFIXES = FORMATS | {"MPO": ".jpg"}
-
-
-class PictureProblem(QuorumError):
-    title = "A picture cannot be used"
-
-
-def picture_format(path: Path) -> str:
-    """Return the format of a picture.
-
-    Raises:
-        PictureProblem: the format is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
-    """
-    most = limits()
-    if path.stat().st_size > most.picture_bytes:
-        raise PictureProblem(
-            gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")
-            % {"path": path, "most_picture_bytes": thousands(most.picture_bytes)}
-        )
-    try:
-        with PillowImage.open(path, formats=list(FORMATS)) as picture:
-            name, pixels = picture.format or "", picture.width * picture.height
-    except PillowImage.DecompressionBombError:
-        name, pixels = "", most.pixels + 1
-    except (UnidentifiedImageError, OSError, ValueError):
-        name, pixels = "", 0
-    if pixels > most.pixels:
-        raise PictureProblem(
-            gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
-            % {"path": path, "most_pixels": thousands(most.pixels)}
-        )
-    if name not in SUFFIXES:
-        raise PictureProblem(
-            gettext("%(path)s is not a picture; expected %(listed)s.")
-            % {"path": path, "listed": ", ".join(FORMATS)}
-        )
-    return name
-
-
-def open_picture(path: Path) -> PillowImage.Image:
-    """Open a picture; call `prepare_decoding` before decoding it. Raise the errors of `picture_format`."""
-    picture_format(path)
-    return PillowImage.open(path, formats=list(FORMATS))
-
-
-def prepare_decoding(picture: PillowImage.Image, box: tuple[int, int] | None = None) -> None:
-    """Limit a JPEG's decoded size to what ``box`` needs. Without a box, Pillow's `thumbnail` does this.
-
-    Raises:
-        PictureProblem: decoding the picture takes more memory than is allowed.
-    """
-    pixels = picture.width * picture.height
-    if box:
-        picture.draft(None, box)
-    if picture.format in ("JPEG", "MPO"):  # libjpeg may keep two bytes of each pixel's band
-        size = 2 * len(picture.getbands()) * pixels + (4 * picture.width * picture.height if box else 0)
-    else:  # copies in four bands; libwebp makes two more
-        size = (18 if picture.format == "WEBP" else 10) * pixels
-    if size > limits().memory:
-        raise PictureProblem(
-            gettext(
-                "A picture of %(width)s x %(height)s pixels needs too much memory; expected a smaller "
-                "picture."
-            )
-            % {"width": picture.width, "height": picture.height}
-        )
 
 
 def is_address(images: str) -> bool:

@@ -15,7 +15,7 @@ from django.conf import settings
 from PIL import ExifTags, ImageCms, ImageOps
 from PIL import Image as PillowImage
 
-from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
+from judgments.datasets.picture_checks import PictureProblem, open_picture, prepare_decoding
 from judgments.models import Item
 
 # The box in pixels that a picture is fitted into, and the desired number of bytes. The boxes are the column of a phone

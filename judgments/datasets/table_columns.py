@@ -23,6 +23,8 @@ MAX_COLUMNS_SHOWN = 60  # columns of a file that are shown
 
 MAX_CELL_LENGTH = 120  # characters of a cell
 
+PEOPLE = "people"  # the choice for columns that are named after people
+
 # Labels of Quorum's columns on a page; other columns are shown by their names.
 COLUMN_WORDS = {
     "image": gettext_noop("item: a file name, or an id"),

@@ -11,7 +11,8 @@ from PIL import Image as PillowImage
 
 from common.errors import DataConflict
 from judgments.datasets.importing import import_candidates, import_dataset
-from judgments.datasets.pictures import PictureCopy, PictureProblem
+from judgments.datasets.picture_checks import PictureProblem
+from judgments.datasets.pictures import PictureCopy
 from judgments.importers.textio import ImportProblem
 from judgments.models import Caption, Dataset, Item, Output, System
 from tests.limits import longest_file

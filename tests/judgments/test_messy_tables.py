@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from judgments.datasets.importing import import_dataset
-from judgments.datasets.pictures import PictureProblem, checked_pictures
+from judgments.datasets.picture_checks import PictureProblem
+from judgments.datasets.pictures import checked_pictures
 from judgments.importers import ImportProblem, open_dataset
 from judgments.importers.names import find_pictures
 from judgments.importers.records.title_rows import header_line

@@ -11,8 +11,8 @@ import pytest
 from PIL import ExifTags, GifImagePlugin, Image, PngImagePlugin
 
 from common.incoming import limits
+from judgments.datasets.picture_checks import PictureProblem, picture_format
 from judgments.datasets.picture_metadata import strip_metadata
-from judgments.datasets.pictures import PictureProblem, picture_format
 from judgments.datasets.scaling import scale_picture, scaled_path
 from tests.refusals import refuses
 

@@ -14,7 +14,7 @@ import scipy  # submodules load when they are first used
 from PIL import Image, ImageCms
 
 from evaluation.errors import EvaluationError
-from judgments.datasets.pictures import PictureProblem, open_picture, prepare_decoding
+from judgments.datasets.picture_checks import PictureProblem, open_picture, prepare_decoding
 from quorum.numeric.arrays import Floats
 
 SIDE = 160  # pixels of the longer side of the scaled picture from which points are taken

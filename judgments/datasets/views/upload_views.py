@@ -28,6 +28,7 @@ from judgments.datasets import pending_imports, uploads
 from judgments.datasets.importing import last_mapping
 from judgments.datasets.table_columns import NO_COLUMNS, TABLE_USES, UploadTable
 from judgments.datasets.upload_parts import ENCODINGS, InspectedUpload, UploadPart, load_inspected_upload
+from judgments.datasets.views import column_form
 from judgments.datasets.views.forms import DatasetForm, InspectedUploadForm, UploadForm
 from judgments.importers import ImportProblem
 from judgments.jobs.queues import enqueue
@@ -101,7 +102,7 @@ class UploadViews(QuorumAdmin):
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                args = pending_imports.posted(waiting, request.POST.dict(), request.FILES.dict())
+                args = column_form.posted(waiting, request.POST.dict(), request.FILES.dict())
                 if "_again" in request.POST and pending_imports.store_if_mapping_needed(
                     waiting["kind"], args
                 ):
@@ -117,10 +118,9 @@ class UploadViews(QuorumAdmin):
             request,
             use.template,
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
-            table=pending_imports.offered(waiting["kind"], waiting["args"], table),
+            table=column_form.offered(waiting["kind"], waiting["args"], table),
             problems=[
-                problem | {"said": pending_imports.name_controls(problem["said"])}
-                for problem in table.problems
+                problem | {"said": column_form.name_controls(problem["said"])} for problem in table.problems
             ],
         )
 
@@ -189,7 +189,7 @@ class UploadViews(QuorumAdmin):
 
     def _understood_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
         tables = [
-            (f"{number}-", name, pending_imports.offered("dataset", {}, UploadTable(**table)))
+            (f"{number}-", name, column_form.offered("dataset", {}, UploadTable(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())
         ]
         return self._page(
@@ -201,7 +201,7 @@ class UploadViews(QuorumAdmin):
             understood=form.understood,
             tables=tables,
             may_add_study=request.user.has_perm("judgments.add_study"),
-            problems=list(map(pending_imports.name_controls, form.understood.problems)),
+            problems=list(map(column_form.name_controls, form.understood.problems)),
         )
 
     def _import_understood(
@@ -210,7 +210,7 @@ class UploadViews(QuorumAdmin):
         understood = form.understood
         tables = {name: UploadTable(**table) for name, table in understood.tables.items()}
         try:
-            maps = pending_imports.posted_maps(tables, request.POST.dict())
+            maps = column_form.posted_maps(tables, request.POST.dict())
         except ImportProblem as problem:
             messages.error(request, str(problem))
             return self._understood_page(request, form, upload)

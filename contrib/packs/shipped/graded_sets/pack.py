@@ -26,6 +26,7 @@ from quorum.statistics.meta import grouped_correlation
 FREQUENCY_METRICS = ("cider", "cider-d")  # metrics that depend on document frequencies
 METRICS = ("bleu-1", "bleu-4", "rouge-l", "cider", "cider-d", "meteor")
 TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
+MEASURES = {TAU_B: "tau-b", TAU_C: "tau-c", RHO: "rho"}
 RESAMPLES = 100
 EXPERT_SET = "flickr8k-expert"
 # the names in the MS COCO evaluation, whose CIDEr is CIDEr-D
@@ -144,62 +145,65 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
 
 
 def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
-    documents = [caption.references for caption in graded.captions]  # one document for each row
-    metrics = computable_metrics(METRICS)
-    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb")
-    images = [caption.key for caption in graded.captions]
-    by_image = score_captions(
-        graded.captions,
-        list(dict(zip(images, documents, strict=True)).values()),
-        metrics=FREQUENCY_METRICS,
-        tokenizer="ptb",
-    ).scores
-    people = _people(graded.captions)
+    """Correlate every metric with the grades of one set, and report the correlations as a table and a plot."""
     printed = {number.id for number in run.pack.numbers}
-    cells: dict[str, Estimate] = {}
-    rows = []
-    for metric in metrics:
-        scores = scored.scores[metric].images
-        run.signed(f"{graded.title}: {metric}", scored.scores[metric].signature)
-        single = scores[graded.of]
-        cells[metric] = _clustered_correlation(single, graded, images, coefficient, run.seed)
+    correlations = _correlations_of_set(run, graded, coefficient)
+    for metric, values in correlations.items():
         if f"{name}/{metric}" in printed:
-            run.number(f"{name}/{metric}", cells[metric])
-        others = [
-            json_float(
-                correlation(by_image[metric].images[graded.of], graded.grades, coefficient, resamples=0).value
-            )
-            if metric in by_image
-            else None
-        ]
-        others += [
-            json_float(correlation(x, y, measure, resamples=0).value)
-            for x, y in ((single, graded.grades), (scores, people))
-            for measure in (TAU_B, TAU_C, RHO)
-        ]
-        rows.append((metric, cells[metric], *others))
-    label = {TAU_B: "tau-b", TAU_C: "tau-c"}[coefficient]
-    columns = (
-        Column("metric"),
-        Column(f"{label} as printed", "coefficient"),
-        Column(f"{label}, document frequencies over images", "coefficient"),
-        *(
-            Column(f"{measure}, {kind}", "coefficient")
-            for kind in ("data points", "means")
-            for measure in ("tau-b", "tau-c", "rho")
-        ),
-    )
-    title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
-    table = Table(name, title, columns, tuple(rows))
-    order = sorted(metrics, key=lambda metric: -(cells[metric].value or 0.0))
-    drawing = DotPlot(
-        tuple(order),
-        (DotPanel(graded.title, tuple(cells[metric] for metric in order)),),
-        axis=f"Kendall's {label} with people, 95 % interval over images",
-    )
-    sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
-    plot = Plot(f"figure-{name}", f"Metrics and people on {graded.title}", sentence, drawing, table)
+            run.number(f"{name}/{metric}", values.as_printed)
+    table = _table_of(name, graded, coefficient, correlations)
+    plot = _plot_of(name, graded, coefficient, correlations, table)
     run.section(name, graded.title, plots=[plot], tables=[table])
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCorrelations:
+    """The rank correlations of a metric with people, by several conventions.
+
+    Attributes:
+        as_printed: as in the paper: each row is a document for the metric's document frequencies.
+        frequencies_over_images: as printed, but each image is a document; None for metrics without such frequencies.
+        by_measure: tau-b, tau-c and rho with the single grades, then with the captions' mean grades.
+    """
+
+    as_printed: Estimate
+    frequencies_over_images: float | None
+    by_measure: tuple[float | None, ...]
+
+
+def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> dict[str, MetricCorrelations]:
+    metrics = computable_metrics(METRICS)
+    images = [caption.key for caption in graded.captions]
+    by_row = [caption.references for caption in graded.captions]
+    by_image = list(dict(zip(images, by_row, strict=True)).values())
+    scored = score_captions(graded.captions, by_row, metrics=metrics, tokenizer="ptb").scores
+    scored_by_image = score_captions(
+        graded.captions, by_image, metrics=FREQUENCY_METRICS, tokenizer="ptb"
+    ).scores
+    means = _people(graded.captions)
+    correlations = {}
+    for metric in metrics:
+        run.signed(f"{graded.title}: {metric}", scored[metric].signature)
+        scores = scored[metric].images
+        single = scores[graded.of]  # the score of each grade's caption
+        over_images = None
+        if metric in scored_by_image:
+            single_by_image = scored_by_image[metric].images[graded.of]
+            over_images = _value(single_by_image, graded.grades, coefficient)
+        correlations[metric] = MetricCorrelations(
+            _clustered_correlation(single, graded, images, coefficient, run.seed),
+            over_images,
+            tuple(
+                _value(x, y, measure)
+                for x, y in ((single, graded.grades), (scores, means))
+                for measure in MEASURES
+            ),
+        )
+    return correlations
+
+
+def _value(scores: Floats, people: Floats, coefficient: str) -> float | None:
+    return json_float(correlation(scores, people, coefficient, resamples=0).value)
 
 
 def _clustered_correlation(
@@ -217,3 +221,44 @@ def _clustered_correlation(
         seed=seed,
     )
     return estimate_from(result, len(scores))
+
+
+def _table_of(
+    name: str, graded: GradedCaptions, coefficient: str, correlations: dict[str, MetricCorrelations]
+) -> Table:
+    label = MEASURES[coefficient]
+    columns = (
+        Column("metric"),
+        Column(f"{label} as printed", "coefficient"),
+        Column(f"{label}, document frequencies over images", "coefficient"),
+        *(
+            Column(f"{measure}, {kind}", "coefficient")
+            for kind in ("data points", "means")
+            for measure in MEASURES.values()
+        ),
+    )
+    rows = tuple(
+        (metric, values.as_printed, values.frequencies_over_images, *values.by_measure)
+        for metric, values in correlations.items()
+    )
+    title = f"Rank correlation of metrics with people on {graded.title} [95 % interval over images]"
+    return Table(name, title, columns, rows)
+
+
+def _plot_of(
+    name: str,
+    graded: GradedCaptions,
+    coefficient: str,
+    correlations: dict[str, MetricCorrelations],
+    table: Table,
+) -> Plot:
+    """Draw the correlations as printed, the largest first."""
+    label = MEASURES[coefficient]
+    order = sorted(correlations, key=lambda metric: -(correlations[metric].as_printed.value or 0.0))
+    drawing = DotPlot(
+        tuple(order),
+        (DotPanel(graded.title, tuple(correlations[metric].as_printed for metric in order)),),
+        axis=f"Kendall's {label} with people, 95 % interval over images",
+    )
+    sentence = f"Kendall's {label} of each metric with what people said of {len(graded.captions):,} captions."
+    return Plot(f"figure-{name}", f"Metrics and people on {graded.title}", sentence, drawing, table)

@@ -1,0 +1,173 @@
+"""The form by which a person maps the columns of a pending import and corrects its cells.
+
+Its context is `offered`. What was posted becomes arguments of the import: `posted` for one table, `posted_maps` for the
+files of a new dataset. In a form of one table, the field ``column-N`` is what the file's column N stands for, and
+``fix-N`` is the corrected cell of problem N. In a form of several files, the columns of file M are ``column-M-N``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from django.utils.translation import gettext, gettext_noop
+
+from judgments.datasets.table_columns import (
+    NO_COLUMNS,
+    PEOPLE,
+    PICTURE_COLUMNS,
+    TABLE_USES,
+    UploadTable,
+    has_title,
+)
+from judgments.importers import TABLE_FORMATS, ColumnMapping
+from judgments.importers.mapping import BETWEEN_CRITERIA, FILE, OMITTED_COLUMN, parse_pairs
+from judgments.importers.options import OPTIONS, mapping_of
+
+# The labels on a page of the options that an error message names.
+CONTROL_LABELS = {
+    "--header-row N": gettext_noop("Header line"),
+    "--design FILE": gettext_noop("Study file"),
+    "--encoding": gettext_noop("Encoding"),
+    "--missing": gettext_noop("Values that mean an empty cell"),
+    "--match-names": gettext_noop("Ignore case, blanks and file extensions when matching image names"),
+    '--workers anonymous, or workers = "anonymous" in a mapping': gettext_noop(
+        "Participants are unknown: treat each row as a different participant"
+    ),
+}
+ROW_OPTIONS = ("header_row", "where", "missing")
+Fixes = dict[str, dict[str, str]]  # corrected cells, by line and column
+
+
+def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
+    """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
+    before = args.get("mapping") or {}
+    names = {
+        source: mine
+        for mine, sources in table.chosen.items()
+        for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
+    }
+    names |= dict.fromkeys(before.get("people", ()), PEOPLE)
+    use = TABLE_USES.get(kind, NO_COLUMNS)
+    return {
+        "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
+        "rows": table.rows,
+        "unnamed": gettext("not used")
+        if kind != "dataset" or "caption" in table.chosen
+        else gettext("a text of a system or of people"),
+        "wanted": [
+            (name, gettext(use.words[name]) if name in use.words else name)
+            for name in use.optional
+            if name in table.chosen or name not in PICTURE_COLUMNS or "text" not in table.chosen
+        ]
+        + [(name, gettext(words)) for name, words in use.choices.items()],
+        "lines": table.lines,
+        "header_row": table.header_row,
+        "has_title": has_title(table.lines),
+        "opens": not table.has_our_names() or bool(table.row_options()),
+        "match_names": before.get("match_names", ""),
+        "missing": ", ".join(before.get("missing", table.missing)),
+        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
+        **use.shown(args, table),
+    }
+
+
+def name_controls(refusal: str) -> str:
+    for option, label in CONTROL_LABELS.items():
+        refusal = refusal.replace(option, f"“{gettext(label)}”")
+    return refusal
+
+
+def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of a pending import, with the columns, words, files and corrections of a posted form.
+
+    Raises:
+        ImportProblem: the words are not a list of ``word=value``.
+    """
+    args, table = dict(waiting["args"]), UploadTable(**waiting["table"])
+    fixes = _posted_fixes(table, values)
+    if "parts" in args:  # the columns of a new dataset's files are mapped before the import
+        args["parts"] = [
+            part | {"fixes": _merge_fixes(part["fixes"], fixes.get(Path(part["file"]).name, {}))}
+            for part in args["parts"]
+        ]
+        return args
+    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
+    table.chosen = _chosen(table.names, values)
+    if values.get("each_file"):
+        table.chosen["worker"] = f"{{{FILE}}}"
+    columns = table.chosen
+    if args["format"] in TABLE_FORMATS:
+        # a column with Quorum's name for which the person chose nothing is not used
+        ours = [name.lower() for name in table.names if name.lower() in use.optional]
+        dropped = {name: OMITTED_COLUMN for name in ours if name not in table.chosen}
+        columns = dropped | table.renamed_columns()
+    answers, field = values.get("words", "").strip(), Path(gettext("Text answers"))
+    texts = {
+        name: values.get(name, "").strip() for name in OPTIONS if name not in ("map", "values", "people")
+    }
+    how = mapping_of(texts, field) or ColumnMapping()
+    args["mapping"] = how.model_dump(mode="json", exclude_defaults=True) | {
+        "columns": columns,
+        "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
+        "zone": how.zone,
+        "fixes": _merge_fixes(before.get("fixes", {}), next(iter(fixes.values()), {})),
+    }
+    if people := [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]:
+        args["mapping"]["people"] = people
+    return args | use.arguments(args, values, files)
+
+
+def _posted_fixes(table: UploadTable, values: Mapping[str, str]) -> dict[str, Fixes]:
+    """Return the corrections of a posted form, by file."""
+    fixes: dict[str, Fixes] = {}
+    for number, problem in enumerate(table.problems):
+        text = values.get(f"fix-{number}")
+        if text is not None and "line" in problem and text != problem["cell"]:
+            fixes.setdefault(problem["file"], {}).setdefault(problem["line"], {})[problem["column"]] = text
+    return fixes
+
+
+def _merge_fixes(before: Fixes, fixes: Fixes) -> Fixes:
+    return {line: {**before.get(line, {}), **fixes.get(line, {})} for line in {**before, **fixes}}
+
+
+def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+    """Return the file's column for each of Quorum's columns, from a posted form.
+
+    Several columns of the file may be criteria of ``value``. Of any other of Quorum's columns, the last choice counts.
+    """
+    sources: dict[str, list[str]] = {}
+    for number, name in enumerate(names):
+        mine = values.get(f"column-{prefix}{number}")
+        if mine and mine != PEOPLE:
+            sources.setdefault(mine, []).append(name)
+    return {
+        mine: BETWEEN_CRITERIA.join(listed) if mine == "value" else listed[-1]
+        for mine, listed in sources.items()
+    }
+
+
+def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+    """Return the mapping of each file's table from a posted form, by the file's name.
+
+    Mappings are as in `UploadTable.as_mapping`.
+
+    Raises:
+        ImportProblem: the condition for rows is not a list of ``column=value``.
+    """
+    maps = {}
+    for number, (name, table) in enumerate(tables.items()):
+        fields = (f"column-{number}-", f"{number}-")
+        # an HTTP client that accepts what was detected
+        if not any(field.startswith(fields) for field in values):
+            maps[name] = table.as_mapping()
+            continue
+        texts = {option: values.get(f"{number}-{option}", "").strip() for option in ROW_OPTIONS}
+        how = mapping_of(texts, Path(name)) or ColumnMapping()
+        maps[name] = how.model_dump(mode="json", exclude_defaults=True)
+        # if the person chose another header, its columns are guessed again
+        if how.header_row == table.header_row:
+            maps[name]["columns"] = _chosen(table.names, values, prefix=f"{number}-")
+    return maps
