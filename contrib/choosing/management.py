@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
+from common.amounts import coefficient, percent
 from common.commands import progress_bar
 from evaluation.presentation.content import estimate_of, plain_table
 from judgments.management.base import OperationCommand, operation_at
@@ -67,13 +68,11 @@ class WeighBack(OperationCommand):
             for method in dict.fromkeys(row["method"] for row in group_rows):
                 cells = {row["budget"]: row for row in group_rows if row["method"] == method}
                 rows.append((method, *(_saving_text(cells[budget]) for budget in budgets)))
-            title = (
-                f"{group}: error of {result['items']:,} {result['per']} drawn, and saved against an even draw"
-            )
+            title = f"{group}: error of {result['items']:,} {result['per']} sampled, and saved against a uniform sample"
             columns = [("method", "text"), *((str(budget), "text") for budget in budgets)]
             self.say_tables([plain_table(title, columns, rows)])
 
 
 def _saving_text(row: dict[str, Any]) -> str:
-    saved = "" if row["saved"] is None or row["method"] == "even" else f" {100 * row['saved']:+.0f} %"
-    return f"{row['error']:.4f}{saved}"
+    saved = "" if row["saved"] is None or row["method"] == "even" else f" {percent(row['saved'])}"
+    return f"{coefficient(row['error'], 3)}{saved}"

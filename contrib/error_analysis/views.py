@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from unfold.widgets import UnfoldAdminSelectWidget
 
-from common.amounts import coefficient, percent, percent_number
+from common.amounts import DASH, coefficient, percent, percent_number
 from common.errors import ObjectNotFound
 from contrib.error_analysis.disagreements import MetricDisagreement, disagreements_at
 from contrib.error_analysis.inspection import Inspection, find_inspection, other_scores
@@ -100,10 +100,10 @@ def _describe_people(row: Any, pairs: bool) -> str:
     if row is None:
         return _("no consensus")
     if not pairs:
-        shown = f"{row.value:.2f}".rstrip("0").rstrip(".") if row.value is not None else "–"
         if row.share is not None:
             return _("%(share)s %% “yes” (answers: %(n)s)") % {"share": percent_number(row.share), "n": row.n}
-        return _("mean %(value)s (answers: %(n)s)") % {"value": shown, "n": row.n}
+        mean = DASH if row.value is None else coefficient(row.value)
+        return _("mean %(value)s (answers: %(n)s)") % {"value": mean, "n": row.n}
     if not row.votes:
         return _("text %(value)s (the winner was published without the votes)") % {
             "value": f"{row.value:.0f}"

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser
 from typing import Any
 
-from common.amounts import as_json
+from common.amounts import as_json, p_in_text, with_noun
 from common.commands import QuorumCommand
 from contrib.error_spans.results.comparison import compare_systems
 from contrib.error_spans.results.ranks import rank_systems
@@ -53,8 +53,8 @@ class ErrorSpans(QuorumCommand):
             difference = Estimate(pair.difference, pair.low, pair.high)
             self.say(
                 f"\n{pair.first} less {pair.second}: {format_cell(difference, 'fixed')}, "
-                f"p = {format_cell(pair.p, 'p')}, "
-                f"over {pair.segments:,} segments" + (f" ({pair.reason})" if pair.reason else "")
+                f"{'not tested' if pair.p is None else p_in_text(pair.p)}, "
+                f"over {with_noun(pair.segments, 'segment')}" + (f" ({pair.reason})" if pair.reason else "")
             )
         if sentence := scope_sentence(result):
             self.say(sentence)

@@ -45,7 +45,7 @@ class StrengthSerializer(serializers.Serializer[Any]):
 class NextComparisonSerializer(serializers.Serializer[Any]):
     first = serializers.CharField()
     second = serializers.CharField()
-    gain = serializers.FloatField(help_text="Of one more judgment, in nats.")
+    gain = serializers.FloatField(help_text="Information gain of one more judgment, in nats.")
 
 
 class EffectSerializer(serializers.Serializer[Any]):
@@ -65,7 +65,7 @@ class StrengthsSerializer(serializers.Serializer[Any]):
     """The systems of a study with their strengths by people's choices, strongest first."""
 
     systems = StrengthSerializer(many=True)
-    next = NextComparisonSerializer(many=True, help_text="Of which one more judgment says most.")
+    next = NextComparisonSerializer(many=True, help_text="The most informative pairs to judge next.")
     length = EffectSerializer(allow_null=True, help_text="Log-odds of a standard deviation in length.")
     order_effect = EffectSerializer(
         allow_null=True,

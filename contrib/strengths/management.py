@@ -5,6 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from typing import Any
 
+from common.amounts import coefficient, percent
 from common.commands import QuorumCommand
 from evaluation.presentation.content import Cell, estimate_of, format_cell, plain_table
 from judgments.management.base import add_parameters, as_text
@@ -21,7 +22,7 @@ class Strengths(QuorumCommand):
     help = (
         "Rank the systems of a study by people's choices: of triplets and pairs by Bradley-Terry strengths with ties "
         "and strength of preference, of the best of several by Luce's choice model. With intervals by item and person, "
-        "rank bands, and the pairs of which one more judgment says most (contrib/strengths/README.md)."
+        "rank bands, and the most informative pairs to judge next (contrib/strengths/README.md)."
     )
     example = "manage.py strengths arena --control length --output strengths.json"
 
@@ -44,8 +45,8 @@ class Strengths(QuorumCommand):
         strengths = strengths_of(study, **values)
         self.write_output(options, strengths)
         chosen = strengths["model"] == LUCE
-        ties = 100 * strengths["ties"]
-        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties:.0f} % without a side"
+        ties = percent(strengths["ties"])
+        title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties} without a side"
         if chosen:
             title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
         columns = [
@@ -84,9 +85,8 @@ class Strengths(QuorumCommand):
                 f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."
             )
         for pair in strengths["next"]:
-            self.say(
-                f"Most informative next pair: {pair['first']} and {pair['second']} ({pair['gain']:.2g} nats)."
-            )
+            gain = coefficient(pair["gain"], 3)
+            self.say(f"Most informative next pair: {pair['first']} and {pair['second']} ({gain} nats).")
         if strengths["weighted"]:
             self.say(
                 "Judgments weigh one over the chance that drew what they compare (contrib/strengths/README.md)."

@@ -10,7 +10,7 @@ import numpy as np
 from django.utils.translation import gettext as _
 from django.utils.translation import npgettext
 
-from common.amounts import as_json, interval_in_text, json_float, p_in_text, percent, thousands
+from common.amounts import as_json, coefficient, interval_in_text, json_float, p_in_text, percent, thousands
 from evaluation.data.judgment_sets.records import MAX_OUTCOMES, JudgmentTable, UnitRow, Units, WorkerRow
 from evaluation.results.consensus.clusters import scope_of, scope_sentence
 from evaluation.results.consensus.study import SIDES
@@ -52,7 +52,7 @@ WEIGHTS = {"nominal": "identity", "ordinal": "ordinal", "interval": "quadratic",
 UNEQUAL_JUDGMENTS = "items have different numbers of judgments, expected equally many (alpha takes any)"
 RESAMPLES = 1000
 BOTH_ORDERS = "both-orders"  # each pair of texts is coded in both orders
-FULL_DEPTH = "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them."
+FULL_DEPTH = "Judgments of decided items stop; agreement is computed from items sampled to get all judgments."
 ANONYMOUS_REASON = (
     "The judges are anonymous places in published totals, or in a file that does not name them, not persons; nothing "
     "can be said about each of them."
@@ -282,7 +282,7 @@ def components_sentence(components: Mapping[str, Any]) -> str:
         "The standard error of the mean answer is %(error)s. With twice as many items, it would be %(items)s. "
         "With twice as many participants, it would be %(raters)s. With twice as many answers per participant and "
         "item, it would be %(judgments)s."
-    ) % {name: f"{value:.2g}".removeprefix("0") for name, value in errors.items()}
+    ) % {name: coefficient(value, 3) for name, value in errors.items()}
     return f"{sentence} {gain}"
 
 

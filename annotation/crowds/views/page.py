@@ -19,7 +19,7 @@ from annotation.crowds.views.forms import FORMS, CrowdForm
 from annotation.crowds.views.log import log_lines, parked_calls
 from annotation.models import Budget, CrowdCall, CrowdSession, Publication, Qualification, Worker, at_crowd
 from annotation.money.wages import Wages
-from common.amounts import spell_cents
+from common.amounts import spell_cents, spell_seconds
 from judgments.cached_figures import cached_figures, required_figures
 from judgments.design.requirements import Workers
 from judgments.models import Job, Study, StudyEvent
@@ -104,7 +104,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "events": list(StudyEvent.objects.filter(study=study).select_related("by")[:MAX_LINES_SHOWN]),
         "compared": _last_comparison(study),
         "qualifications": _qualifications(study, design.workers),
-        "pause": _spell_interval(settings.CROWD_SYNC_SECONDS),
+        "pause": spell_seconds(settings.CROWD_SYNC_SECONDS),
         "forms": forms,
         "names": _suggested_names(study) if asks else [],
         "begin": {
@@ -123,10 +123,6 @@ def _is_shown_in_form(refusal: Refusal, forms: list[CrowdForm], wages: Wages) ->
     return any(form.step == refusal.step for form in forms) or (
         refusal.step == "top-up" and wages.top_up_count > 0
     )
-
-
-def _spell_interval(seconds: int) -> str:
-    return f"{seconds / 60:g} min" if seconds >= 60 else f"{seconds} s"
 
 
 def _suggested_names(study: Study) -> list[str]:

@@ -141,7 +141,7 @@ def test_a_pair_is_seen_with_votes_and_the_stored_scores(pairs: StudyOf, designe
     ("made", "compares", "people"),
     [
         ("pairs", True, {"p1": "text 1, chosen for 1 of 1 item", "p2": "text 2, chosen for 1 of 1 item"}),
-        ("grades", False, {"u0": "mean 4 (answers: 2)", "u3": "mean 2 (answers: 2)"}),
+        ("grades", False, {"u0": "mean 4.00 (answers: 2)", "u3": "mean 2.00 (answers: 2)"}),
     ],
 )
 def test_people_name_the_winner_of_a_pair_and_give_a_caption_a_mean(

@@ -481,7 +481,7 @@ def test_a_careful_reader_misses_a_few_errors_and_ends_a_few_at_one_of_the_next_
     assert rehearsal is not None
     text = "one two three four five six seven eight nine ten"
     ends = [index for index, letter in enumerate(f"{text} ") if letter == " "]
-    marked = {"start": text.index("three"), "end": ends[2], "severity": "minor"}
+    marked: dict[str, Any] = {"start": text.index("three"), "end": ends[2], "severity": "minor"}
     shown, rng, draws = unit(text), np.random.default_rng(3), 4_000
     found: Counter[int] = Counter()
     for _ in range(draws):
