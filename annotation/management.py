@@ -111,7 +111,7 @@ class SetLimits(QuorumCommand):
 VERDICT_TEXTS = {
     "pay": "to pay",
     "no": "not to pay",
-    "wait": "under way",
+    "wait": "in progress",
     "paid": "paid",
     "only-there": "only in the list",
     "only-here": "only here",
@@ -191,7 +191,7 @@ def _as_json(submission: Any) -> dict[str, Any]:
 
 class ErasePerson(QuorumCommand):
     help = (
-        "Remove who somebody is from a study, for good; without --yes, only say what would go and what stays.\n"
+        "Remove permanently who somebody is from a study; without --yes, only say what would go and what stays.\n"
         "Their judgments stay under a random name, or go as well (--way all). What was published stays provable\n"
         "(docs/privacy.md). --list prints who was erased, without names, for backups; --replay erases them again."
     )

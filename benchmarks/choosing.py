@@ -91,7 +91,7 @@ def report(
     found = savings_rows(population, useful, targets, draws=DRAWS)
     for group in dict.fromkeys(targets.groups):
         print(
-            f"\n{name}, {group} ({targets.groups.count(group)} figures): error, and saved against an even draw"
+            f"\n{name}, {group} ({targets.groups.count(group)} figures): error, and saved against a uniform sample"
         )
         print(f"{'method':<14}" + "".join(f"{round(100 * share):>10d} %   " for share in SHARES))
         for method in ("even", *METHODS):

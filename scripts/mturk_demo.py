@@ -130,7 +130,7 @@ def _publish(environment: dict[str, str]) -> str:
     command = [PYTHON, "manage.py", "shell", "--no-imports", "-c", program]
     done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
     if done.returncode:
-        raise SetupError("The study could not be put up; the reason is above.")
+        raise SetupError("The study could not be published; the reason is above.")
     return done.stdout.strip()
 
 

@@ -173,7 +173,7 @@ def keep_running(services: Services, installation: Installation) -> None:
             restarts += 1
             if restarts > MAX_RESTARTS:
                 _check_alive(services)
-            print_line(f"The {name} ended by itself (exit code {process.returncode}); starting it again.")
+            print_line(f"The {name} ended unexpectedly (exit code {process.returncode}); starting it again.")
             _end_group(process)
             start_service(services, name, installation)
         time.sleep(0.5)
@@ -248,7 +248,7 @@ def wait_for_answer(address: str, services: Services) -> None:
 def _check_alive(services: Services) -> None:
     for name, process in services.items():
         if process.poll() is not None:
-            raise SetupError(f"The {name} ended by itself (exit code {process.returncode}).")
+            raise SetupError(f"The {name} ended unexpectedly (exit code {process.returncode}).")
 
 
 def _stop(number: int, frame: object) -> None:

@@ -210,7 +210,7 @@ def test_make_run_starts_tells_how_to_sign_in_keeps_all_revives_a_part_that_dies
     until(lambda: clone.worker() != 0, what="the worker")
     killed = clone.worker()
     os.kill(killed, signal.SIGKILL)
-    told = "The background worker ended by itself (exit code -9); starting it again."
+    told = "The background worker ended unexpectedly (exit code -9); starting it again."
     until(lambda: told in clone.log.read_text(), what="the news of the worker's end")
     until(lambda: clone.worker() not in {0, killed}, what="a new worker")
 

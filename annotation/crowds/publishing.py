@@ -232,7 +232,7 @@ def _cancel_unsent(study: Study) -> None:
     )
     for call in unsent.select_related("publication", "study").order_by("pk"):
         if unsent.filter(pk=call.pk).update(
-            state=CrowdCall.State.DROPPED, problem="The study was closed before it was put up."
+            state=CrowdCall.State.DROPPED, problem="The study was closed before it was published."
         ):
             apply_failure(call)
 

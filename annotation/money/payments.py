@@ -16,7 +16,7 @@ from annotation.models import CrowdCall, CrowdSession
 from annotation.money.ledger import OverBudget
 from annotation.money.limits import commit_as_one_order, one_order
 from annotation.money.wages import pay_of_sessions
-from common.amounts import spell_cents
+from common.amounts import spell_cents, with_noun
 from common.errors import WrongState
 from judgments.access.study_log import note_event
 from judgments.models import Study
@@ -173,7 +173,7 @@ def pay_top_ups(*, study: Study, why: str, worker: str = "", by: User | None = N
     if not calls and problem is not None:
         raise problem
     total = spell_cents(sum(int(call.payload["bonus_cents"]) for call in calls), design_of(study).currency)
-    message = f"Bonuses of {total} for {len(calls)} pieces of work below the floor."
+    message = f"Bonuses of {total} for {with_noun(len(calls), 'submission')} below the wage floor."
     if unpaid_people:
         message += f" The budget does not reach for {', '.join(unpaid_people)}."
     note_event(study=study, what="top-up", sentence=message, by=by)

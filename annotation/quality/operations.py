@@ -301,9 +301,9 @@ class StrikeRequest(Parameters):
     )
 
 
-@operation("strike", "Withdraw control items", parameters=StrikeRequest)
+@operation("strike", "Withdraw check questions", parameters=StrikeRequest)
 def withdraw_control_items(*, study: Study, by: User | None, units: Collection[str]) -> Outcome:
-    """Withdraw all of the control items or none. Workers' answers to them are kept, but not used."""
+    """Withdraw all of the check questions or none. Participants' answers to them are kept, but not used."""
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)

@@ -89,7 +89,7 @@ def different(rows: Rows, answers: list[tuple[int, str, float]]) -> float:
 
 @says(
     "Note: if 15 % of people answer at random, <missed:PC> of groups of <n:N> have none of them, as this one may, and alpha "
-    "is about <left:CO>, below the interval; control items keep them out."
+    "is about <left:CO>, below the interval; check questions keep them out."
 )
 def _(rows: Rows, missed: str, n: str, left: str) -> bool:
     ends, people = ends_of_alpha(rows), {name for unit in rows.pairable for name, _ in rows.votes[unit]}

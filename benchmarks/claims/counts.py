@@ -69,7 +69,7 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 
 @says(
     "{Agreement> no item has two judgments yet|No item has two judgments yet.|Agreement is shown "
-    "when an item has two judgments.|Agreement is not available: no unit has two judgments.|"
+    "when an item has two judgments.|Agreement is not available: no item has two judgments.|"
     "Agreement is not measured: no unit has two judgments.}"
 )
 def _(rows: Rows) -> bool:

@@ -20,7 +20,7 @@ DEFINITIONS = (
     "The table shows people’s answers to the judged texts of each system, at any rank. The 95 % intervals come from resampled items.",
     "Money: 0.00 USD pay for approved work", "Money> this study has no budget in Quorum",
     "The figure shows the result of each metric after fewer judgments, in the order in which judgments arrived. If a line is flat, more judgments would hardly change the result of the metric.",
-    "The page Results holds them against the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
+    "The page Results compares them with the scores of texts.", "Settled:", "Not decided:", "The model did not converge; treat this result with caution.",
 )  # fmt: skip
 PATTERNS = [
     *map(re.escape, DEFINITIONS),

@@ -157,7 +157,7 @@ def _(rows: Rows, first: str, second: str) -> bool:
 
 
 @says(
-    "{None of these pairs has a winner yet, so metrics cannot be compared with people.|Study 's-<n:N>' has no candidate pair with a consensus to hold a metric against.}"
+    "{None of these pairs has a winner yet, so metrics cannot be compared with people.|Study 's-<n:N>' has no candidate pair with a consensus to compare a metric with.}"
 )
 def _(rows: Rows, n: str | None) -> bool:
     return not any(rows.pairs.values())
@@ -171,7 +171,7 @@ def _(rows: Rows, n: str, m: str) -> bool:
 
 
 @says(
-    "Study 's-<n:N>' has no judged text with references to hold a metric against.[ Add references to dataset 'd-<m:N>', then compute again.]"
+    "Study 's-<n:N>' has no judged text with references to compare a metric with.[ Add references to dataset 'd-<m:N>', then compute again.]"
 )
 def _(rows: Rows, n: str, m: str | None) -> bool:
     with_references = set(

@@ -29,7 +29,7 @@ class SendRequest(Parameters):
         max_length=MAX_UNITS_SENT,
         error_messages=dict.fromkeys(
             ("required", "min_length"),
-            "Choose one or more units of this study; control items have an answer.",
+            "Choose one or more items of this study; check questions have a right answer.",
         ),
     )
     adjudicator = serializers.CharField(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 class LeaveOneOut(QuorumCommand):
     help = (
-        "Hold each reference caption of a dataset against the others of its item, and unrelated texts against them: "
+        "Compare each reference caption of a dataset with the others of its item, and unrelated texts with them: "
         "upper and lower bounds of every metric, Kendall's tau-b between metrics, and ranks of an item's captions "
         "(contrib/bounds/README.md)."
     )

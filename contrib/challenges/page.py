@@ -268,7 +268,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return _reason_page(
             request,
             title=f"Remove {submission.system}?",
-            about="It leaves the leaderboard; its authors see the reason. This cannot be taken back.",
+            about="It leaves the leaderboard; its authors see the reason. This cannot be undone.",
             button="Remove the submission",
             back="admin:challenges_submission_changelist",
             done=f"{submission.system} was removed.",

@@ -36,7 +36,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
     if kind.comparison.refusal:
         scores = _as_scores([], {}, kind.comparison.refusal)
     elif not kind.compares_pairs and kind.results:
-        scores = _as_scores([], {}, "The page Results holds them against the scores of texts.")
+        scores = _as_scores([], {}, "The page Results compares them with the scores of texts.")
     else:
         try:
             scores = (_pair_scores if kind.compares_pairs else _caption_scores)(study, metrics, tokenizer)

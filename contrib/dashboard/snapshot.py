@@ -88,7 +88,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
             in_order(agreed), kind.aggregation.level, seed=design.seed, exchange=exchange_of(kind)
         )
     )
-    progress(0.7, "holding metrics against people")
+    progress(0.7, "comparing metrics with people")
     kinds = _evaluation(study, votes, units, table, scores)
     del votes
     people = {}

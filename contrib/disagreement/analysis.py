@@ -48,8 +48,8 @@ BOOTSTRAPS = 99
 FEW_BOOTSTRAPS = 39
 MANY_JUDGMENTS = 20_000  # number of judgments from which on fewer samples are drawn
 DEMOGRAPHIC_PREFIX = "crowd: "  # stands before the names of demographics
-TOO_FEW_RATERS = "there are {n} raters, expected {fewest} or more"
-NO_SHARED_UNIT = "no unit has two judgments"
+TOO_FEW_RATERS = "too few participants ({n}); expected {fewest} or more"
+NO_SHARED_UNIT = "no item has two judgments"
 
 
 def compute_disagreement(
@@ -76,7 +76,7 @@ def compute_disagreement(
     workers = loaders.worker_rows(study)
     seed = design_of(study).seed
     anonymous = any(worker.anonymous for worker in workers)
-    progress(0.1, "holding metrics against the soft labels")
+    progress(0.1, "comparing metrics with the soft labels")
     result: dict[str, Any] = {
         "labels": soft.labels.tolist(),
         "units": len(soft.units),
@@ -92,9 +92,9 @@ def compute_disagreement(
         "per_worker": {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""},
     }
     if not anonymous:
-        progress(0.3, "holding people against each other")
+        progress(0.3, "comparing people with each other")
         result["judges"] = _judges(table, soft, workers)
-        progress(0.4, "looking for groups of raters")
+        progress(0.4, "looking for groups of participants")
         result["groups"] = _compare_groups(table, workers, soft, bootstraps, seed)
         result["known"] = _compare_known_groups(study, table, workers, seed)
     with translation.override("en"):  # in English, since the result is stored for readers of any language

@@ -110,7 +110,7 @@ class ImportPredictions(FileOperationCommand):
     others = "contrib.disagreement.predictions.PredictionsName"
     expected = "JSON lines"
     help = (
-        "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be held "
-        "against people's (docs/disagreement.md)."
+        "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be compared "
+        "with people's (docs/disagreement.md)."
     )
     example = "manage.py import_predictions triplets-50 net.jsonl --name soft-net-1"

@@ -161,7 +161,7 @@ def _describe_known_rows(
         columns_named = ", ".join(list(expecting)[:MAX_NAMED])
         sentences.append(
             f"{_rows(known)} {says} what is expected ({columns_named}), which no participant sees: "
-            "with controls.per_hit they are control items."
+            "with controls.per_hit they are check questions."
         )
     if odd:
         more = f" (and {len(odd) - 1} more)" if len(odd) > 1 else ""

@@ -414,6 +414,4 @@ class _Run:
         if not count:
             return ""
         minutes = int(STALE_AFTER.total_seconds() // 60)
-        return (
-            f"{with_noun(count, 'call')} of another run may be under way; ask again after {minutes} minutes."
-        )
+        return f"{with_noun(count, 'call')} of another run may be in progress; ask again after {minutes} minutes."

@@ -44,7 +44,7 @@ ESTIMATE_COLUMNS = [
 class CompareJudges(OperationCommand):
     operation = operation_at("contrib.judges.operations.start_judge_comparison")
     help = (
-        "Hold each judge of a study against its people: agreement, bias by side, length and family, the alternative "
+        "Compare each judge of a study with its people: agreement, bias by side, length and family, the alternative "
         "annotator test, and prediction-powered estimates (contrib/judges/README.md)."
     )
     example = "manage.py compare_judges triplets-50 --epsilon 0.1 --output judges.json"
@@ -96,7 +96,7 @@ def _estimate(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
 class RemoveJudge(OperationCommand):
     operation = operation_at("contrib.judges.operations.remove_judge")
     help = (
-        "Delete a judge and its answers for good (contrib/judges/README.md). What was computed with it stays, and "
+        "Delete a judge and its answers permanently (contrib/judges/README.md). What was computed with it stays, and "
         "says so."
     )
     example = "manage.py remove_judge triplets-50 small"

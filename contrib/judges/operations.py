@@ -232,8 +232,8 @@ class ImportJudgeRequest(JudgeFile):
 
     answers = FileText(
         label="Answers",
-        help_text="CSV with a header line, or JSON lines. Required: unit, and value or answer. "
-        "Optional: rater and order.",
+        help_text="CSV with a header line, or JSON lines. Required columns: “unit”, and “value” or "
+        "“answer”. Optional columns: “rater” and “order”.",
     )
 
 
@@ -356,7 +356,7 @@ class CompareJudgesRequest(Parameters):
 
 
 @background_operation(
-    "compare-judges", "Hold judges against people", job="compare_judges", parameters=CompareJudgesRequest
+    "compare-judges", "Compare judges with people", job="compare_judges", parameters=CompareJudgesRequest
 )
 def start_judge_comparison(*, study: Study, **values: Any) -> dict[str, Any]:
     """Compute agreement, biases, the alternative annotator test and prediction-powered estimates of every judge."""

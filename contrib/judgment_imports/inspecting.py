@@ -51,7 +51,7 @@ class FileContent:
             f"{'anonymous people' if self.anonymous else with_noun(len(self.workers), 'worker')} "
             f"({', '.join(self.protocols)}).",
             f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
-            f"  {self.controls:,} on control items, {self.expected:,} of them with a right answer; "
+            f"  {self.controls:,} on check questions, {self.expected:,} of them with a right answer; "
             f"{self.unused:,} are not to be used",
             f"  the first: {self.example}",
             *([f"  options of the study by these values: {self.setting}"] if self.setting else []),

@@ -138,7 +138,7 @@ class QuizView(WorkView):
         "Start an attempt at the quiz, or answer it",
         {
             201: OpenApiResponse(QuizReply, description="An attempt was started."),
-            200: OpenApiResponse(QuizReply, description="Answers were kept, or one was under way."),
+            200: OpenApiResponse(QuizReply, description="Answers were kept, or one was in progress."),
             400: bodies.Problem,
             403: OpenApiResponse(bodies.Problem, description="No attempt is left."),
             404: OpenApiResponse(bodies.Problem, description="The study has no quiz."),
@@ -164,7 +164,7 @@ class QuizView(WorkView):
             last = quiz_status(study=study, worker=worker).last
             if last is None:
                 raise ObjectNotFound(
-                    "No attempt at the test is under way; start one by a call without answers."
+                    "No attempt at the test is in progress; start one by a call without answers."
                 )
             number = last.number
         answer_attempt(

@@ -74,8 +74,8 @@ def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
     if make is None:
         raise DesignError(
             gettext(
-                "quiz.items is %(items)s, but protocol %(protocol)r has no items with a known "
-                "answer; ask questions instead."
+                "quiz.items is %(items)s, but protocol %(protocol)r has no items with a right answer; ask questions "
+                "instead."
             )
             % {"items": design.quiz.items, "protocol": design.protocol},
             field="quiz.items",

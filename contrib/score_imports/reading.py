@@ -193,9 +193,7 @@ def _check_size(path: Path, size: int) -> None:
     most = limits().memory // 2
     if size > most:
         actual = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
-        raise ImportProblem(
-            path, None, None, actual, "a smaller file; a file for each metric is imported by itself"
-        )
+        raise ImportProblem(path, None, None, actual, "smaller files; each metric can have a file of its own")
 
 
 def _columns(record: Record) -> tuple[str, tuple[str, ...]]:

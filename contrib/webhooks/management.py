@@ -7,7 +7,7 @@ from contrib.webhooks.delivery import send_webhooks
 
 
 class SendWebhooks(QuorumCommand):
-    help = "Send now what is due to webhooks; the background worker does so by itself."
+    help = "Send now what is due to webhooks; the background worker does so automatically."
     example = "manage.py send_webhooks"
 
     def handle(self, *args: Any, **options: Any) -> None:

@@ -237,7 +237,7 @@ class Agreement(QuorumCommand):
 
     def _say_notes(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
         for why, count in left_out.items():
-            self.stderr.write(f"Left out: {count:,} ({why}).")
+            self.stderr.write(f"Left out: {count:,} ({why.replace('control items', 'check questions')}).")
         if reason:
             self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
         if note:

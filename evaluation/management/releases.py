@@ -55,7 +55,7 @@ class MakeRelease(OperationCommand):
 class ProveRelease(QuorumCommand):
     help = (
         "Compare a release with the study that it was made from: which of its judgments are here, which a receipt\n"
-        "proves that were erased since, and which are neither. `verify` checks the bundle by itself."
+        "proves that were erased since, and which are neither. `verify` checks the bundle alone."
     )
     example = "manage.py prove_release triplets-50 triplets-50-1.0.zip --receipt QY3M…"
 

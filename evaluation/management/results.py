@@ -109,7 +109,7 @@ class Evaluate(OperationCommand):
     workers_option = "--workers"
     operation = operation_at("evaluation.results.operations.start_evaluation")
     help = (
-        "Hold automatic metrics against the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
+        "Compare automatic metrics with the consensus of a study. Triplet and pairwise: accuracy by pair kind. "
         "Relevance and graded: Kendall's tau-b, Spearman's rho, and kappa on a grid of thresholds (docs/evaluation.md)."
     )
     example = "manage.py evaluate triplets-50 --metrics cider,bleu-4 --tokenizer v15 --output accuracy.json"

@@ -112,14 +112,16 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
-    return Section(
-        name,
-        WORDING_TEMPLATES["sections"][name],
-        tuple(filter(None, sentences)),
-        tuple(plots),
-        tuple(tables),
-        empty,
-    )
+    """Return a section. Reasons and notes of results have the words of earlier releases, which `verify` compares."""
+
+    def former(text: str) -> str:
+        for now, before in WORDING_TEMPLATES["former_words"].items():
+            text = text.replace(now, before)
+        return text
+
+    title = WORDING_TEMPLATES["sections"][name]
+    said = tuple(former(text) for text in sentences if text)
+    return Section(name, title, said, tuple(plots), tuple(tables), former(empty))
 
 
 def table(

@@ -49,10 +49,10 @@ class LinkRequest(Parameters):
 
 @operation(
     "share-report",
-    "Make a read-only link to the report, or take it back",
+    "Make a read-only link to the report, or revoke it",
     parameters=LinkRequest,
     right=Right.OWN,
-    command=CommandHelp("Make a read-only link to a study's report, or take it back.", "triplets-50"),
+    command=CommandHelp("Make a read-only link to a study's report, or revoke it.", "triplets-50"),
 )
 def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
     """Make a link with which anybody sees the newest report and its files, without an account, and nothing else.

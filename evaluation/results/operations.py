@@ -192,7 +192,7 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
 
 
 @background_operation(
-    "evaluate", "Hold metrics against the consensus", job="evaluate", parameters=EvaluateRequest
+    "evaluate", "Compare metrics with the consensus", job="evaluate", parameters=EvaluateRequest
 )
 def start_evaluation(
     *,

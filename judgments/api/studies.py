@@ -106,7 +106,9 @@ class UnitSerializer(RowSerializer[Unit]):
     second_text = Related("second.text", optional=True)
     pair = Related("pair.key", optional=True)
     struck = serializers.BooleanField(
-        source="withdrawn", read_only=True, help_text="A withdrawn control item: it misled careful workers."
+        source="withdrawn",
+        read_only=True,
+        help_text="A withdrawn check question: it misled careful participants.",
     )
 
     class Meta:

@@ -58,8 +58,8 @@ class Quiz(Part):
     items: Annotated[int, Field(ge=0, le=100)] = Field(
         0,
         title="Known items per attempt",
-        description="Number of questions that are items of the study with known answers. These items are used "
-        "only in the quiz, not on pages of work.",
+        description="Number of questions that are items of the study with a right answer. These items "
+        "are used only in the quiz, not on pages of work.",
     )
     pass_mark: Annotated[float, Field(ge=0, le=1)] = Field(
         0.8, title="Pass mark of the quiz", description="Between 0 and 1."

@@ -56,9 +56,11 @@ QUIRK_NOTES = {
     "respelled-picture": "Pictures with names that the table spells differently, such as {detail}: {n}.",
     "ignored-column": "Column “{detail}” is not used.",
     "file-names-system": "The system is called “{detail}” in the file.",
-    "sorted-grades": "Pairs whose grades are sorted by value, so that their columns do not stand for raters: {n}.",
+    "sorted-grades": "Pairs whose grades are sorted by value, so that their columns do not stand for "
+    "participants: {n}.",
     "own-caption": "Judged pairs of an image and a caption that was written for this image: {n}.",
-    "anonymous-totals": "Pairs with published counts of votes, imported as judgments of anonymous raters: {n}.",
+    "anonymous-totals": "Pairs with published counts of votes, imported as judgments of anonymous "
+    "participants: {n}.",
     "more-than-three": "Pairs with more than three judgments: {n}.",
     "fewer-votes": "Pairs with fewer votes than the others ({detail}): {n}.",
     "aggregated-votes": "Votes that stand for the majority of several answers: {n}.",

@@ -151,7 +151,7 @@ class CaptionWriting(OpenKind):
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "
-                "has no control items (a quiz before the work does their part).",
+                "has no check questions (a quiz before the work does their part).",
                 field="controls.per_hit",
             )
         images = draw_images(

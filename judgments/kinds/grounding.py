@@ -272,7 +272,7 @@ class Grounding(OpenKind):
         usable = [image for image in division.controls if certain_links(image)]
         if needs_split(design) and len(usable) < 2:
             raise DesignError(
-                f"controls.per_hit asks for control items, but the control split {design.controls.split!r} has "
+                f"controls.per_hit asks for check questions, but the control split {design.controls.split!r} has "
                 f"{len(usable)} images with a caption that says a box's label word for word; at least two are needed "
                 "(or set controls.per_hit = 0).",
                 field="controls.split",

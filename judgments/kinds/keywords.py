@@ -59,7 +59,7 @@ ABSENT_WORD = gettext_lazy("“%(word)s” does not occur in the text.")
 UNKNOWN_PHRASE = gettext_lazy("“%(word)s” is not among the phrases below. Add its words one by one.")
 RECOVERY_F1 = 0.8  # least F1 with which a rehearsal's keywords match the truth
 RESAMPLES = 1000
-NO_COMMON_UNIT = "No unit has two judgments, so nobody can be held against anybody."
+NO_COMMON_UNIT = "No item has two judgments, so participants cannot be compared."
 OMISSION_PROBABILITY = 0.15  # probability that a careful simulated worker omits a keyword
 
 
@@ -238,7 +238,7 @@ class Keywords(OpenKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         if design.controls.per_hit:
             raise DesignError(
-                "controls.per_hit asks for control items, but of keywords no answer is the only right one; set it "
+                "controls.per_hit asks for check questions, but of keywords no answer is the only right one; set it "
                 "to 0 (a quiz and the agreement with others tell careful participants).",
                 field="controls.per_hit",
             )

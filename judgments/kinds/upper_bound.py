@@ -23,7 +23,7 @@ RESAMPLES = 1000
 
 WORDS = gettext_noop("number of words")
 FLOOR = "other-image"  # the name of the lower bound in results
-NO_TWO_CAPTIONS = "No item has two captions, so none can be held against the others."
+NO_TWO_CAPTIONS = "No item has two captions, so none can be compared with the others."
 
 
 @dataclass(frozen=True, slots=True)

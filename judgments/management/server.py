@@ -52,7 +52,7 @@ class CreateToken(QuorumCommand):
 class RunJobs(QuorumCommand):
     help = (
         "Does every waiting job, also those that a dead worker left, and ends. A running worker does the "
-        "same by itself; this is for a server without one."
+        "same automatically; this is for a server without one."
     )
     example = "manage.py run_jobs"
 

@@ -49,8 +49,8 @@ _LOGITS = 10.0
 _PRIOR_COUNT = 1.0
 # Largest difference from 1 of a row of probabilities.
 _SUM = 1e-6
-FEW_GROUPS = "all raters are in the same group; expected at least two groups"
-NO_PAIRS = "no two raters {of} have a unit in common"
+FEW_GROUPS = "all participants are in the same group; expected at least two groups"
+NO_PAIRS = "no two participants {of} have an item in common"
 # Number added to every cell of a group's table of errors, so that answers that do not occur are not impossible.
 _SMOOTHING = 0.5
 # Standard deviation of the logits of memberships in random starts.

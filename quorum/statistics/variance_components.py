@@ -15,7 +15,9 @@ from quorum.statistics.crossed import ITEM, RATER, Clusters
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import score_vector
 
-ONE_KIND = "no item has several raters, or no rater has several items, so their variances cannot be separated"
+ONE_KIND = (
+    "no item has several participants, or no participant several items, so variances cannot be separated"
+)
 ONE_ANSWER = "all answers are the same"
 
 

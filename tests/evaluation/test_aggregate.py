@@ -404,7 +404,7 @@ def test_alpha_of_few_people_warns_of_careless_ones_where_no_control_item_would_
     assert alpha["low"] > left
     note = (
         "if 15 % of people answer at random, 38 % of groups of 6 have none of them, as this one may, and alpha is "
-        f"about {left:.2f}, below the interval; control items keep them out"
+        f"about {left:.2f}, below the interval; check questions keep them out"
     )
     assert alpha["note"] == ("" if checks else note)
     report = [sentence for part in build_report(study.study).sections for sentence in part.shown_sentences]

@@ -80,7 +80,7 @@ BROKEN: list[tuple[Callable[[Study], object], str]] = [
     (quiz_item_in_a_hit, "is in a HIT"),
     (exclusion_of_somebody_else, "names the exclusion of somebody else"),
     (lambda study: Case.objects.update(decision=""), "is confirmed, but does not say when and why"),
-    (decision_on_a_control_item, "is of a control item"),
+    (decision_on_a_control_item, "is of a check question"),
     (lambda study: sql("UPDATE annotation_adjudication SET value = 9"), "decides 9"),
 ]
 

@@ -235,9 +235,16 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
     report = build_report(study)
     assert report.plots == []
     assert [section.empty for section in report.sections if section.name == "metrics"] == [
-        f"Study {study.slug!r} has no judged text with references to hold a metric against."
+        f"Study {study.slug!r} has no judged text with references to compare a metric with."
     ]
     assert "There is no judgment that counts" in written(study, tmp_path / "report")["index.html"].decode()
+
+
+def test_a_report_gives_reasons_in_the_words_of_earlier_releases() -> None:
+    study = StudyOf(make_dataset("pets", IMAGES), "graded").study
+    assert aggregate_study(study=study)["agreement"]["alpha"]["reason"] == "no item has two judgments"
+    [said] = [section.empty for section in build_report(study).sections if section.name == "agreement"]
+    assert said == "Agreement is not measured: no unit has two judgments."
 
 
 def test_words_mean_themselves_in_every_form() -> None:

@@ -57,7 +57,7 @@ def test_the_results_say_what_was_spared_and_what_agreement_rests_on(study: Stud
     assert (
         f"Judgments that early stopping has saved: {spared} of {3 * OutcomeBounds.objects.count()} (" in shown
     )
-    assert "agreement is of the units drawn to get all of them" in shown
+    assert "agreement is computed from items sampled to get all judgments" in shown
 
 
 def test_n_is_reported_for_each_unit(study: Study) -> None:

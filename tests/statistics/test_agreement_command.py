@@ -118,7 +118,7 @@ def test_unused_judgments_controls_and_unanswered_rows_are_left_out_and_counted(
     assert figures["alpha"]["value"] == pytest.approx(EXAMPLE["alpha"]["nominal"])
     assert (figures["judgments"], figures["workers"]) == (41, 4)
     assert "Left out: 1 (not used)." in aside
-    assert "Left out: 2 (control items)." in aside
+    assert "Left out: 2 (check questions)." in aside
     assert "Left out: 1 (without a value)." in aside
 
 

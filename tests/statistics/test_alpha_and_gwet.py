@@ -110,9 +110,9 @@ def test_lopsided_answers_have_low_alpha_however_often_they_agree() -> None:
     ("table", "reason"),
     [
         ([[1, 1, 1], [1, 1, math.nan]], "every judgment that can be compared has the same value"),
-        ([[1, math.nan], [math.nan, 2]], "no unit has two judgments"),
-        ([[1, 2, 3]], "no unit has two judgments"),
-        (np.empty((2, 0)), "no unit has two judgments"),
+        ([[1, math.nan], [math.nan, 2]], "no item has two judgments"),
+        ([[1, 2, 3]], "no item has two judgments"),
+        (np.empty((2, 0)), "no item has two judgments"),
     ],
 )
 @pytest.mark.parametrize("level", LEVELS)
@@ -177,7 +177,7 @@ def test_alpha_of_few_raters_says_what_careless_ones_who_did_not_come_would_chan
     assert result.low > 0.7225 * result.value
     assert result.note == (
         "if 15 % of people answer at random, 27 % of groups of 8 have none of them, as this one may, and alpha is "
-        "about 0.67, below the interval; control items keep them out"
+        "about 0.67, below the interval; check questions keep them out"
     )
     assert agreement(nearly_agreeing(8), Alpha(), control_items=True).note == ""
     assert agreement(nearly_agreeing(8), Gwet()).note == ""

@@ -173,10 +173,10 @@ def test_labels_are_compared_by_themselves() -> None:
 def test_what_says_nothing_says_why() -> None:
     nobody = span_f1([0, 1], [1, 1], [9, 9], [[(0, 2)], []])
     assert math.isnan(nobody.value)
-    assert "two raters" in nobody.reason
+    assert "two participants" in nobody.reason
     empty = span_alpha([0, 0], [1, 2], [9, 9], [[], []])
     assert math.isnan(empty.value)
-    assert "no rater marked" in empty.reason
+    assert "no participant marked" in empty.reason
     single = span_f1([0, 0], [1, 2], [9, 9], [[(0, 2)], [(0, 2)]])
     assert (single.value, math.isnan(single.low)) == (1, True)
     assert "only one item" in single.reason

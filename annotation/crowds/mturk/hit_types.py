@@ -90,8 +90,8 @@ def _own_qualification_requirements(
         wanted, known = name in workers.requires, _find_qualification(client, platform, name)
         if wanted and not known and not ids_not_passed_on(platform, name):
             raise CrowdRefusal(
-                f"Nothing was put up: workers.requires names {name!r}, which nobody has at Mechanical Turk; give the "
-                "qualification to somebody first."
+                f"Nothing was published: workers.requires names {name!r}, which nobody has at Mechanical Turk; give "
+                "the qualification to somebody first."
             )
         requirements.append(require_qualification(known or qualification_id(client, name), wanted=wanted))
     return requirements

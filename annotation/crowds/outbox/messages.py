@@ -24,7 +24,7 @@ MAX_SUBJECT_LENGTH = 200
 MAX_NAMED = 1_000  # workers named in one log entry
 WORKER_ACTIONS = {
     Ability.BLOCK: "block",
-    Ability.UNBLOCK: "take back its block of",
+    Ability.UNBLOCK: "lift its block of",
     Ability.QUALIFY: "give a qualification to",
 }
 

@@ -107,14 +107,14 @@ class Comparison:
         if publication is None:
             self.note(
                 "only-there",
-                f"{name} was put up for this study, and our rows do not have it: it was put up by another copy of "
-                "this database. Nobody's work on it is taken.",
+                f"{name} was published for this study, and our rows do not have it: it was published by another copy "
+                "of this database. Nobody's work on it is taken.",
                 publication=name,
             )
             return None
         first = publication.external_id
         if first:
-            sentence = f"{name} was put up a second time for what {first} is; close it by hand."
+            sentence = f"{name} was published a second time for what {first} is; close it by hand."
             self.note("twice-there", sentence, publication=name, first=first)
             return None
         call = CrowdCall.objects.get(key=publication.token)
@@ -123,7 +123,7 @@ class Comparison:
         try:
             finish_call(call=call, answer=answer)
         except OverBudget as problem:
-            sentence = f"{name} was put up, and there is no money for it here: {problem}"
+            sentence = f"{name} was published, and there is no money for it here: {problem}"
             self.note("only-there", sentence, publication=name)
             return None
         publication.refresh_from_db()

@@ -99,10 +99,10 @@ class ControlsView(APIView):
     @extend_schema(
         responses={200: ControlsSerializer, 404: bodies.Problem},
         operation_id="studies_controls",
-        summary="How participants fare on control items",
+        summary="How participants answer check questions",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the results by the kind of control item, and the items that careful workers miss."""
+        """Return the results by the kind of check question, and the check questions that careful participants miss."""
         study = study_for(request, slug)
         figures = control_figures_of(study)
         return Response(

@@ -19,7 +19,7 @@ from quorum.statistics.crossed import ITEM, NAIVE, RATER
 
 STOPPED_EARLY_NOTE = gettext_noop("early stopping ended the judgments of one source")
 JOINED_UNITS_NOTE = gettext_noop(
-    "several items of one source were merged, so the same rater may have answered a merged item twice"
+    "several items of one source were merged, so the same participant may have answered a merged item twice"
 )
 
 

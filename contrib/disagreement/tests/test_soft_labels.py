@@ -320,7 +320,7 @@ def test_few_raters_are_not_split(module_db: None) -> None:
     for person in range(3):
         made.answer(hit, f"few-{person}", [1])
     found = compute_disagreement(study=made.study)
-    assert found["groups"] == {"reason": "there are 3 raters, expected 10 or more"}
+    assert found["groups"] == {"reason": "too few participants (3); expected 10 or more"}
     assert [row["name"] for row in found["predictors"]] == ["equally likely"]
     fitted = aggregate_study(study=made.study)
     assert "models" not in fitted
@@ -334,9 +334,9 @@ def test_raters_without_a_unit_in_common_are_not_split(module_db: None) -> None:
         made.answer(hit, f"alone-{person}", [person % 2])
         Worker.objects.filter(name=f"alone-{person}").update(country="DE" if person % 2 else "FR")
     found = compute_disagreement(study=made.study)
-    assert found["groups"] == {"reason": "no unit has two judgments"}
+    assert found["groups"] == {"reason": "no item has two judgments"}
     assert [row["reason"] for row in found["known"]] == [
-        "no two raters of different groups have a unit in common"
+        "no two participants of different groups have an item in common"
     ]
 
 

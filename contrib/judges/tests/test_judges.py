@@ -272,7 +272,7 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     open_money = judge.reserved
 
     early = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
-    assert early.reason.startswith("4 calls of another run may be under way")
+    assert early.reason.startswith("4 calls of another run may be in progress")
     JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2

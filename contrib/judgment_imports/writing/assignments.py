@@ -57,7 +57,7 @@ class HitWriter:
         if self.unit_without_chance and any(chance is not None for chance in self.chances.values()):
             raise DataConflict(
                 f"Unit {self.unit_without_chance!r} has a row without a chance, and other rows have one; "
-                "expected it in all rows but those of control items."
+                "expected it in all rows but those of check questions."
             )
         insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._units(units))
 

@@ -72,7 +72,10 @@ def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]
         description=rehearse_copy.description,
     ),
     destroy=extend_schema(
-        responses={204: None, 409: OpenApiResponse(description="It is under way, or something rests on it.")},
+        responses={
+            204: None,
+            409: OpenApiResponse(description="It is in progress, or something depends on it."),
+        },
         description=delete_rehearsal.description,
     ),
 )

@@ -56,7 +56,7 @@ def compute_rehearsal(
     metrics: list[dict[str, Any]] = []
     systems: list[dict[str, Any]] = []
     power: list[dict[str, Any]] = []
-    progress(0.7, "holding results against the truth")
+    progress(0.7, "comparing results with the right answers")
     truths = truths_of(study, crowd.seed)
     if KINDS[study.protocol].compares_pairs:
         findings = find_on_pairs(study, truths, evaluation, aggregation.result["systems_verdict"])

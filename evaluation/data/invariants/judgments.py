@@ -40,7 +40,7 @@ def blocks_say_what_the_rows_say() -> Sentences:
 
 def adjudications_are_of_judged_units() -> Sentences:
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
-    yield from sentences_about(rows, "adjudication {pk} is of a control item or of another study's unit.")
+    yield from sentences_about(rows, "adjudication {pk} is of a check question or of another study's item.")
     decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
     for row in decided.select_related("study"):
         kind = _kind_if_readable(row.study)

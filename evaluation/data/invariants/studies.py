@@ -113,9 +113,9 @@ def controls_know_their_answer() -> Sentences:
     nothing = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED_SOURCE)
     lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
-    yield from sentences_about(lacking, "control item {key} has no expected answer.")
+    yield from sentences_about(lacking, "check question {key} has no right answer.")
     known = units.filter(control=False).exclude(nothing)
-    yield from sentences_about(known, "unit {key} is no control item, but has an expected answer.")
+    yield from sentences_about(known, "item {key} is no check question, but has a right answer.")
 
 
 def pictures_are_there() -> Sentences:

@@ -55,7 +55,7 @@ def check_terms(study: Study, terms: Terms) -> None:
     if study.state != Study.State.CLOSED:
         raise NotReleasable(
             f"Study {study.slug!r} is {study.state}; expected a closed one, as a release tells the right answers of "
-            "its control items."
+            "its check questions."
         )
     if not Assignment.objects.filter(study=study).finished().exists():
         raise NotReleasable(f"Study {study.slug!r} has no judgments to release.")

@@ -38,7 +38,7 @@ def judged_pairs(study: Study, consensus: StudyConsensus, references: loaders.Re
         pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
-            f"Study {study.slug!r} has no candidate pair with a consensus to hold a metric against."
+            f"Study {study.slug!r} has no candidate pair with a consensus to compare a metric with."
         )
     return replace(material, pairs=pairs)
 
@@ -162,7 +162,7 @@ def caption_texts(
             CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)
         )
     if not captions:
-        why = f"Study {study.slug!r} has no judged text with references to hold a metric against."
+        why = f"Study {study.slug!r} has no judged text with references to compare a metric with."
         if counts["no_reference"]:
             raise NothingToCompare(f"{why} {next_step_sentence(study)}")
         raise EvaluationError(why)

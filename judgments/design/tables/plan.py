@@ -60,7 +60,7 @@ class RegistrationPlan(Part):
     stopping: Paragraph = Field("", description="When collection stops, in words.")
     analyses: Listed[Paragraph] = Field((), max_length=100, description="What will be computed, in words.")
     metrics: Listed[Paragraph] = Field(
-        (), max_length=100, description="Held against people; others are deviations. Empty: any may be."
+        (), max_length=100, description="Compared with people; others are deviations. Empty: any may be."
     )
     level: Annotated[float, Field(gt=0, lt=1)] = Field(
         0.05, description="Of all checked hypotheses together, after Holm."

@@ -30,9 +30,9 @@ ALPHA = "krippendorff-alpha"
 CARELESS_SHARE = 0.15  # the share of people who answer at random that a study should reckon with
 CARELESS_NOTE = (
     "if %(careless)s of people answer at random, %(missed)s of groups of %(raters)s have none of them, as this one "
-    "may, and alpha is about %(alpha)s, below the interval; control items keep them out"
+    "may, and alpha is about %(alpha)s, below the interval; check questions keep them out"
 )
-NO_PAIRS = "no unit has two judgments"
+NO_PAIRS = "no item has two judgments"
 CLUSTER_OPTIONS = (ITEM, RATER, BOTH, NAIVE)
 
 # A function of (B, P) weights of patterns of units, which returns (B,) values of a coefficient.

@@ -28,7 +28,7 @@ from quorum.statistics.inputs import BadOption, encode_both, encode_with, one_pe
 
 WEIGHTS = (None, "linear", "quadratic")
 NO_ANSWERS = "there are no answers to compare"
-ONE_LABEL = "all answers of both raters have the same label"
+ONE_LABEL = "all answers of both participants have the same label"
 
 
 def cohen_kappa(

@@ -17,8 +17,8 @@ from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import one_of
 
 FIGURES = ("units", "percent", "kappa", "alpha")
-NO_COMMON_UNIT = "no item was judged by two raters"
-SAME_ANSWER = "kappa and alpha are undefined if two raters gave the same single answer to all shared items"
+NO_COMMON_UNIT = "no item was judged by two participants"
+SAME_ANSWER = "kappa and alpha are undefined if two participants gave all shared items the same single answer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from quorum.statistics.inference import Inference, Options, signed
 from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, encode
 from quorum.statistics.resampling import Seed
 
-NO_COMMON_TEXT = "no text was judged by two raters"
-NOTHING = "no rater marked a span in a text that two raters judged"
+NO_COMMON_TEXT = "no text was judged by two participants"
+NOTHING = "no participant marked a span in a text that two participants judged"
 ONE_ITEM = "only one item has judgments, so there is no interval"
 NO_EXPECTED_DISAGREEMENT = "the expected disagreement is zero, so the coefficient is undefined"
 Spans = Sequence[tuple[int, int]]

@@ -382,7 +382,7 @@ def _control_rule(run: Run) -> None:
         "The control rule, on simulated answers",
         f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
         f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
-        f"{int((~used).sum())} fall below 70 % of {controls:,} control items. Simulated answers say how the rule "
+        f"{int((~used).sum())} fall below 70 % of {controls:,} check questions. Simulated answers say how the rule "
         "works, and nothing about people.",
         "Relevance against the simulated truth",
         [("judgments used", "text"), ("pairs", "count"), *coefficients],

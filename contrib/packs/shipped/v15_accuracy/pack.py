@@ -105,7 +105,7 @@ def _judgments(run: Run, name: str, data: FiftySentenceData) -> None:
     how = (
         f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
         if data.votes.size
-        else "the winners alone are published; some 60 ties among them were broken at random and cannot be told apart"
+        else "only the winners are published; some 60 ties among them were broken at random and cannot be distinguished"
     )
     run.judged(
         f"{DATASET_TITLES[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."

@@ -47,7 +47,7 @@ def analyse(run: Run) -> None:
     metrics = computable_metrics((*WG16_METRICS, PRECISION))
     run.judged(
         f"None. {sum(len(captions) for images in sets.values() for captions in images):,} captions that people wrote "
-        f"for {len(sets)} datasets are held against each other."
+        f"for {len(sets)} datasets are compared with each other."
     )
     by_set: dict[str, Bounds] = {}
     for name in (PASCAL, ABSTRACT, *(dataset for dataset in DATASETS_BY_PATH if run.has(dataset))):
