@@ -27,7 +27,7 @@ from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS
 from judgments.access.permissions import require, staff_of, study_for
-from judgments.admin.base import signed_in
+from judgments.admin.base import picture_address, signed_in
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import COUNTING_RESPONSE, Related, Resource, RowSerializer
 from judgments.datasets.views.page import import_or_queue
@@ -80,9 +80,9 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
     judges = result.get("judges", [])
     groups = result.get("groups", {})
     keys = [row["unit"] for row in result["disputed"]]
-    units = {
-        unit.key: unit for unit in study.units.filter(key__in=keys).select_related("item", "first", "second")
-    }
+    shown = study.units.select_related("item__dataset", "reference", "first", "second")
+    units = {unit.key: unit for unit in shown.filter(key__in=keys)}
+    pictures = {key: picture_address(unit.item) for key, unit in units.items()}
     return {
         "found": result,
         "sentence": describe_disagreement(result),
@@ -90,7 +90,10 @@ def _disagreement_context(study: Study, result: dict[str, Any]) -> dict[str, Any
         "predictors": [
             row | {"name": _(BASELINES.get(row["name"], row["name"]))} for row in result["predictors"]
         ],
-        "disputed": [row | {"shown": units.get(row["unit"])} for row in result["disputed"]],
+        "disputed": [
+            row | {"shown": units.get(row["unit"]), "picture": pictures.get(row["unit"], "")}
+            for row in result["disputed"]
+        ],
         "judges": judges[:JUDGES_SHOWN],
         "judges_left": max(0, len(judges) - JUDGES_SHOWN),
         "groups": groups,

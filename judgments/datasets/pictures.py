@@ -74,8 +74,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
     if missing:
         raise PictureProblem(
             gettext(
-                "Pictures that are missing from %(folder)s: %(n)s of %(what)s. The first missing picture is "
-                "%(missing)r."
+                "Pictures missing from %(folder)s: %(n)s of %(what)s. The first missing picture is %(missing)r."
             )
             % {"folder": folder, "n": len(missing), "what": len(missing) + len(paths), "missing": missing[0]}
         )

@@ -124,6 +124,9 @@ def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Stud
     shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
     assert "Not applicable to this kind of answers." in shown
     assert "there is no detector 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
+    none = designer.get(page(study, "replay"))
+    assert "No detector is chosen." in words(none)
+    assert f'href="{page(study, "rules")}"' in none.content.decode()
 
 
 @pytest.fixture

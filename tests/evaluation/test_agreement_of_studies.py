@@ -111,7 +111,7 @@ def test_the_model_of_workers_stands_beside_the_consensus_and_never_replaces_it(
     assert model["converged"]
     shown = words(designer.get(page(study, "results")))
     assert "Does the consensus depend on how the answers are combined?" in shown
-    assert "mixed-outvoted more" in shown
+    assert "a.jpg outvoted more no no 3, yes 2 yes" in shown
 
 
 def test_nothing_is_modelled_of_raters_who_are_places_in_totals(dataset: Dataset) -> None:

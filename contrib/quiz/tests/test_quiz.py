@@ -175,6 +175,13 @@ def test_designers_see_questions_results_and_what_nearly_everybody_misses(admin_
     assert "3 of 4" in html
 
 
+def test_a_quiz_without_attempts_says_when_they_come(admin_client: Client) -> None:
+    study = quizzed()
+    html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()
+    assert "Participants take the quiz before their first page of work." in html
+    assert f'href="/admin/judgments/study/{study.pk}/workers/"' in html
+
+
 def test_a_study_without_a_quiz_says_so(admin_client: Client) -> None:
     study = make_study(make_dataset())
     html = admin_client.get(f"/admin/judgments/study/{study.pk}/quiz/").content.decode()

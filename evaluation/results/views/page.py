@@ -231,7 +231,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
     accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
     figures = result.get("figures", {})
     captions = figures.get("captions", ())
-    shown = model_rows(KINDS[aggregation.settings["protocol"]], model)
+    shown = model_rows(aggregation.study, model)
     return {
         "model": model,
         "model_sentence": model_sentence(model),
