@@ -11,8 +11,10 @@ from django.utils.translation import gettext_noop
 from common.amounts import percent, thousands
 from evaluation.results.consensus.study import SIDE_LABELS
 from evaluation.results.worker_models import WORKER_MODELS
-from judgments.kinds.base import Kind
+from judgments.admin.base import picture_address
+from judgments.kinds import KINDS
 from judgments.kinds.pairs.answers import CONFIDENCE_CHOICES
+from judgments.models import Study
 from quorum.statistics.aggregation.pair_answers import SURE
 
 MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
@@ -49,10 +51,7 @@ def model_sentence(model: Mapping[str, Any]) -> str:
         "it differs: %(differ)s of %(n)s."
     )
     if ties:
-        sentence = _(
-            "Yes. A model that weights participants by their accuracy differs from the consensus. Judged items on "
-            "which it differs: %(differ)s of %(n)s. Number of ties that it decides: %(ties)s."
-        )
+        sentence += " " + _("Number of ties that it decides: %(ties)s.")
     sentence %= {"differ": thousands(differ), "n": thousands(model["compared"]), "ties": thousands(ties)}
     if model["converged"]:
         return sentence
@@ -117,15 +116,21 @@ def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:
 MODEL_ROWS_SHOWN = 8
 
 
-def model_rows(kind: Kind, model: Mapping[str, Any]) -> list[dict[str, Any]]:
-    labels = SIDE_LABELS if kind.two_sided else {0: _("no"), 1: _("yes")}
+def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the items on which a model differs from the consensus, in the order of the model."""
+    labels = SIDE_LABELS if KINDS[study.protocol].two_sided else {0: _("no"), 1: _("yes")}
+    differing = model.get("differing", [])[:MODEL_ROWS_SHOWN]
+    judged = study.units.select_related("item__dataset", "reference", "first", "second")
+    units = {unit.key: unit for unit in judged.filter(key__in=[row["unit"] for row in differing])}
     return [
         {
-            "unit": row["unit"],
+            "unit": units[row["unit"]],
+            "picture": picture_address(units[row["unit"]].item),
             "consensus": labels[int(row["consensus"])],
             "votes": ", ".join(f"{labels[int(value)]} {n}" for value, n in row["votes"].items() if n),
             "value": labels[int(row["value"])],
             "probability": row["probability"],
         }
-        for row in model.get("differing", [])[:MODEL_ROWS_SHOWN]
+        for row in differing
+        if row["unit"] in units
     ]
