@@ -524,7 +524,7 @@ def test_what_comes_from_outside_is_unpacked_and_parsed_in_one_place() -> None:
             *("quorum.numeric.packing", "quorum.numeric.signatures"),
             *("contrib.error_spans.kind.options", "judgments.studies.designs"),
         ),
-        "PillowImage.open": ("judgments.datasets.picture_metadata", "judgments.datasets.pictures"),
+        "PillowImage.open": ("judgments.datasets.picture_metadata", "judgments.datasets.picture_checks"),
         "Image.open": ("contrib.judges.prompts",),
     }  # fmt: skip
     used = [(entry.importer, entry.imported) for entry in imports()]

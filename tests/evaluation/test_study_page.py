@@ -131,7 +131,7 @@ def test_results_say_how_many_answers_are_not_used_and_lead_to_the_people(
 def test_every_figure_stands_with_a_sentence(study: Study, designer: Client) -> None:
     response = designer.get(address(study))
     assert response.content.decode().count("<svg") == 4
-    assert {name for name, (figure, sentence, _) in response.context["figures"].items() if figure and sentence} == {
+    assert {name for name, plot in response.context["figures"].items() if plot.markup and plot.sentence} == {
         "progress", "agreement", "workers", "metrics"
     }  # fmt: skip
 

@@ -65,7 +65,7 @@ def test_the_command_says_how_many_answers_name_no_side(dataset: Dataset, tmp_pa
     ]
     brought(rows, "pairwise", OF_PAIRS, tmp_path)
     call_command("strengths", "brought", stdout=(said := StringIO()))
-    assert "Log-strengths from 8 comparisons, 75 % without a side" in said.getvalue()
+    assert "Log-strengths from 8 comparisons, 75\N{NO-BREAK SPACE}% without a side" in said.getvalue()
 
 
 @given(votes=VOTES, texts=TEXTS, data=st.data())
