@@ -155,7 +155,7 @@ class ReconcilePanel(QuorumCommand):
             if counts[verdict]:
                 self.say(f"{counts[verdict]:,} {verdict_text}")
         for submission in compared:
-            if submission.contradictory:
+            if submission.is_contradictory:
                 session = submission.session
                 who = submission.panel_worker_id or (session and session.worker)
                 self.say(f"  look at {who}: {submission.reason}")
@@ -185,7 +185,7 @@ def _as_json(submission: Any) -> dict[str, Any]:
         "verdict": submission.verdict,
         "reason": submission.reason,
         "books": submission.new_status,
-        "odd": submission.contradictory,
+        "odd": submission.is_contradictory,
     }
 
 
@@ -219,15 +219,15 @@ class ErasePerson(QuorumCommand):
         if options["replay"]:
             done = erasure_list.replay_erasures(Path(options["replay"]))
             self.say(
-                f"{with_noun(done.repeated, 'person')} erased again, {done.added:,} entered without "
-                f"anybody to erase, {done.known:,} known."
+                f"{with_noun(done.replay_count, 'person')} erased again, {done.new_count:,} entered without "
+                f"anybody to erase, {done.known_count:,} known."
             )
             if done.missing_studies:
                 self.say(f"Studies that are not here: {', '.join(sorted(set(done.missing_studies)))}.")
-            if done.waiting:
-                listed = " ".join(sorted(set(done.waiting)))
+            if done.refusals:
+                listed = " ".join(sorted(set(done.refusals)))
                 raise WrongState(
-                    f"{with_noun(len(done.waiting), 'person')} could not be erased yet; repeat it afterwards. {listed}"
+                    f"{with_noun(len(done.refusals), 'person')} could not be erased yet; repeat it afterwards. {listed}"
                 )
             return
         for study, worker in self._people(options["study"], options["worker"]):

@@ -24,76 +24,76 @@ class Snapshot:
     """The judgments at one moment, and which of them were included.
 
     Attributes:
-        last: row id of the last judgment.
-        invalidated: the detector that invalidated each assignment, as named in files, by the assignment's id.
-        unconfirmed: paid assignments that the crowd has not confirmed.
+        last_judgment: row id of the last judgment.
+        invalidating_rules: the detector that invalidated each assignment, as named in files, by the assignment's id.
+        unconfirmed_assignments: paid assignments that the crowd has not confirmed.
         excluded_workers: row ids of workers excluded by the control rule.
-        withdrawn: row ids of withdrawn control items.
+        withdrawn_items: row ids of withdrawn control items.
         decisions: the adjudicated value of each decided unit, by unit row id.
         systems: row ids of the systems that the study draws from; None in older snapshots.
         outputs: row id of the last system output.
-        searched: whether some outputs are found images.
+        has_found_images: whether some outputs are found images.
         in_part: the partly known systems of each task (``Dataset.known_in_part``).
     """
 
-    at: datetime
-    last: int
-    invalidated: Mapping[UUID, str]
-    unconfirmed: frozenset[UUID]
-    withdrawn: frozenset[int]
+    time: datetime
+    last_judgment: int
+    invalidating_rules: Mapping[UUID, str]
+    unconfirmed_assignments: frozenset[UUID]
+    withdrawn_items: frozenset[int]
     decisions: Mapping[int, float]
     excluded_workers: frozenset[int] = frozenset()
     systems: frozenset[int] | None = None
     outputs: int = 0
-    searched: bool = False
+    has_found_images: bool = False
     in_part: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def all_judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
         """Return every judgment of the snapshot, including revised ones."""
-        rows = Judgment.objects.filter(pk__lte=self.last)
+        rows = Judgment.objects.filter(pk__lte=self.last_judgment)
         return rows.filter(assignment__study=study) if units is None else rows.filter(unit__in=units)
 
     def judgments(self, study: Study, *, units: Sequence[int] | None = None) -> JudgmentQuerySet:
         """Return the judgments that were not revised, including those in ``invalidated``."""
-        unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last)
+        unrevised = Q(replaced_by=None) | Q(replaced_by__gt=self.last_judgment)
         return self.all_judgments(study, units=units).filter(unrevised)
 
     def includes(self, assignment: UUID, worker: int) -> bool:
         """Return whether the study's rules include this work. An import may still have excluded it."""
         return (
-            assignment not in self.invalidated
-            and assignment not in self.unconfirmed
+            assignment not in self.invalidating_rules
+            and assignment not in self.unconfirmed_assignments
             and worker not in self.excluded_workers
         )
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "at": self.at.isoformat(),
-            "last": self.last,
-            "gone": {pk.hex: rule for pk, rule in self.invalidated.items()},
-            "unnamed": sorted(pk.hex for pk in self.unconfirmed),
-            "struck": sorted(self.withdrawn),
+            "at": self.time.isoformat(),
+            "last": self.last_judgment,
+            "gone": {pk.hex: rule for pk, rule in self.invalidating_rules.items()},
+            "unnamed": sorted(pk.hex for pk in self.unconfirmed_assignments),
+            "struck": sorted(self.withdrawn_items),
             "decisions": list(self.decisions.items()),
             "unused": sorted(self.excluded_workers),
             "systems": None if self.systems is None else sorted(self.systems),
             "outputs": self.outputs,
-            "searched": self.searched,
+            "searched": self.has_found_images,
             "in_part": dict(self.in_part),
         }
 
 
 def snapshot_from_json(stored: Mapping[str, Any]) -> Snapshot:
     return Snapshot(
-        at=datetime.fromisoformat(stored["at"]),
-        last=stored["last"],
-        invalidated={UUID(pk): rule for pk, rule in stored["gone"].items()},
-        unconfirmed=frozenset(map(UUID, stored["unnamed"])),
-        withdrawn=frozenset(stored["struck"]),
+        time=datetime.fromisoformat(stored["at"]),
+        last_judgment=stored["last"],
+        invalidating_rules={UUID(pk): rule for pk, rule in stored["gone"].items()},
+        unconfirmed_assignments=frozenset(map(UUID, stored["unnamed"])),
+        withdrawn_items=frozenset(stored["struck"]),
         decisions=dict(stored["decisions"]),
         excluded_workers=frozenset(stored["unused"]),
         systems=None if stored.get("systems") is None else frozenset(stored["systems"]),
         outputs=stored["outputs"],
-        searched=stored["searched"],
+        has_found_images=stored["searched"],
         in_part=stored["in_part"],
     )
 

@@ -78,13 +78,13 @@ class Cell:
     raters: int
     votes: int
     taste: float
-    careless: float
-    uneven: bool
+    careless_share: float
+    is_uneven: bool
 
     @property
     def name(self) -> str:
         amounts = f"items={self.items} raters={self.raters} votes={self.votes} taste={self.taste:g}"
-        return f"{amounts} careless={self.careless:g} {'uneven' if self.uneven else 'even'}"
+        return f"{amounts} careless={self.careless_share:g} {'uneven' if self.is_uneven else 'even'}"
 
     @property
     def strong(self) -> bool:
@@ -92,7 +92,7 @@ class Cell:
 
     def careless_raters(self, generator: np.random.Generator, sets: int) -> Flags:
         """Return random (S, raters) flags of careless raters."""
-        return np.asarray(generator.random((sets, self.raters)) < self.careless)
+        return np.asarray(generator.random((sets, self.raters)) < self.careless_share)
 
     def generator(self, purpose: str) -> np.random.Generator:
         return np.random.default_rng([SEED, *(zlib.crc32(word.encode()) for word in (self.name, purpose))])
@@ -101,7 +101,7 @@ class Cell:
         """Return random (S, I, V) raters. The raters of an item are distinct."""
         if self.votes == self.raters:
             return np.broadcast_to(np.arange(self.raters), (sets, self.items, self.votes))
-        busy = np.linspace(1, 10 if self.uneven else 1, self.raters)
+        busy = np.linspace(1, 10 if self.is_uneven else 1, self.raters)
         arrival = generator.standard_exponential((sets, self.items, self.raters), np.float32)
         arrival /= busy.astype(np.float32)
         return np.argpartition(arrival, self.votes - 1, axis=2)[..., : self.votes]
@@ -285,12 +285,12 @@ def judgments(
 
 
 class Estimate(NamedTuple):
-    """A figure's value and interval. `better` is 1 or -1 if a test finds the first better or worse, else 0."""
+    """A figure's value and interval. `test_outcome` is 1 or -1 if a test finds the first better or worse, else 0."""
 
     value: float
     low: float = math.nan
     high: float = math.nan
-    better: int = 0
+    test_outcome: int = 0
 
 
 @lru_cache(maxsize=2)  # one entry for systems, and one for their differences
@@ -315,18 +315,18 @@ def mean_of_system(data: Data, at: int) -> Estimate:
 
 
 def difference_of_systems(data: Data, at: int) -> Estimate:
-    return mean_of_system(data.differences, at)._replace(better=best_of_systems(data, at).better)
+    return mean_of_system(data.differences, at)._replace(test_outcome=best_of_systems(data, at).test_outcome)
 
 
 def best_of_systems(data: Data, at: int) -> Estimate:
     leaders = standings(data, at).compare().leaders  # as in the verdict
-    return Estimate(math.nan, better=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
+    return Estimate(math.nan, test_outcome=0 if len(leaders) > 1 else 1 if leaders == ["system-0"] else -1)
 
 
 def share_won(data: Data, at: int) -> Estimate:
     """Return the share of pairs that the first wins. The test asks whether the interval contains a half."""
     share = accuracy_of(data, at, np.ones(data.answer.shape[1]))
-    return share._replace(better=(share.low > 0.5) - (share.high < 0.5))
+    return share._replace(test_outcome=(share.low > 0.5) - (share.high < 0.5))
 
 
 def accuracy(data: Data, at: int) -> Estimate:
@@ -445,7 +445,7 @@ class Figure:
     """A figure to measure.
 
     values: function of data that returns their (S,) values, or (S, K) values of systems. estimate: function of data
-    and the position of a data set. null: the value if nothing differs; None without a test. lopsided: whether the
+    and the position of a data set. null: the value if nothing differs; None without a test. is_lopsided: whether the
     figure is a share near one. Its interval may be wide, and its coverage high, if fewer than five items are
     expected to differ.
     """
@@ -456,7 +456,7 @@ class Figure:
     null: float | None = None
     least_votes: int = 1
     documents: bool = False
-    lopsided: bool = False
+    is_lopsided: bool = False
 
     def freedom(self, cell: Cell) -> int:
         clusters = math.ceil(cell.items / SEGMENTS) if self.documents else cell.items
@@ -479,9 +479,9 @@ FIGURES = {
     "best of 3": Figure(THREE, system_means, best_of_systems, 0.0),
     "best of 6": Figure(SIX, system_means, best_of_systems, 0.0),
     "share of pairs won": Figure(SYSTEM_JUDGMENTS, shares, share_won, 0.5),
-    "share of nearly all pairs": Figure(LOPSIDED, shares, share_won, 0.5, lopsided=True),
+    "share of nearly all pairs": Figure(LOPSIDED, shares, share_won, 0.5, is_lopsided=True),
     "accuracy": Figure(METRIC_JUDGMENTS, first(right), accuracy),
-    "accuracy of a good metric": Figure(OF_GOOD, first(right), accuracy, lopsided=True),
+    "accuracy of a good metric": Figure(OF_GOOD, first(right), accuracy, is_lopsided=True),
     "difference of accuracies": Figure(METRIC_JUDGMENTS, difference(right), difference_of_accuracies, 0.0),
     "difference of a good and a bad one": Figure(OF_GOOD, difference(right), difference_of_accuracies, 0.0),
     **{
@@ -510,15 +510,15 @@ def data_of(cell: Cell, draw: Draw, purpose: str, apart: bool, sets: int) -> Ite
 class Row:
     """The results of a figure's intervals and tests in a cell, nan without them. Widths are means.
 
-    undefined: the share of data sets without the figure, which are left out. A data set with a figure but without an
-    interval counts as one whose interval does not contain the truth.
+    undefined_share: the share of data sets without the figure, which are left out. A data set with a figure but
+    without an interval counts as one whose interval does not contain the truth.
     """
 
     cell: Cell
     figure: str
     data_sets: int
     truth: float
-    undefined: float = math.nan
+    undefined_share: float = math.nan
     coverage: float = math.nan
     oracle_coverage: float = math.nan
     width: float = math.nan
@@ -607,7 +607,7 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
     half = float(stdtrit(figure.freedom(row.cell), 0.975) * np.nanstd(apart.truths))
     coverage = float(((low <= row.truth) & (row.truth <= high)).mean())
     fewest, most = coverage_limits(row.cell)
-    loose = figure.lopsided and row.cell.items * (1 - row.truth) < 5
+    loose = figure.is_lopsided and row.cell.items * (1 - row.truth) < 5
     if beyond(fewest - coverage, fewest, len(low)) or (beyond(coverage - most, most, len(low)) and not loose):
         row = row.fail("coverage")
     width, widths = math.nan, (high - low)[~np.isnan(high - low)]
@@ -618,7 +618,7 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
             row = row.fail("width")
     return replace(
         row,
-        undefined=float(1 - there.mean()),
+        undefined_share=float(1 - there.mean()),
         coverage=coverage,
         oracle_coverage=float((np.abs(apart.values[there] - row.truth) <= half).mean()),
         width=width,

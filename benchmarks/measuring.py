@@ -33,16 +33,16 @@ MAX_REPEATED_SECONDS = 2.0  # seconds after which a call is no longer repeated
 class Job:
     """A task for two programs.
 
-    `prepare` makes the input of a size. `ours` and `theirs` return numbers to compare. `peer` names the other
-    program, and `package` is the module that must be importable for it. `starting` does the part of `theirs` that
-    starts programs.
+    `prepare` makes the input of a size. `own_program` and `peer_program` return numbers to compare. `peer` names the
+    other program, and `package` is the module that must be importable for it. `starting` does the part of
+    `peer_program` that starts programs.
     """
 
     name: str
     sizes: Sequence[int]
     prepare: Callable[[int], Any]
-    ours: Callable[[Any], ArrayLike]
-    theirs: Callable[[Any], ArrayLike] | None = None
+    own_program: Callable[[Any], ArrayLike]
+    peer_program: Callable[[Any], ArrayLike] | None = None
     peer: str = ""
     package: str | None = None
     repeats: int = 5
@@ -80,8 +80,8 @@ def print_table(jobs: Iterable[Job], sizes: Sequence[int] | None = None) -> None
 def _row(job: Job, size: int) -> str:
     ours = _in_fresh_process(job, OURS, size)
     cells = [job.name, f"{size:,}{job.unit}", job.peer or "-", f"{ours['seconds']:.3g}"]
-    if job.theirs is None or (job.package and importlib.util.find_spec(job.package) is None):
-        cells += ["not installed" if job.theirs else "-", "-", f"{ours['megabytes']:.0f}", "-", "-"]
+    if job.peer_program is None or (job.package and importlib.util.find_spec(job.package) is None):
+        cells += ["not installed" if job.peer_program else "-", "-", f"{ours['megabytes']:.0f}", "-", "-"]
     else:
         theirs = _in_fresh_process(job, THEIRS, size)
         ratio = theirs["seconds"] / ours["seconds"]
@@ -97,7 +97,9 @@ def _row(job: Job, size: int) -> str:
 
 
 def _in_fresh_process(job: Job, side: str, size: int) -> dict[str, Any]:
-    module = getattr(job.ours, "func", job.ours).__module__  # the module of a partial is that of its function
+    module = getattr(
+        job.own_program, "func", job.own_program
+    ).__module__  # the module of a partial is that of its function
     if module == "__main__":
         spec = sys.modules["__main__"].__spec__
         assert spec is not None  # true if the benchmark is run with -m
@@ -116,7 +118,7 @@ def _figures(job: Job, side: str, size: int) -> dict[str, Any]:
     """Return the seconds of the best call, the megabytes in addition to the input, and the result."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-    work = job.ours if side == OURS else job.theirs
+    work = job.own_program if side == OURS else job.peer_program
     assert work is not None  # the parent requests the other program only if there is one
     with contextlib.redirect_stdout(io.StringIO()):  # some peers print
         work(job.prepare(min(job.warm_up, size)))

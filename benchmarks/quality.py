@@ -87,10 +87,10 @@ class Shape:
     """A simulated study: numbers of pages, units per page and control items per page, and how often yes is right."""
 
     name: str
-    sided: bool
+    has_sides: bool
     page: int
     controls: int
-    yes: float
+    yes_share: float
 
 
 SHAPES = (Shape("triplet", True, 20, 2, 0.5), Shape("relevance", False, 60, 10, 0.2))
@@ -106,13 +106,13 @@ def honest_work(
     rng = np.random.default_rng(seed)
     pages = workers * pages_each // 3
     units = pages * shape.page
-    truth = (rng.random(units) < shape.yes).astype(int)
+    truth = (rng.random(units) < shape.yes_share).astype(int)
     chance, pace = rng.uniform(0.7, 0.95, workers), 6 * rng.lognormal(-0.08, 0.4, workers)
     turns = [(rng.random(), page, int(who)) for page in range(pages) for who in rng.permutation(workers)[:3]]
     made = []
     for number, (_, page, who) in enumerate(sorted(turns)):
         places = rng.permutation(np.arange(page * shape.page, (page + 1) * shape.page))
-        flips = rng.permutation(np.arange(shape.page) % 2 == 0) & shape.sided
+        flips = rng.permutation(np.arange(shape.page) % 2 == 0) & shape.has_sides
         right = rng.random(shape.page) < (chance[who] if who >= spam * workers else 0.5)
         value = np.where(right, truth[places], 1 - truth[places])
         seen = np.where(flips, 1 - value, value)
@@ -121,9 +121,9 @@ def honest_work(
             OwnJudgment(
                 number,
                 unit,
-                float(seen[place]) + shape.sided,
-                float(value[place]) + shape.sided,
-                float(seen[place] == 0) if shape.sided else float("nan"),
+                float(seen[place]) + shape.has_sides,
+                float(value[place]) + shape.has_sides,
+                float(seen[place] == 0) if shape.has_sides else float("nan"),
                 float(seconds[place]),
                 float(right[place]) if unit % shape.page < shape.controls else float("nan"),
             )
@@ -153,7 +153,7 @@ def print_false_alarms() -> None:
             accused: Counter[str] = Counter()
             honest = 0
             answers = AnswerFormat.from_values(
-                (1, 2) if shape.sided else (0, 1), level="nominal", sided=shape.sided
+                (1, 2) if shape.has_sides else (0, 1), level="nominal", sided=shape.has_sides
             )
             for seed in range(1, repeats + 1):
                 pages = honest_work(shape, workers=workers, pages_each=pages_each, spam=spam, seed=seed)
@@ -180,13 +180,14 @@ def print_false_alarms() -> None:
 class Outcome:
     """Rehearsals of one protocol, with all seeds together.
 
-    ``stops``: by sort of people, (answers, whether a detector stopped the person after them) of each person. ``kept``,
-    ``judgments``: numbers by sort. ``accuracy``: by seed, without and with the detectors, and what the detectors cost.
+    ``stop_points``: by sort of people, (answers, whether a detector stopped the person after them) of each person.
+    ``included_counts``, ``judgments``: numbers by sort. ``accuracy``: by seed, without and with the detectors, and
+    what the detectors cost.
     """
 
-    stops: defaultdict[str, list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
+    stop_points: defaultdict[str, list[tuple[int, bool]]] = field(default_factory=lambda: defaultdict(list))
     judgments: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
+    included_counts: Counter[str] = field(default_factory=Counter)
     without: list[float] = field(default_factory=list)
     with_rules: list[float] = field(default_factory=list)
     cost: list[float] = field(default_factory=list)
@@ -267,9 +268,9 @@ def _count(outcome: Outcome, study: Any) -> None:
         first.setdefault(who, (answers, rule))
     for who, answers in total.items():
         sort = sort_of[who]
-        outcome.stops[sort].append((first[who][0], True) if who in first else (answers, False))
+        outcome.stop_points[sort].append((first[who][0], True) if who in first else (answers, False))
         outcome.judgments[sort] += answers
-        outcome.kept[sort] += kept_pages[who]
+        outcome.included_counts[sort] += kept_pages[who]
         if who in first:
             outcome.by_rule[(sort, first[who][1])] += 1
 
@@ -284,7 +285,7 @@ def print_outcome(protocol: str, outcome: Outcome) -> None:
     )
     print("|---|---|---|---|---|---|")
     for sort in ("careful", *SORTS):
-        stops = outcome.stops[sort]
+        stops = outcome.stop_points[sort]
         took = [answers for answers, stopped in stops if stopped]
         low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]) if took else (0, 0, 0)
         when = f"{middle:.0f} ({low:.0f} to {high:.0f})" if took else "–"
@@ -292,10 +293,10 @@ def print_outcome(protocol: str, outcome: Outcome) -> None:
             ((count, rule) for (which, rule), count in outcome.by_rule.items() if which == sort), reverse=True
         )
         by = ", ".join(f"{rule} {count}" for count, rule in found) or "–"
-        share = outcome.kept[sort] / max(1, outcome.judgments[sort])
+        share = outcome.included_counts[sort] / max(1, outcome.judgments[sort])
         print(
             f"| {sort} | {len(stops)} | {len(took)} ({len(took) / max(1, len(stops)):.0%}) | {when} | {by} | "
-            f"{outcome.kept[sort]:,} of {outcome.judgments[sort]:,} ({share:.0%}) |"
+            f"{outcome.included_counts[sort]:,} of {outcome.judgments[sort]:,} ({share:.0%}) |"
         )
     by_seed = "; ".join(
         f"{before:.1%} → {after:.1%}"
@@ -332,7 +333,7 @@ def draw(outcomes: dict[str, Outcome], path: Path) -> None:
         axes.set_title(protocol, fontsize=SMALL + 1, color=INK, loc="left")
         line_ends: list[tuple[float, float, str]] = []
         for sort, (colour, line) in styles.items():
-            xs, ys = zip(*at_work(outcome.stops[sort]), strict=True)
+            xs, ys = zip(*at_work(outcome.stop_points[sort]), strict=True)
             axes.step(xs, ys, where="post", color=colour, linestyle=line, linewidth=1.8, label=sort)
             line_ends.append((ys[-1], xs[-1], sort))
         axes.set_ylim(-0.02, 1.04)

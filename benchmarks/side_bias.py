@@ -61,11 +61,11 @@ class Design:
     systems: int
     pairs: int
     votes: int
-    uneven: bool = False
+    is_uneven: bool = False
 
     @property
     def name(self) -> str:
-        sides = ", uneven" if self.uneven else ""
+        sides = ", uneven" if self.is_uneven else ""
         return f"{self.systems} systems, {self.pairs} pairs, {self.votes} votes{sides}"
 
     @property
@@ -73,7 +73,7 @@ class Design:
         return np.linspace(0.8, -0.8, self.systems)
 
 
-DESIGNS = (Design(3, 1000, 3), Design(4, 600, 5), Design(6, 200, 15), Design(5, 1000, 3, uneven=True))
+DESIGNS = (Design(3, 1000, 3), Design(4, 600, 5), Design(6, 200, 15), Design(5, 1000, 3, is_uneven=True))
 
 
 class Votes(NamedTuple):
@@ -85,11 +85,11 @@ class Votes(NamedTuple):
     first: Ints
     second: Ints
     on_left: Flags
-    won: Flags
+    first_won: Flags
 
     @property
     def left(self) -> Flags:
-        return self.on_left == self.won
+        return self.on_left == self.first_won
 
 
 def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
@@ -103,7 +103,7 @@ def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
     pair = np.repeat(np.arange(hits), design.votes)[:, np.newaxis] * PAGE + np.arange(PAGE)
     first, second = both[pair, 0], both[pair, 1]
     on_left = generator.permuted(np.tile(np.arange(PAGE) % 2 == 0, (len(work), 1)), axis=1)
-    if design.uneven:
+    if design.is_uneven:
         on_left = (generator.random(pair.shape) < OFTEN) == (first < second)
     person = np.broadcast_to(work[:, np.newaxis], pair.shape)
     gap = design.strengths[first] - design.strengths[second] + clear[pair]
@@ -124,7 +124,7 @@ def endless(design: Design, habit: str) -> tuple[Floats, float]:
     rows: list[tuple[float, ...]] = []
     for first, second in permutations(range(design.systems), 2):
         for order in (1, -1):
-            often = (OFTEN if (order > 0) == (first < second) else 1 - OFTEN) if design.uneven else 0.5
+            often = (OFTEN if (order > 0) == (first < second) else 1 - OFTEN) if design.is_uneven else 0.5
             gap = (
                 design.strengths[first] - design.strengths[second] + LOG_ODDS * order * (habit == "log-odds")
             )
@@ -151,7 +151,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     from evaluation.results.agreement import judgment_clusters, side_bias
 
     n = len(votes.pair)
-    value, no = np.where(votes.won, 1.0, 2.0), np.zeros(n, dtype=np.bool_)
+    value, no = np.where(votes.first_won, 1.0, 2.0), np.zeros(n, dtype=np.bool_)
     side = np.where(votes.on_left, 1, 2).astype(np.int8)
     table = JudgmentTable(
         np.arange(n), votes.pair, votes.person, value, value, (), no, ~no, side, np.full(n, np.nan), ""
@@ -162,14 +162,14 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     clusters = judgment_clusters(units, images, table.unit, table.worker, anonymous=False)
     fit, fit_without = (
         preference_strengths(
-            votes.first, votes.second, np.where(votes.won, 1, -1), covariates=order, clusters=clusters
+            votes.first, votes.second, np.where(votes.first_won, 1, -1), covariates=order, clusters=clusters
         )
         for order in (table.order, None)
     )
     same, without_habit, effect = truths
     effect_held = fit.coefficient_low[0] <= effect <= fit.coefficient_high[0]
     return (
-        bias["value"], is_biased(bias, drawn=not design.uneven), held_by(fit, same), effect_held,
+        bias["value"], is_biased(bias, drawn=not design.is_uneven), held_by(fit, same), effect_held,
         held_by(fit, without_habit), held_by(fit_without, without_habit),
     )  # fmt: skip
 
@@ -201,7 +201,7 @@ def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
         checks.append(("intervals hold those of no habit", held_without_habit, MIN_HELD, MAX_HELD))
     if habit in NO_BIAS:
         checks.append(("a bias is claimed", claimed, 0.0, MAX_CLAIMED))
-    elif habit == "15 %" and not design.uneven:
+    elif habit == "15 %" and not design.is_uneven:
         checks.append(("the bias is found", claimed, MIN_FOUND, 1.0))
     for what, values, least, most in checks:
         if not within(values, least, most):
@@ -234,7 +234,11 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
                 int(votes.person[rows[0]]),
                 [
                     OwnJudgment(
-                        page, int(votes.pair[row]), 2.0 - left[row], 2.0 - votes.won[row], float(left[row])
+                        page,
+                        int(votes.pair[row]),
+                        2.0 - left[row],
+                        2.0 - votes.first_won[row],
+                        float(left[row]),
                     )
                     for row in rows.tolist()
                 ],

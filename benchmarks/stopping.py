@@ -37,9 +37,9 @@ def pure(pairs: int) -> None:
             )
         ]  # fmt: skip
         # Run 2 has the rule "margin".
-        assert not any(run.flipped for number, run in enumerate(runs) if number != 2)
+        assert not any(run.flipped_pairs for number, run in enumerate(runs) if number != 2)
         cells = [f"{run.share:.1%} ± {1.96 * run.error:.1%}" for run in runs]
-        cells.insert(3, f"{runs[2].flipped} of {pairs:,}")
+        cells.insert(3, f"{runs[2].flipped_pairs} of {pairs:,}")
         print(f"| {accuracy} | {' | '.join(cells)} |")
     alone = [f"{expected_votes(majority_range, votes=11, accuracy=one) / 11:.1%}" for one in ACCURACIES]
     print(f"\nA pair with 11 judges (V15 App. I), exact: {', '.join(alone)}.")
@@ -49,7 +49,7 @@ def pure(pairs: int) -> None:
 class Run:
     votes: float
     copies: float
-    flipped: int
+    flipped_pairs: int
     milliseconds: float
 
 
@@ -122,7 +122,7 @@ def on_the_platform(
     return Run(
         votes=cast / (units * VOTES),
         copies=finished / wanted,
-        flipped=_flipped(study, compute_aggregation(study=study), vote, people),
+        flipped_pairs=_flipped(study, compute_aggregation(study=study), vote, people),
         milliseconds=1000 * spent / submitted,
     )
 
@@ -172,13 +172,14 @@ def platform(pairs: int) -> None:
             pairs=pairs, accuracy=accuracy, rule="settled", full_depth=full_depth, at_once=at_once, seed=3
         )
         print(
-            f"| {accuracy} | {at_once} | {full_depth:.0%} | {run.votes:.1%} | {run.copies:.1%} | {run.flipped} | "
+            f"| {accuracy} | {at_once} | {full_depth:.0%} | {run.votes:.1%} | {run.copies:.1%} | {run.flipped_pairs} | "
             f"{run.milliseconds:.1f} |",
             flush=True,
         )
     run = on_the_platform(pairs=pairs, accuracy=0.8, rule="none", full_depth=0.0, at_once=1, seed=3)
     print(
-        f"| 0.8, no stopping | 1 | | {run.votes:.1%} | {run.copies:.1%} | {run.flipped} | {run.milliseconds:.1f} |"
+        f"| 0.8, no stopping | 1 | | {run.votes:.1%} | {run.copies:.1%} | {run.flipped_pairs} | "
+        f"{run.milliseconds:.1f} |"
     )
 
 

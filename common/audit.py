@@ -20,12 +20,12 @@ class Act:
     """The person who acts, and the origin of the action.
 
     Attributes:
-        who: a function that returns the account. It is called only if needed, since it may query the database.
+        find_account: a function that returns the account. It is called only if needed, since it may query the database.
         door: the origin: "page", "api", "job" or "command"; "" elsewhere, for example in a shell.
         call: the address, the kind and number of the job, or the name of the command.
     """
 
-    who: Callable[[], User | None]
+    find_account: Callable[[], User | None]
     door: str = ""
     call: str = ""
 
@@ -46,7 +46,7 @@ def acting_as(who: Callable[[], User | None], *, door: str = "", call: str = "")
 
 def acting_person() -> User | None:
     """Return the account that acts; None for the platform, for a worker, and for a command."""
-    return _now.get().who()
+    return _now.get().find_account()
 
 
 def current_act() -> Act:

@@ -59,12 +59,12 @@ COLOURS = 96  # enough for text and plots, with a fifth of the file size
 class _Picture(NamedTuple):
     """A picture to take: the name of its file, the address, and the part of the page.
 
-    The part is the element that the selector ``within`` matches, or its top ``height`` pixels.
+    The part is the element that ``selector`` matches, or its top ``height`` pixels.
     """
 
     name: str
     path: str
-    within: str = "#content"
+    selector: str = "#content"
     height: int = HEIGHT
 
 
@@ -179,7 +179,7 @@ def _screenshots(pictures: Sequence[_Picture], address: str, session: str) -> It
         for picture in pictures:
             page.goto(address + picture.path, wait_until="networkidle")
             page.evaluate(FIX_SAVE_BAR)
-            shown = page.locator(picture.within).first
+            shown = page.locator(picture.selector).first
             box = shown.bounding_box()
             assert box is not None, picture
             left, top = max(box["x"] - MARGIN, 0), max(box["y"] - MARGIN, 0)

@@ -94,7 +94,7 @@ def test_a_pause_that_the_service_asks_for_is_kept_or_left_to_the_caller(
     busy = [httpx.Response(503, headers={"Retry-After": wait}) for wait in ("7", "0", "3600")]
     service = Service(*busy)
     with client(service) as calls:
-        answer = calls.send("GET", "list", retries=Retries(9, pause=2.0, longest=60.0))
+        answer = calls.send("GET", "list", retries=Retries(9, pause=2.0, max_pause=60.0))
     assert (answer.status, answer.wait, paused) == (503, 3600.0, [7.0, 4.0])
 
 

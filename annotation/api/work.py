@@ -139,7 +139,7 @@ class AcceptView(WorkView):
         if claim is None:
             waits = waits_for_a_page(study=study, worker=worker)
             return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if waits else None)
-        return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.created else 200)
+        return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.is_new else 200)
 
 
 class SubmitView(WorkView):
@@ -233,7 +233,7 @@ class RetakeView(WorkView):
         """Reclaim a HIT whose lease expired, together with its saved answers. The assignment's id may change."""
         lost = _own_assignment(request, id)
         assignment = retake_assignment(assignment=lost)
-        claim = Claim(assignment=assignment, created=False, page_units=page_units_of(assignment))
+        claim = Claim(assignment=assignment, is_new=False, page_units=page_units_of(assignment))
         return private_response(_claim_as_json(claim, design_of(assignment.study)))
 
 

@@ -167,11 +167,11 @@ class CrowdPublication:
 
 @dataclass(frozen=True, slots=True)
 class SubmittedAnswers:
-    """The answers given on a page that the crowd shows. ``missing`` are the positions without an answer."""
+    """The answers given on a page that the crowd shows. ``missing_positions`` are the positions without an answer."""
 
     layout: Layout
     answers: list[dict[str, Any]]
-    missing: list[int]
+    missing_positions: list[int]
 
 
 class CrowdBackend(ABC):

@@ -58,7 +58,7 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
                 "Study %(slug)r is open, but not all of its work is published. Requests to the crowd before "
                 "publishing stopped: %(done)s. %(stopped)s"
             )
-            % {"slug": study.slug, "done": carried.done, "stopped": carried.stop_reason}
+            % {"slug": study.slug, "done": carried.done_count, "stopped": carried.stop_reason}
         )
     if refused := close_if_all_refused(study):
         raise WrongState(refused)
@@ -66,8 +66,12 @@ def carry_out_opening(*, study: Study, progress: Progress | None = None) -> str:
 
 
 def unfinished_calls(study: Study, carried: DeliveryResult) -> str:
-    refused = f"{carried.postponed} calls were refused and wait to be looked at." if carried.postponed else ""
-    later = f"{carried.waiting} calls go on later." if carried.waiting else ""
+    refused = (
+        f"{carried.postponed_count} calls were refused and wait to be looked at."
+        if carried.postponed_count
+        else ""
+    )
+    later = f"{carried.waiting_count} calls go on later." if carried.waiting_count else ""
     return f"{refused} {later}".strip()
 
 
@@ -106,7 +110,7 @@ def begin_opening(*, study: Study, by: User | None = None) -> str:
 
 
 class Obstacle(NamedTuple):
-    about: ObstacleTopic
+    topic: ObstacleTopic
     sentence: str
 
 

@@ -169,7 +169,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     for _attempt in range(ATTEMPTS):
         before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
         if before is not None and before.state in LIVE_STATES and not _has_expired(before):
-            return Claim(assignment=before, created=False, page_units=page_units_of(before))
+            return Claim(assignment=before, is_new=False, page_units=page_units_of(before))
         _refuse_second_time(session, hit)
         if not late:
             refuse_paused_study(session.study)
@@ -277,7 +277,7 @@ def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
         hit=hit,
         cursor=participation.cursor,
         units=units,
-        left_out=left_out,
+        excluded_items=left_out,
     )
 
 
@@ -416,8 +416,8 @@ def _is_complete(assignment: Assignment) -> bool:
 
 
 def _store_handed_in(session: CrowdSession, publication: Publication, handed_in: SubmittedAnswers) -> None:
-    if handed_in.missing:
-        listed = ", ".join(map(str, handed_in.missing[:10]))
+    if handed_in.missing_positions:
+        listed = ", ".join(map(str, handed_in.missing_positions[:10]))
         raise IncompleteWork(f"It leaves {listed} without an answer.")
     assert publication.hit is not None  # a crowd's own page shows a HIT
     join_from_crowd(study=session.study, worker=session.worker, consent=True)

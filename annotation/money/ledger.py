@@ -99,7 +99,7 @@ def book(
     act = current_act()
     asker = account or (call.made_by_id if call is not None else None)
     if asker is None and not fact:
-        person = act.who()
+        person = act.find_account()
         asker = person.pk if person is not None else None
     try:
         with transaction.atomic():

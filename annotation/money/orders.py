@@ -37,7 +37,7 @@ _confirmable: dict[str, _Confirmable] = {}
 
 @dataclass(frozen=True, slots=True)
 class _Confirmable:
-    do: Callable[..., Outcome]
+    carry_out: Callable[..., Outcome]
     preview: Callable[..., Preview] | None
     right: Right
 
@@ -197,7 +197,7 @@ def _carry_out(order: SpendingRequest) -> Outcome:
         acting_as(lambda: asker, door=act.door, call=act.call),
         without_second_person(order.cents),
     ):
-        return _confirmable[order.operation].do(study=study, by=asker, **order.values)
+        return _confirmable[order.operation].carry_out(study=study, by=asker, **order.values)
 
 
 def _end(order: SpendingRequest, state: str, message: str, by: User) -> None:

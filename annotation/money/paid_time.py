@@ -31,8 +31,8 @@ class PaidTime:
     ``exceeds_tolerance`` is true if the difference is larger than inexact clocks explain.
     """
 
-    claimed: float
-    paid: float
+    claimed_seconds: float
+    paid_seconds: float
     exceeds_tolerance: bool
 
 
@@ -41,7 +41,7 @@ class _Page:
     session: int
     study: int
     submitted_at: datetime
-    claimed: float
+    claimed_seconds: float
     spans: list[Span]
 
 
@@ -65,11 +65,11 @@ def paid_times(sessions: QuerySet[CrowdSession]) -> dict[int, PaidTime]:
             lease_seconds = _SpanUnion.from_spans(page.spans).seconds
             at_once = max(((end - start).total_seconds() for start, end in page.spans), default=0.0)
             allowed = max(limits[page.study], at_once)  # the study's team may have extended the lease
-            seconds = min(page.claimed, lease_seconds, allowed, together.seconds - paid_seconds)
+            seconds = min(page.claimed_seconds, lease_seconds, allowed, together.seconds - paid_seconds)
             paid_seconds += seconds
-            claims[page.session] += page.claimed
+            claims[page.session] += page.claimed_seconds
             payments[page.session] += seconds
-            if page.claimed > seconds + CLOCK_TOLERANCE:
+            if page.claimed_seconds > seconds + CLOCK_TOLERANCE:
                 differing.add(page.session)
     return {pk: PaidTime(claims[pk], payments[pk], pk in differing) for pk in claims}
 

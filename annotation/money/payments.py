@@ -124,7 +124,7 @@ class TopUps(NamedTuple):
     """The outbox calls of top-ups, and the workers whose top-ups the budget cannot cover."""
 
     calls: list[CrowdCall]
-    left_out: list[str]
+    unpaid_workers: list[str]
 
 
 @commit_as_one_order

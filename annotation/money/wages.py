@@ -95,19 +95,21 @@ def pay_and_claims(study: Study) -> tuple[list[Pay], list[Overclaim]]:
         if time is None:
             continue
         if time.exceeds_tolerance:
-            claims.append(Overclaim(session=pk, worker=worker, claimed=time.claimed, observed=time.paid))
-        if not time.paid:
+            claims.append(
+                Overclaim(session=pk, worker=worker, claimed=time.claimed_seconds, observed=time.paid_seconds)
+            )
+        if not time.paid_seconds:
             continue
         cents = reward + bonuses.get(pk, 0)
         pays.append(
             Pay(
                 session=pk,
                 worker=worker,
-                seconds=time.paid,
+                seconds=time.paid_seconds,
                 reward_cents=reward,
                 bonus_cents=bonuses.get(pk, 0),
-                wage_cents=round(cents * SECONDS_PER_HOUR / time.paid),
-                top_up_cents=cents_below_floor(cents, time.paid, floor),
+                wage_cents=round(cents * SECONDS_PER_HOUR / time.paid_seconds),
+                top_up_cents=cents_below_floor(cents, time.paid_seconds, floor),
                 approved=status == CrowdSession.Status.APPROVED,
             )
         )

@@ -22,15 +22,15 @@ ENTRY_KEYS = ("mark", "way", "content", "at", "previous", "digest")
 class ReplayResult:
     """The numbers of repeated, added and known erasures, and the studies that are not in this database.
 
-    ``waiting`` has the reasons why some people cannot be erased before they are paid. Repeat the call later for
+    ``refusals`` has the reasons why some people cannot be erased before they are paid. Repeat the call later for
     them.
     """
 
-    repeated: int
-    added: int
-    known: int
+    replay_count: int
+    new_count: int
+    known_count: int
     missing_studies: list[str]
-    waiting: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
 
 def erasure_list() -> Iterator[dict[str, Any]]:
@@ -67,7 +67,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
     rows = _read(lines)
     again = entered = known = 0
     missing_studies: list[str] = []
-    pending_entries: list[str] = []
+    refusals: list[str] = []
     by_mark: dict[int, dict[str, list[int]]] = {}
     for row in rows:
         study = Study.objects.filter(slug=row["study"]).first()
@@ -93,14 +93,14 @@ def replay_erasures(lines: Path) -> ReplayResult:
                     texts=not row["content"].get("retention", False),
                 )
         except WrongState as error:
-            pending_entries.append(f"{study.slug}: {error}")
+            refusals.append(f"{study.slug}: {error}")
             continue
         again += bool(people)
         if not people and not stored:
             keep_erasure(study=study, row=row)
             entered += 1
         known += stored and not people
-    return ReplayResult(again, entered, known, missing_studies, pending_entries)
+    return ReplayResult(again, entered, known, missing_studies, refusals)
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

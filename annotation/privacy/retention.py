@@ -35,23 +35,27 @@ class RetentionEnd:
 
     Attributes:
         days: the number of days in the design; 0 if identities are never removed.
-        at: the time of removal; None while the study is not closed.
+        removal_time: the time of removal; None while the study is not closed.
         people: number of people who are identified now.
-        waiting: how many of them must be paid or settled first.
+        unsettled_count: how many of them must be paid or settled first.
     """
 
     days: int
-    at: datetime | None
+    removal_time: datetime | None
     people: int
-    waiting: int
+    unsettled_count: int
 
     @property
     def is_near(self) -> bool:
-        return self.at is not None and bool(self.people) and self.at - REMINDER_PERIOD <= timezone.now()
+        return (
+            self.removal_time is not None
+            and bool(self.people)
+            and self.removal_time - REMINDER_PERIOD <= timezone.now()
+        )
 
     @property
     def is_over(self) -> bool:
-        return self.at is not None and bool(self.people) and self.at <= timezone.now()
+        return self.removal_time is not None and bool(self.people) and self.removal_time <= timezone.now()
 
 
 def retention_of(study: Study) -> RetentionEnd:
@@ -59,9 +63,9 @@ def retention_of(study: Study) -> RetentionEnd:
     closed = study.closed_at if days and study.state == Study.State.CLOSED else None
     return RetentionEnd(
         days=days,
-        at=closed and closed + timedelta(days=days),
+        removal_time=closed and closed + timedelta(days=days),
         people=known_people(study).count(),
-        waiting=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
+        unsettled_count=known_people(study).filter(cannot_be_erased_now(study)).count() if days else 0,
     )
 
 
@@ -99,7 +103,7 @@ def erase_expired_identities() -> None:
     )
     for study in promised:
         due = retention_of(study)
-        if not due.is_over or due.waiting == due.people:
+        if not due.is_over or due.unsettled_count == due.people:
             continue
         if not Job.objects.under_way().filter(kind=JOB, args__study=study.slug).exists():
             enqueue(kind=JOB, args={"study": study.slug})

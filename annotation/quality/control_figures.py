@@ -23,14 +23,14 @@ MAX_CELL_LENGTH = 300  # characters of a cell on the page
 
 @dataclass(frozen=True, slots=True)
 class AnswerCounts:
-    seen: int
-    right: int
+    answers: int
+    right_answers: int
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectRow:
     units: list[Unit]
-    shown: dict[str, Any]
+    content: dict[str, Any]
     test: ControlItemTest
 
     @property
@@ -53,13 +53,13 @@ class ControlFigures:
 
 
 def _count_answers(figures: ControlFigures) -> int:
-    return sum(counts.seen for _, counts in figures.by_kind)
+    return sum(counts.answers for _, counts in figures.by_kind)
 
 
 def _as_json(figures: ControlFigures) -> dict[str, Any]:
     return {
-        "fared": {unit: [entry.seen, entry.right] for unit, entry in figures.by_unit.items()},
-        "by_kind": [[name, entry.seen, entry.right] for name, entry in figures.by_kind],
+        "fared": {unit: [entry.answers, entry.right_answers] for unit, entry in figures.by_unit.items()},
+        "by_kind": [[name, entry.answers, entry.right_answers] for name, entry in figures.by_kind],
         "suspects": [[[unit.pk for unit in entry.units], asdict(entry.test)] for entry in figures.suspects],
     }
 

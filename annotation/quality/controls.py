@@ -120,16 +120,16 @@ class ControlRecord:
     """A worker's results on control items that were not withdrawn.
 
     Attributes:
-        share: right / seen; None if the worker saw no control item.
-        used: whether the study's control rule includes the worker.
+        share: right_answers / answers; None if the worker saw no control item.
+        is_used: whether the study's control rule includes the worker.
         by_kind: the numbers of seen and of right items, by kind of control item.
         right_values: how many of the kind's values are right, summed over the items seen.
     """
 
-    seen: int
-    right: int
+    answers: int
+    right_answers: int
     share: float | None
-    used: bool
+    is_used: bool
     by_kind: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     right_values: int = 0
 
@@ -137,7 +137,9 @@ class ControlRecord:
 def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
     """Return a worker's results on control items. ``used`` is false if the control rule excludes the worker."""
     share = right / seen if seen else None
-    return ControlRecord(seen=seen, right=right, share=share, used=not rule.sets_aside(seen, right))
+    return ControlRecord(
+        answers=seen, right_answers=right, share=share, is_used=not rule.sets_aside(seen, right)
+    )
 
 
 def control_records(
@@ -231,7 +233,7 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
     answers: dict[tuple[Any, ...], tuple[Any, Any]] = {}
     repeated = False
     for unit, assignment, worker, value, answer, expected, control_kind in rows.iterator(ROWS_PER_BATCH):
-        if unit in snapshot.withdrawn or assignment in snapshot.invalidated:
+        if unit in snapshot.withdrawn_items or assignment in snapshot.invalidating_rules:
             continue
         if control_kind == REPEATED:
             repeated = True
@@ -316,7 +318,9 @@ def control_answers(
     stored = list(rows.iterator(ROWS_PER_BATCH))
     if snapshot is not None:  # *, unit, assignment, content
         stored = [
-            row for row in stored if row[5] not in snapshot.withdrawn and row[6] not in snapshot.invalidated
+            row
+            for row in stored
+            if row[5] not in snapshot.withdrawn_items and row[6] not in snapshot.invalidating_rules
         ]
     keys = sorted(
         {content[ORIGINAL_UNIT] for *_, control_kind, _, _, content in stored if control_kind == REPEATED}

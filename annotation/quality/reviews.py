@@ -70,13 +70,15 @@ def reasons_against(
         kind=kind,
     )
     for worker, record in records.items():
-        if not record.used and record.seen >= controls.after:
+        if not record.is_used and record.answers >= controls.after:
             sentence = pgettext(
                 "staff",
                 "Check questions answered correctly: %(right)s of %(seen)s. The study requires %(share)s %%.",
             )
             share = f"{controls.threshold * 100:g}"
-            reasons[worker].append(sentence % {"right": record.right, "seen": record.seen, "share": share})
+            reasons[worker].append(
+                sentence % {"right": record.right_answers, "seen": record.answers, "share": share}
+            )
     return dict(reasons)
 
 

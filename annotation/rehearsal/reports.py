@@ -141,7 +141,9 @@ def report_of_rehearsal(
         control_counts[check.worker in careless] += 1
         right_counts[check.worker in careless] += kind.is_right(check.answer, check.expected)
     records = control_records(checks, rule=design_of(study).controls, kind=kind)
-    used = [(unit, value) for unit, worker, value in answers if worker not in records or records[worker].used]
+    used = [
+        (unit, value) for unit, worker, value in answers if worker not in records or records[worker].is_used
+    ]
     outcomes = (
         kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
     )

@@ -32,7 +32,7 @@ class CarelessType:
     """
 
     name: str
-    about: str
+    description: str
     pace: float
     constant_pace: bool
     tick: Tick

@@ -119,7 +119,7 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     except AnswersMissing as error:
         assignment.refresh_from_db(fields=["answers"])
         return render_sheet(request, assignment, page_units, missing=error.missing, status=422)
-    if not submission.repeated and frame_of(request) is None:  # in a frame, the last page says so
+    if not submission.is_repeat and frame_of(request) is None:  # in a frame, the last page says so
         messages.success(request, _("Your page of work is submitted."))
     return see_other("annotation:work", slug)
 

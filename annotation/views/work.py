@@ -109,7 +109,7 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim is None:
         return redirect("annotation:done", slug)
     claim.assignment.study = study
-    if claim.created and "waited" in request.GET:
+    if claim.is_new and "waited" in request.GET:
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
     return render_sheet(request, claim.assignment, claim.page_units, last=last_changeable(recent))

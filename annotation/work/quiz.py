@@ -24,7 +24,7 @@ class QualificationTest:
     test: str
     answer_key: str
     questions: int
-    needed: int
+    required_score: int
 
 
 class QuizBackend:

@@ -73,13 +73,18 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     design = design_of(study)
     parts = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
     _lock_pairs(
-        {hit_unit.pair for hit_units in parts for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
+        {
+            hit_unit.pair
+            for hit_units in parts
+            for hit_unit in hit_units
+            if hit_unit.pair and hit_unit.is_judged
+        }
     )
     for hit_units in parts:
         slots = _Slots.from_hit_units(hit_units)
         bounds = _update_bounds(study, design, slots)
         others = _update_by_pairs(
-            design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.judged}
+            design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.is_judged}
         )
         if others:  # a pair was decided or reopened
             slots = _Slots.from_hit_units([*hit_units, *_units_of(others - slots.hits.keys())])
@@ -135,7 +140,7 @@ class _HitUnit:
     hit: int
     unit: int
     pair: int | None
-    judged: bool
+    is_judged: bool
 
 
 def _units_of(hits: Collection[int]) -> list[_HitUnit]:
@@ -190,7 +195,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     """Update the bounds of each judged unit, and return them. Only changed rows are written."""
     kind = KINDS[study.protocol].for_design(design)
     wanted = _judgments_wanted(design, slots)
-    units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.judged}
+    units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.is_judged}
     in_pairs = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
     rows = list(
         Judgment.objects.current()
@@ -239,7 +244,7 @@ def _excluded_workers(study: Study, design: StudyDesign, workers: Collection[int
     if not workers or not design.controls.per_hit:
         return set()
     records = _records(study, design, control_answers(study, workers=workers))
-    return {worker for worker, record in records.items() if not record.used}
+    return {worker for worker, record in records.items() if not record.is_used}
 
 
 def _inclusion_changed(assignment: Assignment) -> bool:
@@ -252,7 +257,7 @@ def _inclusion_changed(assignment: Assignment) -> bool:
     before = _records(
         study, design, [answer for answer in answers if answer.assignment != assignment.pk]
     ).get(worker)
-    return (now is None or now.used) != (before is None or before.used)
+    return (now is None or now.is_used) != (before is None or before.is_used)
 
 
 def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:

@@ -60,14 +60,14 @@ _SUBMIT = PreparedUpdate(
 
 @dataclass(frozen=True, slots=True)
 class SubmissionResult:
-    """The result of submitting. ``repeated`` is true if the assignment was submitted before.
+    """The result of submitting. ``is_repeat`` is true if the assignment was submitted before.
 
-    If positions are ``missing``, the answers were only saved.
+    If ``missing_positions`` is not empty, the answers were only saved.
     """
 
     assignment: Assignment
-    repeated: bool
-    missing: tuple[int, ...] = ()
+    is_repeat: bool
+    missing_positions: tuple[int, ...] = ()
 
 
 def save_answers(
@@ -166,7 +166,7 @@ def _submit_with_claim(
         if candidate is not None:
             share_pause_lock(study)  # take the pause lock before the assignment is locked
         submission = _submit(sheet)
-        claim = commit_claim(candidate) if not submission.missing else None
+        claim = commit_claim(candidate) if not submission.missing_positions else None
     _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
 
@@ -176,7 +176,7 @@ def _submit(sheet: CheckedAnswers) -> SubmissionResult:
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # submitted before, whatever its state is now
         _refuse_other_answers(locked, sheet.answers)
-        return SubmissionResult(assignment=locked, repeated=True)
+        return SubmissionResult(assignment=locked, is_repeat=True)
     refuse_ended(locked)
     merged = merge_answers(locked.answers, sheet.answers)
     key = answer_key(sheet.kind)
@@ -189,17 +189,17 @@ def _submit(sheet: CheckedAnswers) -> SubmissionResult:
         store_draft(locked, sheet.answers)
     else:
         _store_judgments(locked, sheet, merged)
-    return SubmissionResult(assignment=locked, repeated=False, missing=missing)
+    return SubmissionResult(assignment=locked, is_repeat=False, missing_positions=missing)
 
 
 def _require_complete(submission: SubmissionResult) -> None:
-    if submission.missing:
-        raise AnswersMissing(submission.missing)
+    if submission.missing_positions:
+        raise AnswersMissing(submission.missing_positions)
 
 
 def _run_rules(submission: SubmissionResult) -> bool:
     """Run the detectors after the commit. Return whether they paused or excluded the worker."""
-    if submission.repeated or not submission.assignment.has_detectors:
+    if submission.is_repeat or not submission.assignment.has_detectors:
         return False
     return has_stopping_flag(run_detectors(assignment=submission.assignment))
 

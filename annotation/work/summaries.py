@@ -56,7 +56,7 @@ class StudyPart:
     controls: ControlRecord | None = None
     has_lease: bool = False
     has_more_work: bool = False
-    rejected: list[Assignment] = field(default_factory=list)
+    rejected_assignments: list[Assignment] = field(default_factory=list)
     quiz: str = ""
 
     @property
@@ -106,7 +106,7 @@ def studies_of_worker(worker: Worker) -> list[StudyPart]:
         part.judgments, part.seconds = total["n"], total["seconds"] or 0.0
     rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
     for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
-        parts[assignment.study_id].rejected.append(assignment)
+        parts[assignment.study_id].rejected_assignments.append(assignment)
     if quizzed := [part.study for part in parts.values() if asks_anything(part.design.quiz)]:
         for study, state in quiz_backend().states_for(worker, quizzed).items():
             parts[study].quiz = state

@@ -128,7 +128,9 @@ def accuracies(rows: Rows, first: str, second: str) -> Difference | None:
         # If both were equally accurate, people would add more variance, as they do to a share nearer to a half.
         apart = sum(one != 0 for one in credits.values()) or n
         more = 1 / (1 - min(abs(difference) * n / apart, 1 - 1 / apart) ** 2)
-        spread = spread._replace(people=spread.people._replace(added=spread.people.added * more))
+        spread = spread._replace(
+            people=spread.people._replace(extra_variance=spread.people.extra_variance * more)
+        )
     return Difference(difference, spread)
 
 
@@ -316,7 +318,10 @@ def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | 
             return Difference(value, spread.scaled(0.0))
         return Difference(
             sign(value) / 2,
-            spread._replace(by_items=0.25 / len(both), people=spread.people._replace(added=0.0, within=0.0)),
+            spread._replace(
+                by_items=0.25 / len(both),
+                people=spread.people._replace(extra_variance=0.0, noise_variance=0.0),
+            ),
         )
     return Difference(value, spread)
 

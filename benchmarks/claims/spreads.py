@@ -29,15 +29,15 @@ def enlarged(number: float) -> float:
 class People(NamedTuple):
     """The variance that people add to an estimate, its upper limit, and its degrees of freedom.
 
-    within: the variance between people that the noise of single answers explains. effective: the effective number of
-    people. number: the number of people.
+    noise_variance: the variance between people that the noise of single answers explains. effective_number: the
+    effective number of people. number: the number of people.
     """
 
-    added: float
-    most: float
+    extra_variance: float
+    max_variance: float
     df: float
-    within: float = 0.0
-    effective: float = math.inf
+    noise_variance: float = 0.0
+    effective_number: float = math.inf
     number: float = math.inf
 
 
@@ -73,10 +73,13 @@ class Spread(NamedTuple):
 
     @property
     def variance(self) -> float:
-        return self.by_items + self.people.added
+        return self.by_items + self.people.extra_variance
 
     def scaled(self, ratio: float) -> "Spread":
-        people = self.people._replace(added=self.people.added * ratio, within=self.people.within * ratio)
+        people = self.people._replace(
+            extra_variance=self.people.extra_variance * ratio,
+            noise_variance=self.people.noise_variance * ratio,
+        )
         return self._replace(by_items=self.by_items * ratio, people=people)
 
     def half(self) -> float:
@@ -97,9 +100,9 @@ def sum_of_squares(parts: Iterable[tuple[Hashable, float]]) -> float:
 def freedom(by_items: float, df: float, people: People) -> float:
     """Return Satterthwaite's degrees of freedom, limited to the range between those of items and of people."""
     least = min(df, people.df)
-    if people.most == math.inf or not (by_items or people.most):
+    if people.max_variance == math.inf or not (by_items or people.max_variance):
         return least
-    whole = (by_items + people.most) ** 2 / (by_items**2 / df + people.most**2 / people.df)
+    whole = (by_items + people.max_variance) ** 2 / (by_items**2 / df + people.max_variance**2 / people.df)
     return min(max(whole, least), df)
 
 
@@ -148,8 +151,8 @@ def with_people(
     rows = len({row for row, _ in lost})
     by_cell = mean(sum_of_squares(each.items()) for each in centred)
     people = people_add(by_row, by_person, by_cell, rows, list(raters.values()))
-    if people.added <= TINY * by_cell:
-        people = people._replace(added=0.0)
+    if people.extra_variance <= TINY * by_cell:
+        people = people._replace(extra_variance=0.0)
     items = spread.items if spread.items < math.inf else rows
     return spread._replace(people=people, items=items, df=freedom(spread.by_items, max(items, 2) - 1, people))
 
@@ -222,7 +225,7 @@ def independent_rows(share: float, spread: Spread, rows: float, *, independent: 
     if spread.variance <= TINY**2 or share in (0, 1):
         return rows
     by_items = spread.by_items / (1 if independent else enlarged(spread.items))
-    return share * (1 - share) / (by_items + spread.people.added)
+    return share * (1 - share) / (by_items + spread.people.extra_variance)
 
 
 def of_coefficient(
@@ -269,10 +272,10 @@ def power(difference: Difference, times: float, people_times: float, level: floa
     spread, people = difference.spread, difference.spread.people
     found = []
     own = spread.df if spread.items == math.inf else max(spread.items, 2) - 1
-    others = max(people.effective, 2) - 1
+    others = max(people.effective_number, 2) - 1
     for of_items, of_people in product(scales(own), scales(others)):
-        within = people.within
-        added = max((people.added + within) * of_people - within, 0.0)
+        within = people.noise_variance
+        added = max((people.extra_variance + within) * of_people - within, 0.0)
         by_items, by_people = spread.by_items * of_items / times, added / people_times
         variance = by_items + by_people
         if variance <= 0:
@@ -298,7 +301,7 @@ def scales(df: float) -> list[float]:
 def freedom_of_larger(
     by_items: float, by_people: float, within: float, items: float, people: People, times: float
 ) -> float:
-    of_items, of_people = max(items, 2) - 1, max(people.effective * times, 2) - 1
+    of_items, of_people = max(items, 2) - 1, max(people.effective_number * times, 2) - 1
     most = math.inf
     if people.number == math.inf:
         return of_items

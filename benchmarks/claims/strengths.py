@@ -44,7 +44,7 @@ class Pair(NamedTuple):
     """The x of each outcome of a pair (a tie, the first wins, the second wins), and the observed outcome's position."""
 
     outcomes: np.ndarray
-    seen: int
+    observed_outcome: int
 
     def possible(self, ties: bool) -> np.ndarray:
         return self.outcomes if ties else self.outcomes[1:]
@@ -59,13 +59,13 @@ def fit_strengths(rows: Rows) -> Fit | None:
         )
         for pair, (first, second) in rows.systems_of_pairs.items()
     }
-    ties = any(pair.seen == 0 for pair in pairs.values())
+    ties = any(pair.observed_outcome == 0 for pair in pairs.values())
     # The free parameters: differences of strengths, and log(nu) if it is finite.
     free = np.zeros((len(names) + 1, len(names) - 1 + ties))
     free[: len(names), : len(names) - 1] = np.eye(len(names))[:, 1:] - 1 / len(names)
     if ties:
         free[-1, -1] = 1
-    seen = np.array([pair.outcomes[pair.seen] for pair in pairs.values()]) @ free
+    seen = np.array([pair.outcomes[pair.observed_outcome] for pair in pairs.values()]) @ free
     possible = np.array([pair.possible(ties) for pair in pairs.values()]) @ free
     if not has_maximum(seen, possible):
         return None
@@ -155,7 +155,7 @@ def spread_of(
 
     # The variance that people add counts along each of its principal axes, to the extent that it exceeds chance.
     axes = np.linalg.eigh(by_person - by_cell + by_row / effective(raters))[1].T
-    whole = covariance + sum(added_along(axis).added * np.outer(axis, axis) for axis in axes)
+    whole = covariance + sum(added_along(axis).extra_variance * np.outer(axis, axis) for axis in axes)
     each = [
         freedom(float(one), df, added_along(axis)) for one, axis in zip(variances, np.eye(width), strict=True)
     ]

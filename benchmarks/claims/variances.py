@@ -68,5 +68,5 @@ def error_of_mean(
     by_item: float, by_rater: float, by_cell: float, items: list[int], raters: list[int]
 ) -> float:
     """Return the standard error of a mean, from the variance by items and the variance that people add."""
-    added = people_add(by_item, by_rater, by_cell, len(items), raters).added
+    added = people_add(by_item, by_rater, by_cell, len(items), raters).extra_variance
     return float((by_item * enlarged(effective(items)) + added) ** 0.5)

@@ -76,7 +76,7 @@ class Retries:
 
     tries: int = 1
     pause: float = 0.5  # seconds before the second try
-    longest: float = 60.0  # longest pause in seconds; a response that asks for a longer pause is returned
+    max_pause: float = 60.0  # longest pause in seconds; a response that asks for a longer pause is returned
 
 
 class Client:
@@ -168,11 +168,11 @@ class Client:
                     not answer.is_temporary
                     or number == retries.tries
                     or not (repeatable or not_taken)
-                    or wait > retries.longest
+                    or wait > retries.max_pause
                 ):
                     return answer
                 why = f"answers {answer.status}"
-            pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.longest)
+            pause = min(max(retries.pause * 2 ** (number - 1), wait), retries.max_pause)
             host = host_of(address) or self._http.base_url.host  # the rest of the address may be secret
             logger.info("%s %s; it is asked again in %.1f seconds.", host, why, pause)
             time.sleep(pause)

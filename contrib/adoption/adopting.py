@@ -30,13 +30,13 @@ from judgments.models import Caption, Dataset, Item, Output, Study, System
 class Adoption:
     """The result of an adoption.
 
-    system: the system's name, or "" for references. added: number of captions added. existing: number of captions
+    system: the system's name, or "" for references. new_rows: number of captions added. existing: number of captions
     that had already been adopted.
     """
 
     dataset: str
     system: str
-    added: int
+    new_rows: int
     existing: int
     writers: int
 
@@ -90,7 +90,7 @@ def adopt_captions(*, study: Study, system: str = "", by: User | None = None) ->
     return Adoption(
         dataset=dataset.name,
         system=system,
-        added=added,
+        new_rows=added,
         existing=len(written) - added,
         writers=len({caption.worker_id for caption in written}),
     )

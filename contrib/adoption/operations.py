@@ -42,7 +42,7 @@ def adopt(*, study: Study, by: User | None, system: str) -> Outcome:
             "had been added before: %(there)s."
         )
         % {
-            "added": thousands(adoption.added),
+            "added": thousands(adoption.new_rows),
             "writers": writers,
             "what": what,
             "dataset": adoption.dataset,

@@ -124,7 +124,7 @@ class Site(Client):
         if answer.is_temporary:
             if not again and status != HTTPStatus.TOO_MANY_REQUESTS:
                 raise UnclearOutcome
-            if answer.wait > retries.longest:
+            if answer.wait > retries.max_pause:
                 raise PublishingError(
                     f"{self.host} asks to wait {ceil(answer.wait / 60)} minutes ({status}). Send it again then: it "
                     "goes on where it stopped."

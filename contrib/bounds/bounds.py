@@ -251,12 +251,12 @@ def compute_bounds(
         for index, metric in enumerate(named):
             progress(index / len(named), f"scoring by {metric}")
             bounds = score_held_out(folds, [metric], tokenizer, instead=instead if replaced is folds else {})
-            upper_bounds |= bounds.upper
+            upper_bounds |= bounds.caption_scores
             signatures |= bounds.signatures
             warnings |= dict.fromkeys(bounds.warnings)
-            floors = bounds.lower
+            floors = bounds.replacement_scores
             if replaced is not folds and instead:
-                floors = score_held_out(replaced, [metric], tokenizer, instead=instead).lower
+                floors = score_held_out(replaced, [metric], tokenizer, instead=instead).replacement_scores
             for what, by_metric in floors.items():
                 lower_bounds[what] |= by_metric
     except MetricsError as error:
@@ -284,7 +284,7 @@ def compute_bounds(
         tokenizer=tokenizer,
         images=len(folds.images),
         captions=len(folds.texts),
-        left_out=folds.alone,
+        left_out=folds.single_images,
         mean_length=length,
         seed=seed,
         warnings=tuple(warnings),

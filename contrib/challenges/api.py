@@ -148,7 +148,7 @@ class PlaceSerializer(serializers.Serializer[Any]):
     team = serializers.CharField(source="submission.team")
     description = serializers.CharField(source="submission.description")
     link = serializers.CharField(source="submission.link")
-    own = serializers.BooleanField()
+    own = serializers.BooleanField(source="is_own")
     made_at = serializers.DateTimeField(source="submission.made_at")
     scores = serializers.DictField(child=FiguresSerializer(), source="submission.scores")
 

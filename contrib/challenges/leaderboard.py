@@ -33,7 +33,7 @@ class ComputedStanding:
     """
 
     challenge: Challenge
-    of: list[int]
+    submission_ids: list[int]
     ranks: dict[str, list[int]]
     p: dict[str, float]
     signature: str
@@ -95,7 +95,7 @@ def store_standing(computed: ComputedStanding) -> None:
     Standing.objects.update_or_create(
         challenge=computed.challenge,
         defaults={
-            "of": computed.of,
+            "of": computed.submission_ids,
             "ranks": computed.ranks,
             "p": computed.p,
             "signature": computed.signature,
@@ -103,7 +103,7 @@ def store_standing(computed: ComputedStanding) -> None:
         },
     )
     shown = Submission.objects.on_leaderboard(computed.challenge).order_by("pk").values_list("pk", flat=True)
-    if list(shown) != computed.of:
+    if list(shown) != computed.submission_ids:
         enqueue(kind="rank_submissions", args={"challenge": computed.challenge.slug})
 
 
@@ -125,7 +125,7 @@ class Row:
     cells: list[Cell]
     low: int | None
     high: int | None
-    own: bool
+    is_own: bool
 
 
 def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> list[Row]:

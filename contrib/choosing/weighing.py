@@ -139,7 +139,7 @@ def wins_by_system(population: Population, winners: Floats) -> dict[str, Floats]
     A win against another system is 1, a tie 0.5, a loss 0. Other pairs are nan.
     """
     wins: dict[str, Floats] = {}
-    tied = np.array([pair.tied for pair in population.pairs])
+    tied = np.array([pair.is_tied for pair in population.pairs])
     for row, (first, second) in enumerate(population.systems):
         if first == second or not (winners[row] or tied[row]):
             continue

@@ -46,7 +46,7 @@ def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> Liv
     """Return the counters. ``result`` is the result of the last snapshot, {} before the first."""
     now = timezone.now()
     known = mark.snapshot.judgments if mark.snapshot else 0
-    judgments = known + mark.new
+    judgments = known + mark.new_judgments
     wanted = judgments_wanted(result, judgments)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # Use one query per counter: a single query may make the database scan every judgment.

@@ -27,19 +27,19 @@ class ChangeMark:
 
     Attributes:
         snapshot: the last snapshot, without scores and result; None before the first.
-        new: number of judgments since then.
+        new_judgments: number of judgments since then.
         leases: the assignment and the end of each active lease.
     """
 
     snapshot: BoardSnapshot | None
-    new: int
+    new_judgments: int
     leases: tuple[tuple[str, str], ...]
 
     def tag(self, study: Study, *more: object) -> str:
         """Return an ETag that changes whenever the dashboard changes."""
         made_at = self.snapshot.made_at.isoformat() if self.snapshot else ""
         paused_at = study.paused_at.isoformat() if study.paused_at else ""
-        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new, self.leases, *more)}"'
+        return f'"{content_key(study.pk, study.state, paused_at, made_at, self.new_judgments, self.leases, *more)}"'
 
 
 def has_dashboard(study: Study) -> bool:
@@ -71,7 +71,7 @@ def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> boo
     age = ((now or timezone.now()) - mark.snapshot.made_at).total_seconds()
     if age < max(MIN_INTERVAL, INTERVAL_FACTOR * mark.snapshot.seconds):
         return False
-    if mark.new:
+    if mark.new_judgments:
         return True
     last = study.events.aggregate(last=Max("pk"))["last"] or 0
     return bool(last > mark.snapshot.event)

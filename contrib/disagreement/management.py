@@ -107,7 +107,7 @@ def _title(subject: str, groups: dict[str, Any]) -> str:
 class ImportPredictions(FileOperationCommand):
     operation = operation_at("contrib.disagreement.predictions.import_predictions")
     parameter = "predictions"
-    others = "contrib.disagreement.predictions.PredictionsName"
+    other_parameters = "contrib.disagreement.predictions.PredictionsName"
     expected = "JSON lines"
     help = (
         "Take in a model's distributions of people's answers, JSON lines with unit and distribution, to be compared "

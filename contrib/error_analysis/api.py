@@ -146,7 +146,7 @@ class DisagreementsView(APIView):
 
 
 def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
-    judged, consensus = disagreement.judged, disagreement.consensus
+    judged, consensus = disagreement.row, disagreement.consensus
     second = getattr(judged, "second", None)
     row: dict[str, Any] = as_json(
         {

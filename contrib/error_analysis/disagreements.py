@@ -24,7 +24,7 @@ class MetricDisagreement:
         size: the size of the disagreement, by which the list is sorted.
     """
 
-    judged: Any  # a pair, or a unit
+    row: Any  # a pair, or a unit
     consensus: Consensus | None
     metric: float
     people: float
@@ -54,7 +54,7 @@ def disagreements_at(
     ranking = ranked.ranking
     return [
         MetricDisagreement(
-            judged=by_pk[pk],
+            row=by_pk[pk],
             consensus=consensus.get(pk),
             metric=float(ranking.metric[position]),
             people=float(ranking.people[position]),

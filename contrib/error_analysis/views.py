@@ -76,7 +76,7 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
 
 def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
     pairs = KINDS[study.protocol].compares_pairs
-    judged, consensus = disagreement.judged, disagreement.consensus
+    judged, consensus = disagreement.row, disagreement.consensus
     texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
     value = consensus.value if consensus else None
     scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)

@@ -132,11 +132,11 @@ def _text(question: FormQuestion, value: Any) -> str | None:
         if question.required:
             raise _missing_answer(question)
         return None
-    if len(text) > question.longest:
+    if len(text) > question.max_length:
         raise RefusedAnswer(
             gettext("expected a shorter text for “%(name)s” (maximum number of characters: %(most)d)")
-            % {"name": question.name, "most": question.longest},
-            TOO_LONG % {"name": question.label, "most": question.longest},
+            % {"name": question.name, "most": question.max_length},
+            TOO_LONG % {"name": question.label, "most": question.max_length},
         )
     # Control characters and lone surrogates cannot be stored.
     if any(unicodedata.category(sign) in ("Cc", "Cs") and sign not in "\n\t" for sign in text):
@@ -166,7 +166,7 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
     """
     answer: dict[str, Any] = {}
     for question in questions:
-        chosen = [option.value for option in question.options if option.chosen]
+        chosen = [option.value for option in question.options if option.is_chosen]
         if question.shape == "several":
             answer[question.name] = chosen
         elif question.shape == "choice":

@@ -165,4 +165,4 @@ def drawn_answer(question: FormQuestion, rng: np.random.Generator) -> Any:
         high = question.high if question.high is not None else low + 100.0
         step = question.step or 1.0
         return low + step * int(rng.integers(int((high - low) / step + 1e-9) + 1))
-    return SIMULATED_TEXT[: question.longest]
+    return SIMULATED_TEXT[: question.max_length]

@@ -100,7 +100,7 @@ def _read_range(question: FormQuestion, cell: str) -> dict[str, Any]:
     first, last = float(ends[0] or 0), float(ends[-1] or 0)
     if not dots:
         _check_value(question, ends[0])
-        wide = question.within or 0.0
+        wide = question.tolerance or 0.0
         return {"low": first - wide, "high": last + wide}
     if (question.low is not None and last < question.low) or (
         question.high is not None and first > question.high
@@ -193,8 +193,8 @@ def expected_on_repeat(questions: Sequence[FormQuestion], answer: Mapping[str, A
 
 
 def _width_of(question: FormQuestion) -> float:
-    if question.within is not None:
-        return question.within
+    if question.tolerance is not None:
+        return question.tolerance
     if question.low is None or question.high is None:
         return 0.0
     return REPEAT_TOLERANCE * (question.high - question.low)

@@ -58,7 +58,7 @@ class _Step:
     picture: str
     questions: Sequence[FormQuestion]
     answer: Mapping[str, Any]
-    labelled: frozenset[str]
+    labelled_ids: frozenset[str]
     keyed: int
 
 
@@ -85,7 +85,7 @@ def fill_page(
         picture=picture,
         questions=questions,
         answer=first_answer(questions) if answer is None else answer,
-        labelled=frozenset(_labelled_ids(template.page)),
+        labelled_ids=frozenset(_labelled_ids(template.page)),
         keyed=radios[0] if len(radios) == 1 and len(questions[radios[0]].options) < 10 else -1,
     )
     html = "".join(_render_nodes(template.page, step, inside_label=False))
@@ -205,8 +205,8 @@ def _control(
         control_attributes["autocomplete"] = "off"
     if question.shape == "text":
         control_attributes.setdefault("dir", "auto")
-        control_attributes.setdefault("maxlength", str(question.longest))
-    if not inside_label and element.attributes.get("id") not in step.labelled and not _has_name(element):
+        control_attributes.setdefault("maxlength", str(question.max_length))
+    if not inside_label and element.attributes.get("id") not in step.labelled_ids and not _has_name(element):
         control_attributes["aria-label"] = (
             question.options[element.option].label if element.option >= 0 else question.label
         )

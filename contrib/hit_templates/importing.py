@@ -42,7 +42,7 @@ class CheckedTemplate:
     Attributes:
         first_row: the texts of the first row of the inputs, by column.
         rows_with_answers: number of rows with expected answers, usable as control items.
-        left_out: notes on the parts of the template that are left out.
+        omission_notes: notes on the parts of the template that are left out.
     """
 
     source: str
@@ -51,7 +51,7 @@ class CheckedTemplate:
     first_row: dict[str, str]
     rows: int
     rows_with_answers: int
-    left_out: tuple[str, ...]
+    omission_notes: tuple[str, ...]
 
 
 def check_template(
@@ -95,8 +95,8 @@ def check_template(
         first_row=first,
         rows=rows,
         rows_with_answers=known,
-        left_out=(
-            *template.left_out,
+        omission_notes=(
+            *template.omission_notes,
             *_about_cells(template, columns, marked_cells, empty_cells),
             *_describe_known_rows(template, columns, known, unreadable_cells),
         ),
@@ -225,7 +225,7 @@ def import_template(
             progress=progress,
         )
         study = create_study(design=design, user=user)
-        study.notes = study.notes | {"left_out": list(checked.left_out)}
+        study.notes = study.notes | {"left_out": list(checked.omission_notes)}
         study.save(update_fields=["notes"])
         sentence = f"A HIT template was brought over with {_rows(checked.rows)} of inputs."
         note_event(study=study, what="template-brought", sentence=sentence, by=user)

@@ -214,7 +214,7 @@ class HITTemplate(OpenKind):
         drawn = draw_images(judged, design.sampling.images, rng_for(design.seed, "images"))
         groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
         hits = self.hits(design, groups, known=known)
-        return Batch(hits=hits, notes={"sentences": list(template.left_out)})
+        return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(known=known_control)

@@ -55,5 +55,5 @@ class ImportTemplate(QuorumCommand):
             self.say(
                 f"  question {question.name}: {question.control}{', needed' if question.required else ''}"
             )
-        for sentence in checked.left_out:
+        for sentence in checked.omission_notes:
             self.say(f"  {sentence}")

@@ -51,7 +51,7 @@ class FormOption:
     value: str
     label: str = ""
     required: bool = False
-    chosen: bool = False
+    is_chosen: bool = False
 
 
 @dataclass(slots=True)
@@ -62,9 +62,9 @@ class FormQuestion:
         name: the name of its control, as in the answer and the results file.
         control: a key of ``SHAPES``.
         low, high, step: bounds and step of a number; None if unbounded.
-        longest: largest number of characters of a text.
+        max_length: largest number of characters of a text.
         preset: initial value of text, number and fixed; may contain ``${field}``.
-        within: tolerance around the expected answer, for a number.
+        tolerance: tolerance around the expected answer, for a number.
     """
 
     name: str
@@ -75,9 +75,9 @@ class FormQuestion:
     low: float | None = None
     high: float | None = None
     step: float | None = None
-    longest: int = MAX_TEXT_LENGTH
+    max_length: int = MAX_TEXT_LENGTH
     preset: str = ""
-    within: float | None = None
+    tolerance: float | None = None
 
     @property
     def shape(self) -> Shape:
@@ -229,7 +229,7 @@ def _take(element: Element, control: str, labels: _Labels, questions: dict[str, 
         _take_bounds(attributes, question)
         question.preset = attributes.get("value", "")
     else:
-        question.longest = _read_size(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
+        question.max_length = _read_size(attributes.get("maxlength", ""), MAX_TEXT_LENGTH)
         text = "".join(part for part in element.children if isinstance(part, str))
         question.preset = text if control == "textarea" else attributes.get("value", "")
 
@@ -252,7 +252,7 @@ def _take_list(element: Element, question: FormQuestion) -> None:
         option = FormOption(
             part.attributes.get("value", option_text),
             option_text or part.attributes.get("label", ""),
-            chosen="selected" in part.attributes,
+            is_chosen="selected" in part.attributes,
         )
         question.options = (*question.options, option)
     if options and not chosen and question.options[0].value:
@@ -272,8 +272,8 @@ def _take_bounds(attributes: dict[str, str], question: FormQuestion) -> None:
         question.required = question.required or not attributes.get("value", "").strip()
     step = attributes.get("step", "1").strip().lower()
     question.step = None if step == "any" else _number(attributes, "step", question.name) or 1.0
-    question.within = _number(attributes, TOLERANCE_ATTRIBUTE, question.name)
-    if question.within is not None and question.within < 0:
+    question.tolerance = _number(attributes, TOLERANCE_ATTRIBUTE, question.name)
+    if question.tolerance is not None and question.tolerance < 0:
         raise ValueError(
             f"{TOLERANCE_ATTRIBUTE} of “{question.name}” is {attributes[TOLERANCE_ATTRIBUTE][:40]!r}; "
             "expected 0 or more."

@@ -29,12 +29,12 @@ class TemplateProblem(QuorumError):
 
 @dataclass(frozen=True, slots=True)
 class TemplateForm:
-    """A parsed template of plain HTML. ``left_out`` has notes on the parts that were left out."""
+    """A parsed template of plain HTML. ``omission_notes`` has notes on the parts that were left out."""
 
     page: tuple[Element | str, ...]
     questions: tuple[FormQuestion, ...]
     fields: tuple[str, ...]
-    left_out: tuple[str, ...]
+    omission_notes: tuple[str, ...]
 
 
 @lru_cache(maxsize=32)  # cached, since a form shows the same template several times
@@ -73,7 +73,7 @@ def read_template(source: str) -> TemplateForm:
         page=tuple(page),
         questions=questions,
         fields=tuple(dict.fromkeys(fields_in(clean))),
-        left_out=(*describe_omissions(source), *sentences, *about),
+        omission_notes=(*describe_omissions(source), *sentences, *about),
     )
 
 

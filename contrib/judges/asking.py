@@ -56,15 +56,15 @@ STALE_AFTER = timedelta(seconds=5 * SECONDS)
 @dataclass(frozen=True, slots=True)
 class AskingResult:
     judge: Judge
-    answered: int
-    failed: int
-    left: int
+    answer_count: int
+    failure_count: int
+    remaining_count: int
     reason: str
 
     def describe(self) -> str:
-        sentence = f"Judge {self.judge.name!r}: {with_noun(self.answered, 'answer')}"
-        sentence += f", {self.failed:,} without a usable one" if self.failed else ""
-        sentence += f", {self.left:,} not asked yet" if self.left else ""
+        sentence = f"Judge {self.judge.name!r}: {with_noun(self.answer_count, 'answer')}"
+        sentence += f", {self.failure_count:,} without a usable one" if self.failure_count else ""
+        sentence += f", {self.remaining_count:,} not asked yet" if self.remaining_count else ""
         spent, budget = Decimal(self.judge.spent) / MILLION, Decimal(self.judge.budget) / MILLION
         return f"{sentence}; spent {spent:f} of {budget:f}.{f' {self.reason}' if self.reason else ''}"
 

@@ -225,12 +225,12 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
     Only units that were asked in both orders count.
     """
     size = len(material.pk)
-    straight = np.bincount(answers.unit[~answers.swapped], minlength=size)
-    turned = np.bincount(answers.unit[answers.swapped], minlength=size)
+    straight = np.bincount(answers.unit[~answers.is_swapped], minlength=size)
+    turned = np.bincount(answers.unit[answers.is_swapped], minlength=size)
     both = (straight > 0) & (turned > 0)
     rows = both[answers.unit]
     texts = (~np.isnan(material.lengths)).sum(axis=1)
-    first = np.where(answers.swapped, texts[answers.unit], FIRST)
+    first = np.where(answers.is_swapped, texts[answers.unit], FIRST)
     tied = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
     shown_first = np.where(tied, 0.5, answers.value == first)[rows]
     # The mean over both orders of each unit. With T texts, a judge without a preference for a side has 1 / T.

@@ -25,9 +25,9 @@ def ask_judge(
         **values,
     )
     return {
-        "answered": answers.answered,
-        "failed": answers.failed,
-        "left": answers.left,
+        "answered": answers.answer_count,
+        "failed": answers.failure_count,
+        "left": answers.remaining_count,
         "why": answers.reason,
     }
 

@@ -116,7 +116,7 @@ class RemoveJudge(OperationCommand):
 class ImportJudge(FileOperationCommand):
     operation = operation_at("contrib.judges.operations.import_judge")
     parameter = "answers"
-    others = "contrib.judges.operations.JudgeFile"
+    other_parameters = "contrib.judges.operations.JudgeFile"
     expected = "CSV or JSON lines"
     help = (
         "Take in a judge's answers: CSV with a header line, or JSON lines, with unit, value, and rater and order if "

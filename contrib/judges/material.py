@@ -82,9 +82,9 @@ class JudgeMaterial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeAnswers(Summary):
-    """A judge's N answers. `swapped` is (N,): whether the reverse order was shown."""
+    """A judge's N answers. `is_swapped` is (N,): whether the reverse order was shown."""
 
-    swapped: Flags
+    is_swapped: Flags
 
 
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
@@ -222,5 +222,5 @@ def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, s
     content = [unit.tolist(), swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return JudgeAnswers(
-        **_summarise(material.kind, unit, answers, material.lengths.shape), swapped=swapped
+        **_summarise(material.kind, unit, answers, material.lengths.shape), is_swapped=swapped
     ), digest

@@ -42,12 +42,12 @@ MAX_SEED = 2**31 - 1
 class ImportedJudge:
     judge: Judge
     answers: int
-    created: bool
+    is_new: bool
 
     def describe(self) -> str:
         done = (
             with_noun(self.answers, "answer")
-            if self.created
+            if self.is_new
             else "the same answers were there already; nothing changed"
         )
         return f"Judge {self.judge.name!r}: {done}."
@@ -86,7 +86,7 @@ def store_answers(
         if judge is not None:
             stored = judge.fingerprint, judge.source, judge.model, judge.own_systems
             if stored == (fingerprint, source, model, list(own_systems)):
-                return ImportedJudge(judge, len(rows), created=False)
+                return ImportedJudge(judge, len(rows), is_new=False)
             what = (
                 "of another source, model or family"
                 if judge.fingerprint == fingerprint
@@ -103,7 +103,7 @@ def store_answers(
         )
         sentence = f"Judge {name!r} was imported: {with_noun(len(rows), 'answer')}."
         note_event(study=study, what="judge-imported", sentence=sentence, by=by)
-    return ImportedJudge(judge, len(rows), created=True)
+    return ImportedJudge(judge, len(rows), is_new=True)
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:

@@ -60,16 +60,16 @@ class Mtme(Encoding):
         }
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
-        systems = System.objects.filter(pk__in=work.prepared["systems"]).annotate(position=F("pk"))
+        systems = System.objects.filter(pk__in=work.preparation["systems"]).annotate(position=F("pk"))
         return Stage(CELLS), Stage(
-            SCORES, lambda study: systems, "systems", max(1, work.prepared["segments"])
+            SCORES, lambda study: systems, "systems", max(1, work.preparation["segments"])
         )
 
     def load(self, work: ExportWork) -> None:
         if work.stage:
             self._read(work)
         else:
-            self._without_votes = collect_systems(work.study, work.prepared["systems"])
+            self._without_votes = collect_systems(work.study, work.preparation["systems"])
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         if work.stage:
@@ -105,7 +105,7 @@ class Mtme(Encoding):
 
     def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
         if self._judged is None:
-            board = self._without_votes or collect_systems(work.study, work.prepared["systems"])
+            board = self._without_votes or collect_systems(work.study, work.preparation["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)

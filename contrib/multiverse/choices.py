@@ -61,14 +61,14 @@ class Universe:
     """The S specifications of an analysis. Each has one option of each of C choices; the default comes first.
 
     Attributes:
-        taken: (S, C) index of the option in each specification. If too many specifications are ``possible``, these
+        option_indices: (S, C) index of the option in each specification. If there are too many ``combinations``, these
             are a seeded sample.
-        possible: the number of combinations.
+        combinations: the number of combinations.
     """
 
     choices: tuple[AnalysisChoice, ...]
-    taken: Ints
-    possible: int
+    option_indices: Ints
+    combinations: int
 
     @classmethod
     def from_choices(
@@ -87,10 +87,10 @@ class Universe:
         return cls(choices, taken.astype(np.int64), possible)
 
     def __len__(self) -> int:
-        return len(self.taken)
+        return len(self.option_indices)
 
     def __iter__(self) -> Iterator[dict[str, str]]:
-        for row in self.taken.tolist():
+        for row in self.option_indices.tolist():
             yield {
                 choice.name: choice.options[position]
                 for choice, position in zip(self.choices, row, strict=True)

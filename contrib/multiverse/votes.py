@@ -111,7 +111,9 @@ class StudyVotes:
     def _workers_below(self, threshold: float) -> frozenset[int]:
         rule = self.rule.model_copy(update={"threshold": threshold})
         records = self.table.records.items()
-        return frozenset(worker for worker, record in records if rule.sets_aside(record.seen, record.right))
+        return frozenset(
+            worker for worker, record in records if rule.sets_aside(record.answers, record.right_answers)
+        )
 
     def _with_controls(self, threshold: float) -> JudgmentTable:
         out = np.array(list(self._workers_below(threshold)), dtype=np.int64)
@@ -136,7 +138,7 @@ class StudyVotes:
         else:
             rules = BINARY_RULES if self.kind.aggregation.level == "nominal" else GRADE_RULES
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
-        seen = {worker for worker, record in self.table.records.items() if record.seen}
+        seen = {worker for worker, record in self.table.records.items() if record.answers}
         if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
             lacking.add("control-weighted")  # votes of workers without control items would have no weight
         return tuple(rule for rule in rules if rule not in lacking)
@@ -165,7 +167,7 @@ class StudyVotes:
         unit, worker, value = self.columns(chosen)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()
-        right, seen = ([getattr(record, name) for record in records] for name in ("right", "seen"))
+        right, seen = ([getattr(record, name) for record in records] for name in ("right_answers", "answers"))
         weights = accuracy_weights(right, seen, labels=len(self.kind.outcomes))
         vote = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
         return consensus_columns(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)

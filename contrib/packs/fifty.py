@@ -37,14 +37,14 @@ class FiftySentenceData:
         systems: the authors of each pair's candidates.
         references: the first 48 references of each image, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
-        better: (P,) winners of the pairwise votes; empty if unpublished.
+        preferred_captions: (P,) winners of the pairwise votes; empty if unpublished.
     """
 
     pairs: tuple[PairTexts, ...]
     systems: tuple[tuple[str, str], ...]
     references: Mapping[str, list[str]]
     votes: Ints
-    better: Ints
+    preferred_captions: Ints
 
     @property
     def winners(self) -> Ints:

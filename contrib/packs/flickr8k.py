@@ -48,7 +48,7 @@ class Flickr8kSet:
 
     images: tuple[str, ...]
     captions: tuple[tuple[str, ...], ...]
-    training: tuple[tuple[str, ...], ...]
+    training_captions: tuple[tuple[str, ...], ...]
     experts: Pairs
     crowd: Pairs
 

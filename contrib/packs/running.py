@@ -29,7 +29,9 @@ class Run:
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    stated: dict[str, tuple[Estimate | None, Mapping[str, float | None], str]] = field(default_factory=dict)
+    stated_numbers: dict[str, tuple[Estimate | None, Mapping[str, float | None], str]] = field(
+        default_factory=dict
+    )
     sections: list[Section] = field(default_factory=list)
     judgments: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -49,12 +51,12 @@ class Run:
             others: the values by other conventions, by name of the convention.
         """
         self._check_name(name)
-        self.stated[name] = ours, others or {}, ""
+        self.stated_numbers[name] = ours, others or {}, ""
 
     def missing(self, name: str, why: str) -> None:
         """Record why a published number cannot be computed in this run."""
         self._check_name(name)
-        self.stated[name] = None, {}, why
+        self.stated_numbers[name] = None, {}, why
 
     def section(
         self,
@@ -176,8 +178,8 @@ def load_analysis(pack: Pack) -> Callable[[Run], None]:
 
 
 def _verdict(run: Run, number: Number) -> NumberVerdict:
-    if number.id in run.stated:
-        return verdict_of(run.pack, number, *run.stated[number.id])
+    if number.id in run.stated_numbers:
+        return verdict_of(run.pack, number, *run.stated_numbers[number.id])
     if number.data and not run.has(number.data):
         data = run.pack.contents.data[number.data]
         files = ", ".join(f"{data.path or number.data}/{file}" for file in data.files)

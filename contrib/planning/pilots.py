@@ -109,7 +109,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     if not rows.any() or not slope:
         return 0.0
     clusters = Clusters.from_columns(columns, len(unit))
-    if len(clusters.used) < len(columns):
+    if len(clusters.columns_used) < len(columns):
         return 0.0
     votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
     return min(MAX_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)

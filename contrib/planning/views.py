@@ -40,7 +40,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
     plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
-        initial=as_initial(begin) | (refusal.sent if refusal else {}),
+        initial=as_initial(begin) | (refusal.posted_values if refusal else {}),
         pilots=_pilots(request),
         currency=context["currency"],
     )

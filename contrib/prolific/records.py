@@ -158,8 +158,8 @@ class ListedFilter:
 
     id: str
     choices: Mapping[str, str]
-    least: int | None = None
-    most: int | None = None
+    minimum: int | None = None
+    maximum: int | None = None
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> ListedFilter:
@@ -169,8 +169,8 @@ class ListedFilter:
             choices={str(choice): str(text) for choice, text in choices.items()}
             if isinstance(choices, dict)
             else {},
-            least=_bound(row.get("min")),
-            most=_bound(row.get("max")),
+            minimum=_bound(row.get("min")),
+            maximum=_bound(row.get("max")),
         )
 
 

@@ -161,7 +161,7 @@ class QuizView(WorkView):
             )
         number = body.get("number")
         if number is None:  # use the latest attempt: it is finished if its last answers are sent again
-            last = quiz_status(study=study, worker=worker).last
+            last = quiz_status(study=study, worker=worker).last_attempt
             if last is None:
                 raise ObjectNotFound(
                     "No attempt at the test is in progress; start one by a call without answers."
@@ -176,11 +176,13 @@ class QuizView(WorkView):
     def _status(study: Study, worker: Worker) -> dict[str, Any]:
         status, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
         return {
-            "needed": status.needed,
-            "passed": status.passed,
+            "needed": status.is_needed,
+            "passed": status.is_passed,
             "pass_mark": quiz.pass_mark,
             "attempts_left": status.attempts_left,
-            "attempt": _attempt_as_json(study, status.last) if status.last is not None else None,
+            "attempt": _attempt_as_json(study, status.last_attempt)
+            if status.last_attempt is not None
+            else None,
         }
 
 
@@ -203,9 +205,9 @@ def _attempt_as_json(study: Study, attempt: QuizAttempt) -> dict[str, Any]:
         "explanations": [
             {
                 "position": line.position,
-                "right": line.right,
+                "right": line.is_right,
                 "expected": " / ".join(line.expected),
-                "why": line.why,
+                "why": line.explanation,
             }
             for line in lines
             if line is not None

@@ -36,29 +36,33 @@ def qualification_of(study: Study, design: StudyDesign) -> str:
 
 @dataclass(frozen=True, slots=True)
 class QuizStatus:
-    """A worker's status in a study's quiz. ``last`` is the latest attempt."""
+    """A worker's status in a study's quiz. ``last_attempt`` is the latest attempt."""
 
-    needed: bool
-    passed: bool
-    last: QuizAttempt | None
+    is_needed: bool
+    is_passed: bool
+    last_attempt: QuizAttempt | None
     attempts_left: int
 
     @property
     def running(self) -> QuizAttempt | None:
-        return self.last if self.last is not None and self.last.finished_at is None else None
+        return (
+            self.last_attempt
+            if self.last_attempt is not None and self.last_attempt.finished_at is None
+            else None
+        )
 
 
 def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
     design = design_of(study)
     if not asks_anything(design.quiz):
-        return QuizStatus(needed=False, passed=True, last=None, attempts_left=0)
+        return QuizStatus(is_needed=False, is_passed=True, last_attempt=None, attempts_left=0)
     rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
     tries = list(rows.select_related("study__dataset").order_by("number"))
     passed = any(attempt.passed for attempt in tries)
     return QuizStatus(
-        needed=True,
-        passed=passed,
-        last=tries[-1] if tries else None,
+        is_needed=True,
+        is_passed=passed,
+        last_attempt=tries[-1] if tries else None,
         attempts_left=0 if passed else max(0, design.quiz.attempts - len(tries)),
     )
 
@@ -72,15 +76,15 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     if not Participation.objects.filter(study=study, worker=worker).exists():
         raise NotJoined(_("You have not joined this study."))
     status = quiz_status(study=study, worker=worker)
-    if not status.needed:
+    if not status.is_needed:
         raise ObjectNotFound(_("This study has no test."))
     if status.running is not None:
         return status.running
-    if status.passed:
+    if status.is_passed:
         raise AlreadyEnded(_("You have already passed this test. You do not need to do it again."))
     if not status.attempts_left:
         raise QuizFailed(study.slug)
-    number = status.last.number + 1 if status.last is not None else 1
+    number = status.last_attempt.number + 1 if status.last_attempt is not None else 1
     design = design_of(study)
     qualification = qualification_of(study, design)
     before = QuizAttempt.objects.filter(worker=worker, qualification=qualification)

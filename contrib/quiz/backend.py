@@ -28,7 +28,7 @@ class Quizzes(QuizBackend):
         raise QuizNotPassed(study.slug)
 
     def is_due(self, *, study: Study, worker: Worker) -> bool:
-        return not quiz_status(study=study, worker=worker).passed
+        return not quiz_status(study=study, worker=worker).is_passed
 
     def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
         tries: dict[str, list[QuizAttempt]] = {}

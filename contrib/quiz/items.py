@@ -25,12 +25,12 @@ class QuizDivision:
 
     Attributes:
         images: the images of the quiz; no judged item or control item is about them.
-        others: images whose captions are wrong answers in the quiz.
+        other_images: images whose captions are wrong answers in the quiz.
     """
 
-    rest: Material
+    remaining_material: Material
     images: tuple[Image, ...]
-    others: tuple[Image, ...]
+    other_images: tuple[Image, ...]
 
 
 def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivision:
@@ -63,9 +63,11 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     rest = replace(
         material,
         images=tuple(image for image in material.images if image.name not in names),
-        published=tuple(pair for pair in material.published if pair.image not in names),
+        published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in names),
     )
-    return QuizDivision(rest=rest, images=images, others=tuple(pool) if own_split else images)
+    return QuizDivision(
+        remaining_material=rest, images=images, other_images=tuple(pool) if own_split else images
+    )
 
 
 def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
@@ -82,7 +84,7 @@ def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
         )
     groups = []
     for index, image in enumerate(aside.images):
-        group = make(ControlSlot(design, f"quiz.{index}", aside.others, rng), image)
+        group = make(ControlSlot(design, f"quiz.{index}", aside.other_images, rng), image)
         units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
         groups.append(Group(group.image, units))
     return tuple(groups)
@@ -93,4 +95,4 @@ def divide_for_items(
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
     """Return the material without the images of the quiz, and a function that creates the quiz's items."""
     aside = divide_for_quiz_items(design, material)
-    return aside.rest, partial(quiz_groups, design, aside)
+    return aside.remaining_material, partial(quiz_groups, design, aside)

@@ -43,7 +43,7 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
         test=_check_document_size("test", document_text(_form(title, questions, orders))),
         answer_key=_check_document_size("answer key", document_text(_key(questions))),
         questions=len(questions),
-        needed=percent_needed(len(questions), quiz.pass_mark),
+        required_score=percent_needed(len(questions), quiz.pass_mark),
     )
 
 
@@ -82,7 +82,7 @@ def _key(questions: Sequence[Question]) -> Element:
         part = add_element(document, "Question")
         add_element(part, "QuestionIdentifier", _identifier(number))
         option = add_element(part, "AnswerOption")
-        add_element(option, "SelectionIdentifier", _selection(question.right))
+        add_element(option, "SelectionIdentifier", _selection(question.right_option))
         add_element(option, "AnswerScore", 1)
     mapping = add_element(add_element(document, "QualificationValueMapping"), "PercentageMapping")
     add_element(mapping, "MaximumSummedScore", len(questions))

@@ -32,29 +32,29 @@ MIN_ANSWERS, SUSPECT_SHARE = 5, 0.25
 
 @dataclass(slots=True)
 class WorkerResult:
-    """A worker's attempts. ``best`` is the number of right answers and of questions in the best finished attempt."""
+    """A worker's attempts. ``best_result``: right answers and questions of the best finished attempt."""
 
     name: str
     simulated: bool
     attempts: int = 0
-    best: tuple[int, int] | None = None
-    passed: bool = False
-    latest: datetime | None = None
+    best_result: tuple[int, int] | None = None
+    is_passed: bool = False
+    last_time: datetime | None = None
 
 
 @dataclass(slots=True)
 class QuestionResult:
     key: str
-    answered: int = 0
-    right: int = 0
+    answers: int = 0
+    right_answers: int = 0
 
     @property
     def percent(self) -> str:
-        return percent(self.right / self.answered) if self.answered else "–"
+        return percent(self.right_answers / self.answers) if self.answers else "–"
 
     @property
     def suspect(self) -> bool:
-        return self.answered >= MIN_ANSWERS and self.right / self.answered < SUSPECT_SHARE
+        return self.answers >= MIN_ANSWERS and self.right_answers / self.answers < SUSPECT_SHARE
 
 
 def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
@@ -63,11 +63,15 @@ def worker_results(attempts: Iterable[QuizAttempt]) -> list[WorkerResult]:
         worker = attempt.worker
         row = rows.setdefault(attempt.worker_id, WorkerResult(worker.name, attempt.simulated))
         row.attempts += 1
-        row.passed = row.passed or bool(attempt.passed)
-        row.latest = attempt.started_at if row.latest is None else max(row.latest, attempt.started_at)
-        if attempt.right is not None and (row.best is None or attempt.right > row.best[0]):
-            row.best = (attempt.right, len(attempt.items))
-    return sorted(rows.values(), key=lambda row: row.latest.timestamp() if row.latest else 0.0, reverse=True)
+        row.is_passed = row.is_passed or bool(attempt.passed)
+        row.last_time = (
+            attempt.started_at if row.last_time is None else max(row.last_time, attempt.started_at)
+        )
+        if attempt.right is not None and (row.best_result is None or attempt.right > row.best_result[0]):
+            row.best_result = (attempt.right, len(attempt.items))
+    return sorted(
+        rows.values(), key=lambda row: row.last_time.timestamp() if row.last_time else 0.0, reverse=True
+    )
 
 
 def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
@@ -80,8 +84,8 @@ def question_results(sheets: Iterable[QuizSheet]) -> dict[str, QuestionResult]:
                 continue
             key = str(item.get("question") or item["unit"])
             row = rows.setdefault(key, QuestionResult(key))
-            row.answered += 1
-            row.right += right
+            row.answers += 1
+            row.right_answers += right
     return rows
 
 
@@ -113,7 +117,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "started": len(attempts),
         "over": sum(attempt.finished_at is not None for attempt in attempts),
         "people": len(workers),
-        "passed": sum(row.passed for row in workers),
+        "passed": sum(row.is_passed for row in workers),
         "page": Paginator(workers, PAGE_SIZE).get_page(request.GET.get("page")),
         "suspects": sum(result.suspect for result in of_questions.values()),
     }
@@ -125,7 +129,9 @@ def _question_rows(study: Study, results: dict[str, QuestionResult]) -> list[dic
     rows = [
         {
             "question": question,
-            "options": [(text, index == question.right) for index, text in enumerate(question.options)],
+            "options": [
+                (text, index == question.right_option) for index, text in enumerate(question.options)
+            ],
             "result": results.get(question.key, QuestionResult(question.key)),
         }
         for question in questions

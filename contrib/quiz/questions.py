@@ -20,24 +20,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question with several options. ``right`` is the index of the right one."""
+    """A question with several options. ``right_option`` is the index of the right one."""
 
     key: str
     text: str
     options: tuple[str, ...]
-    right: int
-    why: str
+    right_option: int
+    explanation: str
 
 
 @dataclass(frozen=True, slots=True)
 class QuizPreset:
-    """A built-in test. ``ours`` names the settings that the paper does not give."""
+    """A built-in test. ``unstated_settings`` names the settings that the paper does not give."""
 
     name: str
     title: str
     source: str
     questions: tuple[Question, ...]
-    ours: str
+    unstated_settings: str
 
 
 def _read_english() -> QuizPreset:
@@ -48,8 +48,8 @@ def _read_english() -> QuizPreset:
             key=f"english-{question['id']}",
             text=question["text"],
             options=tuple(question["options"]),
-            right=0,
-            why=question["why"],
+            right_option=0,
+            explanation=question["why"],
         )
         for question in test["questions"]
     )
@@ -58,7 +58,7 @@ def _read_english() -> QuizPreset:
         title=test["title"],
         source=test["source"],
         questions=questions,
-        ours=test["ours"],
+        unstated_settings=test["ours"],
     )
 
 
@@ -76,8 +76,8 @@ def own_questions(quiz: Quiz) -> list[Question]:
             key=content_key("question", question.text, list(question.options), question.answer),
             text=question.text,
             options=question.options,
-            right=question.answer - 1,
-            why=question.why,
+            right_option=question.answer - 1,
+            explanation=question.why,
         )
         for question in quiz.questions
     ]

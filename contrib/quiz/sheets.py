@@ -41,7 +41,7 @@ class ShownQuestion:
 
     @property
     def expected(self) -> int:
-        return self.order.index(self.question.right) + 1
+        return self.order.index(self.question.right_option) + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +104,9 @@ class ExplainedAnswer:
     question: str
     texts: tuple[tuple[str, str], ...]
     answer: str
-    right: bool
+    is_right: bool
     expected: tuple[str, ...]
-    why: str
+    explanation: str
 
     @property
     def expected_html(self) -> SafeString:
@@ -116,7 +116,7 @@ class ExplainedAnswer:
 
     @property
     def why_html(self) -> SafeString:
-        return render_markdown(self.why)
+        return render_markdown(self.explanation)
 
 
 def translate_sheet(sheet: QuizSheet) -> QuizSheet:
@@ -214,9 +214,9 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             question=translated_text(shown.question.text),
             texts=(),
             answer=shown.options[answer["value"] - 1],
-            right=right,
+            is_right=right,
             expected=(shown.options[shown.expected - 1],),
-            why=translated_text(shown.question.why),
+            explanation=translated_text(shown.question.explanation),
         )
     page_unit, kind = sheet.page_units[position], KINDS[sheet.design.protocol].for_design(sheet.design)
     return ExplainedAnswer(
@@ -228,9 +228,9 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
             )
         ),
         answer=kind.describe_answer(answer[answer_key(kind)]),
-        right=right,
+        is_right=right,
         expected=_expected_words(kind, page_unit),
-        why=str(page_unit.unit.content.get("why", "")),
+        explanation=str(page_unit.unit.content.get("why", "")),
     )
 
 

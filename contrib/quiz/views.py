@@ -45,19 +45,19 @@ from judgments.models import Study
 @member_page(SAFE)
 def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     status = quiz_status(study=study, worker=worker)
-    if not status.needed:
+    if not status.is_needed:
         return redirect("annotation:work", study.slug)
     seen = request.GET.get("seen", "")
-    if status.last is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
-        sheet = translate_sheet(sheet_of(status.last))
+    if status.last_attempt is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
+        sheet = translate_sheet(sheet_of(status.last_attempt))
         step = next((positions for positions in sheet.steps() if positions[0] == int(seen)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
     if status.running is not None:
         return _question_page(request, study, translate_sheet(sheet_of(status.running)))
-    if status.last is None:
+    if status.last_attempt is None:
         return render(request, "quiz/first.html", _first_context(study, status))
-    return _result_page(request, study, status, status.last)
+    return _result_page(request, study, status, status.last_attempt)
 
 
 @member_page(FORM)
@@ -155,7 +155,7 @@ def _explanation_page(
     lines = [line for position in step if (line := explain_answer(sheet, position)) is not None]
     context = _steps_context(study, sheet, step) | {
         "lines": lines,
-        "all_right": all(line.right for line in lines),
+        "all_right": all(line.is_right for line in lines),
         "is_last": status.running is None,
     }
     return render(request, "quiz/explanation.html", context)

@@ -61,7 +61,7 @@ def show_registration(request: HttpRequest, study: Study, context: Context) -> H
         "refusal": refusal,
     }
     if registration is None:
-        context["form"] = RegisteringForm(initial=refusal.sent if refusal else None)
+        context["form"] = RegisteringForm(initial=refusal.posted_values if refusal else None)
         context |= _describe_plan(design_of(study).registration)
     else:
         context |= _describe_plan(registration.plan) | {

@@ -36,13 +36,13 @@ class ImportResult:
 
     Attributes:
         metrics: the metrics that were stored.
-        same: metrics that had the same scores before.
-        left_out: number of rows about unknown images, captions or systems.
+        unchanged_metrics: metrics that had the same scores before.
+        skipped_rows: number of rows about unknown images, captions or systems.
     """
 
     metrics: tuple[ImportedMetric, ...]
-    same: tuple[str, ...]
-    left_out: int
+    unchanged_metrics: tuple[str, ...]
+    skipped_rows: int
 
     def summary(self) -> str:
         sentences = [
@@ -57,15 +57,15 @@ class ImportResult:
         ]
         if len(self.metrics) > MAX_NAMED:
             sentences.append(_("Further metrics imported: %(n)s.") % {"n": len(self.metrics) - MAX_NAMED})
-        if self.same:
+        if self.unchanged_metrics:
             sentences.append(
                 _("Nothing was changed for %(names)s: the same scores were imported before.")
-                % {"names": ", ".join(self.same)}
+                % {"names": ", ".join(self.unchanged_metrics)}
             )
-        if self.left_out:
+        if self.skipped_rows:
             sentences.append(
                 _("Rows without a matching text, pair or system in the dataset, left out: %(n)s.")
-                % {"n": thousands(self.left_out)}
+                % {"n": thousands(self.skipped_rows)}
             )
         return " ".join(sentences)
 

@@ -116,7 +116,7 @@ class Proposals:
 class ListRows:
     """Unsorted entries of lists, as in ``Proposals``.
 
-    ``rank`` orders a list, and is the position if ``placed`` is true.
+    ``rank`` orders a list, and is the position if ``has_rank`` is true.
     """
 
     system: Ints
@@ -125,7 +125,7 @@ class ListRows:
     query_caption: Ints
     rank: Ints
     original: Ints
-    placed: Flags
+    has_rank: Flags
 
 
 def sort_into_lists(
@@ -150,7 +150,7 @@ def sort_into_lists(
     number = np.cumsum(begins) - 1
     start = np.flatnonzero(begins)[number] if len(order) else number
     counted = np.arange(len(order)) - start + 1
-    position = np.where(rows.placed[order], rows.rank[order], counted)
+    position = np.where(rows.has_rank[order], rows.rank[order], counted)
     item = np.where(search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
     first = np.zeros(len(order), dtype=bool)
@@ -242,7 +242,7 @@ def proposals_of(study: Study) -> Proposals:
             query_caption=np.where(searched, _map_values(caption, asking), -1),
             rank=rank,
             original=_original_ranks(captions, item, caption, text, searched),
-            placed=_ranks_are_positions(study, systems, system, searched),
+            has_rank=_ranks_are_positions(study, systems, system, searched),
         ),
         list(names),
         list(image_of),

@@ -152,7 +152,7 @@ class Agreement(QuorumCommand):
             clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        control_items = "control items" in table.left_out
+        control_items = "control items" in table.excluded_counts
         result = agreement(
             ratings,
             coefficient_in_both_orders(Alpha(level), exchange),
@@ -183,7 +183,7 @@ class Agreement(QuorumCommand):
             )
         for sentence in table.similar_labels:
             self.stderr.write(f"Note: {sentence}.")
-        self._say_notes(table.left_out, result.reason, result.note, math.isnan(result.value))
+        self._say_notes(table.excluded_counts, result.reason, result.note, math.isnan(result.value))
         self.write_figures(figures, options["output"])
 
     def _measure_open(self, kind: Kind, options: dict[str, Any]) -> None:
@@ -211,7 +211,7 @@ class Agreement(QuorumCommand):
             resamples=options["resamples"],
             seed=options["seed"],
             clusters=_clusters(table, table.items, naive=options["naive"]),
-            control_items="control items" in table.left_out,
+            control_items="control items" in table.excluded_counts,
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -221,7 +221,7 @@ class Agreement(QuorumCommand):
             "judgments": table.judgments if kind.aggregation.no_alpha else result.judgments,
         }
         reason = kind.aggregation.no_alpha or result.reason
-        self._say_notes(table.left_out, reason, result.note, math.isnan(result.value))
+        self._say_notes(table.excluded_counts, reason, result.note, math.isnan(result.value))
         self.write_figures(figures, options["output"])
 
     def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:

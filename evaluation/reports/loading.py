@@ -68,11 +68,11 @@ class ReportInputs:
         proposals: systems' ranked lists; None if units are not single captions.
         texts: a function that returns pairs with references, and the documents for document frequencies.
         wording: version of the wording of sentences, lower for an older release.
-        live: whether pairs were drawn depending on earlier answers, as in an arena.
-        chosen: whether items were sampled by their usefulness.
-        clustered: whether intervals and tests cluster by image and worker; false for an older release.
+        is_live: whether pairs were drawn depending on earlier answers, as in an arena.
+        is_chosen: whether items were sampled by their usefulness.
+        is_clustered: whether intervals and tests cluster by image and worker; false for an older release.
         raters_known: whether intervals of metrics also cluster by worker; false for an older release.
-        credited: whether units score the systems that a file credits; false for an older release.
+        is_credited: whether units score the systems that a file credits; false for an older release.
     """
 
     kind: Kind
@@ -96,16 +96,16 @@ class ReportInputs:
     proposals: Proposals | None = None
     pair_material: Callable[[], PairMaterial | None] = lambda: None
     wording: int = WORDING_VERSION
-    clustered: bool = True
+    is_clustered: bool = True
     raters_known: bool = True
-    credited: bool = True
-    live: bool = False
-    chosen: bool = False
+    is_credited: bool = True
+    is_live: bool = False
+    is_chosen: bool = False
 
     def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
         """Return the clusters of pairs by item, without people. They are "naive" if ``clustered`` is false."""
         images = [self.images[pk] for pk in pks]
-        return {ITEM: [self.documents.get(image, image) for image in images]} if self.clustered else NAIVE
+        return {ITEM: [self.documents.get(image, image) for image in images]} if self.is_clustered else NAIVE
 
     def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
         """Return the clusters of pairs by item and people. They are "naive" if ``clustered`` is false."""
@@ -157,7 +157,7 @@ class ReportInputs:
                 self.images,
                 self.documents,
                 anonymous=not self.raters_known,
-                clustered=self.clustered,
+                clustered=self.is_clustered,
             )
         if self.proposals is None or self.kind.relevance is None:
             return None
@@ -233,8 +233,8 @@ def load_inputs(
         documents=loaders.documents_of(study) if pairs else {},
         proposals=None if pairs or kind.is_open else proposals_of(study),
         pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
-        live=draws_at_claim(study),
-        chosen=design_of(study).chosen is not None,
+        is_live=draws_at_claim(study),
+        is_chosen=design_of(study).chosen is not None,
     )
     if evaluated is None:
         return inputs
@@ -318,10 +318,10 @@ def _evaluation(
     )
     return EvaluationInputs(
         AnalysisResult(computed.result, computed.settings, computed.signature),
-        dict(computed.judged.scores),
-        None if computed.judged.pks is None else computed.judged.pks.tolist(),
-        computed.judged.people,
-        computed.judged.captions,
+        dict(computed.metric_results.scores),
+        None if computed.metric_results.pks is None else computed.metric_results.pks.tolist(),
+        computed.metric_results.people,
+        computed.metric_results.captions,
     )
 
 

@@ -66,7 +66,7 @@ class StudyAggregation:
     Attributes:
         contents: content of units that an open kind adds to the file, by row id.
         model: Dawid and Skene's model with every unit; empty if answers are not categories.
-        others: other requested models by name, with every unit.
+        other_models: other requested models by name, with every unit.
         result: the result as it is stored, without the consensus. Its ``outputs`` is the row id of the last system
             output that was used; None for pairs.
     """
@@ -76,8 +76,8 @@ class StudyAggregation:
     contents: Mapping[int, Mapping[str, Any]]
     figures: KindResults
     model: dict[str, Any]
-    others: Mapping[str, dict[str, Any]]
-    audited: Set[int]
+    other_models: Mapping[str, dict[str, Any]]
+    audited_units: Set[int]
     result: dict[str, Any]
     settings: dict[str, Any]
     signature: str
@@ -88,7 +88,7 @@ class StudyAggregation:
         consensus, result = self.consensus, self.result
         keys = {pair.pk: pair.key for pair in consensus.pairs}
         adjudicated = consensus.adjudicated_pairs()
-        models = {name: _model_json(model, with_units) for name, model in self.others.items()}
+        models = {name: _model_json(model, with_units) for name, model in self.other_models.items()}
         return {
             "units": [self._unit_dict(unit, keys) for unit in consensus.units] if with_units else [],
             "pairs": [
@@ -124,7 +124,7 @@ class StudyAggregation:
             if outcome.answer is not None:
                 row["answer"] = kind.exchange.to_file(outcome.answer, content=content)
         row |= self.figures.units.get(unit.pk, {})
-        if unit.pk in self.audited:
+        if unit.pk in self.audited_units:
             row |= {"audited": True, "weight": self.result["filter_audit"]["weight"]}
         return row
 
@@ -284,8 +284,8 @@ def compute_aggregation(
         contents={judgment.unit.pk: judgment.unit.content for judgment in judged},
         figures=figures,
         model=model,
-        others=others,
-        audited=audited,
+        other_models=others,
+        audited_units=audited,
         result={
             "agreement": agreement,
             "workers": worker_figures(table, workers, table.records, times),

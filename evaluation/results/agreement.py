@@ -166,7 +166,7 @@ def measure_agreement(
     """
     anonymous = any(worker.anonymous for worker in workers)
     per_worker = {"available": not anonymous, "reason": ANONYMOUS_REASON if anonymous else ""}
-    control_items = any(record.seen for record in table.records.values())
+    control_items = any(record.answers for record in table.records.values())
     if kind.is_open:
         open_alpha = alpha_of_open(
             kind, judged, units, images, seed=seed, anonymous=anonymous, control_items=control_items

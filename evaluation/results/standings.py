@@ -141,8 +141,8 @@ class Outputs:
     """R outputs of K systems with scores. An item may have several outputs of a system.
 
     item, system: (R,) codes. cluster: by item, the code of its document, or of the item. score: (R,). deletions: scores
-    without each rater, if raters are known. ends: the lowest and the highest possible score. proposal: (R,) positions
-    of the outputs in `Proposals`; empty if outputs are not from ranked lists.
+    without each rater, if raters are known. scale_ends: the lowest and the highest possible score. proposal: (R,)
+    positions of the outputs in `Proposals`; empty if outputs are not from ranked lists.
     """
 
     names: Sequence[str]
@@ -151,7 +151,7 @@ class Outputs:
     cluster: Ints
     score: Floats
     deletions: RaterDeletions | None
-    ends: tuple[float, float] = (-math.inf, math.inf)
+    scale_ends: tuple[float, float] = (-math.inf, math.inf)
     proposal: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def standings(self, measure: str) -> Standings:
@@ -173,10 +173,10 @@ class Outputs:
             of_system = self.system == code
             mean, spread, clusters = self.contrast({code: 1.0})
             half = spread.half(CONFIDENCE)
-            ends = max(mean - half, self.ends[0]), min(mean + half, self.ends[1])
+            ends = max(mean - half, self.scale_ends[0]), min(mean + half, self.scale_ends[1])
             if half == 0:
                 unseen = share_interval(0.0, spread, clusters, CONFIDENCE)[1]
-                low, high = (mean + unseen * (end - mean) for end in self.ends)
+                low, high = (mean + unseen * (end - mean) for end in self.scale_ends)
                 ends = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
             if measure != MEAN:
                 ends = share_interval(mean, spread, clusters, CONFIDENCE)
@@ -215,7 +215,7 @@ class Outputs:
             cluster=self.cluster[items],
             score=self.score[rows],
             deletions=None if self.deletions is None else self.deletions.of_rows(rows, "output"),
-            ends=self.ends,
+            scale_ends=self.scale_ends,
         )
 
     def contrast(self, signs: Mapping[int, float]) -> tuple[float, Spread, int]:
@@ -399,7 +399,7 @@ def outputs_of_answers(
         cluster=proposals.document[items],
         score=sums[places] / counts[places],
         deletions=deletions,
-        ends=ends,
+        scale_ends=ends,
         proposal=places,
     )
 

@@ -35,13 +35,13 @@ PEOPLE_COLUMN = re.compile(
 class _Tally:
     images: set[str] = field(default_factory=set)
     captions: int = 0
-    empty: int = 0
+    empty_rows: int = 0
     rows: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, image: str, caption: str) -> None:
         self.images.add(image)
         self.captions += 1
-        self.empty += not caption.strip()
+        self.empty_rows += not caption.strip()
         if len(self.rows) < ROWS_SHOWN:
             self.rows.append((image, caption[:300]))
         elif not caption.isascii() and self.rows[-1][1].isascii():  # shows whether the encoding is right
@@ -104,7 +104,7 @@ def _tallies(
         images.add(str(record.get("image") or ""))
         _tally(record, columns, tallies)
     # a column with only empty cells has no author
-    filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty < tally.captions}
+    filled = {key: tally for key, tally in tallies.items() if key[0] or tally.empty_rows < tally.captions}
     return filled, images, columns
 
 

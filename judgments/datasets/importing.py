@@ -267,11 +267,11 @@ def import_dataset(
 
 def _import_with_systems(systems: Collection[str], **values: Any) -> ImportSummary:
     """Import a table whose column `system` names the author of each caption; a blank cell stands for people."""
-    people = TablePart(only="") if "" in systems else TablePart(images_alone=True)
+    people = TablePart(system="") if "" in systems else TablePart(images_alone=True)
     summary = import_dataset(taken=people, **values)
     of_system = {key: values[key] for key in ("format", "path", "encoding", "mapping", "user", "progress")}
     for system in filter(None, systems):
-        taken = TablePart(only=system)
+        taken = TablePart(system=system)
         added = import_candidates(dataset=values["name"], system=system, taken=taken, **of_system)
         summary = summary.with_system(added)
     return replace(summary, counts=summary.counts | {"systems": len(systems) - ("" in systems)})

@@ -34,7 +34,7 @@ class DatasetOperation:
 
     Attributes:
         role: the role that a person needs in the dataset.
-        do: the function that carries out the operation. It returns a sentence for the page and the command. The
+        function: the function that carries out the operation. It returns a sentence for the page and the command. The
             sentence is a lazy translation, since the log stores it in English.
     """
 
@@ -42,16 +42,16 @@ class DatasetOperation:
     summary: str
     parameters: type[Parameters]
     role: str
-    do: Callable[..., Promise]
+    function: Callable[..., Promise]
 
     @property
     def description(self) -> str:
-        return inspect.getdoc(self.do) or ""
+        return inspect.getdoc(self.function) or ""
 
     @transaction.atomic
     def carry_out(self, *, dataset: Dataset, by: User | None, **values: Any) -> str:
         """Carry out the operation, and log it: in the admin's history or, for a command, in the server's log."""
-        sentence = self.do(dataset=dataset, by=by, **values)
+        sentence = self.function(dataset=dataset, by=by, **values)
         with translation.override("en"):
             english = str(sentence)
         if by is None:

@@ -248,16 +248,17 @@ def _match_pictures(understood: InspectedUpload, pictures: Sequence[str], images
 
     matches = {folder: found_in(folder) for folder, _ in folders.most_common(MAX_FOLDERS)}
     understood.folder = max(
-        matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled))
+        matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled_names))
     )
     matched = matches[understood.folder]
     missing = [image for image in named if image not in matched.files]
     understood.found, understood.lacking = len(matched.files), len(missing)
     understood.missing = missing[:MAX_NAMED_IMAGES]
-    understood.respelled = len(matched.respelled)
+    understood.respelled = len(matched.respelled_names)
     understood.spellings = [
-        f"{name} → {matched.files[name]}" for name in matched.respelled[:MAX_NAMED_IMAGES]
+        f"{name} → {matched.files[name]}" for name in matched.respelled_names[:MAX_NAMED_IMAGES]
     ]
     understood.unclear = [
-        describe_unclear(name, alike) for name, alike in list(matched.unclear.items())[:MAX_NAMED_IMAGES]
+        describe_unclear(name, alike)
+        for name, alike in list(matched.unclear_names.items())[:MAX_NAMED_IMAGES]
     ]

@@ -57,30 +57,30 @@ class ImageCaptions:
 
     Attributes:
         texts: n distinct texts.
-        passed: flags (n,): whether the filter passes each text; all true without a filter.
-        audited: flags (n,): whether a text that the filter removed is judged to audit the filter.
+        passes_filter: flags (n,): whether the filter passes each text; all true without a filter.
+        is_audited: flags (n,): whether a text that the filter removed is judged to audit the filter.
     """
 
     image: Image
     texts: Sequence[Text]
-    passed: Flags
-    audited: Flags
+    passes_filter: Flags
+    is_audited: Flags
 
     def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
         """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
         ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
         """
-        indices = shuffle(np.flatnonzero(self.passed).tolist(), rng)
-        for index in shuffle(np.flatnonzero(self.audited).tolist(), audit):
+        indices = shuffle(np.flatnonzero(self.passes_filter).tolist(), rng)
+        for index in shuffle(np.flatnonzero(self.is_audited).tolist(), audit):
             indices.insert(int(audit.integers(len(indices) + 1)), index)
-        return [(self.texts[index], bool(self.audited[index])) for index in indices]
+        return [(self.texts[index], bool(self.is_audited[index])) for index in indices]
 
     def fill(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
         """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
-        left = np.flatnonzero(~(self.passed | self.audited)).tolist()
+        left = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
         filling = [self.texts[index] for index in shuffle(left, rng)[:count]]
         # in a crossed design, an image has no further texts
         if len(filling) < count and self.texts is not pool:

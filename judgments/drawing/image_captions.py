@@ -36,20 +36,20 @@ class CaptionDraw:
 
     Attributes:
         pool: every distinct text drawn for any image.
-        drawn: number of pairs before the filter.
+        pair_count: number of pairs before the filter.
     """
 
     division: Division
     images: Sequence[ImageCaptions]
     pool: Sequence[Text]
-    drawn: int
+    pair_count: int
 
     @property
     def notes(self) -> dict[str, Any]:
-        audited = sum(int(captions.audited.sum()) for captions in self.images)
+        audited = sum(int(captions.is_audited.sum()) for captions in self.images)
         return {
-            "candidate_pairs": self.drawn,
-            "passed_filter": sum(int(captions.passed.sum()) for captions in self.images),
+            "candidate_pairs": self.pair_count,
+            "passed_filter": sum(int(captions.passes_filter.sum()) for captions in self.images),
             **({"audited": audited} if audited else {}),
         }
 
@@ -68,15 +68,15 @@ def draw_captions(
     division = divide_images(design, material)
     wanted, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
-        everything = _every_text(division.judged)
-        drawn = [(image, everything) for image in draw_images(division.judged, wanted, rng)]
+        everything = _every_text(division.judged_images)
+        drawn = [(image, everything) for image in draw_images(division.judged_images, wanted, rng)]
         pool: Sequence[Text] = everything
     else:
         texts_by_image = {
             image.name: texts
             for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
         }
-        able = [image for image in division.judged if texts_by_image.get(image.name)]
+        able = [image for image in division.judged_images if texts_by_image.get(image.name)]
         pool = _distinct(text for image in able for text in texts_by_image[image.name])
         which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
@@ -102,7 +102,7 @@ def _every_text(images: Sequence[Image]) -> list[Text]:
 
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
-    for image in division.judged:
+    for image in division.judged_images:
         yield image, _distinct(text for _, text in image.outputs)
 
 
@@ -112,20 +112,20 @@ def _top_k(design: StudyDesign, material: Material, division: Division) -> Drawn
     A list has captions for an image or, if the task is search, images for a caption.
     """
     k, task = design.sampling.k, design.sampling.task
-    for image in division.judged:
+    for image in division.judged_images:
         texts: list[Text] = []
         if task != "search":
             for _, outputs in groupby(image.outputs, key=lambda output: output[0]):
                 texts += [text for _, text in outputs][:k]
         if task != "annotation":
-            texts += [text for _, text, rank in image.retrieved if rank <= k]
+            texts += [text for _, text, rank in image.retrievals if rank <= k]
         yield image, _distinct(texts)
 
 
 def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Draw references of each image, and captions of other images as foils."""
     wanted, foils = design.sampling.references, design.sampling.foils
-    images = division.judged
+    images = division.judged_images
     for image in images:
         rng = rng_for(design.seed, f"references of {image.name}")
         references = _distinct(image.references)
@@ -149,11 +149,11 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
         for text in (
             *image.references,
             *(text for _, text in image.outputs),
-            *(text for _, text, _ in image.retrieved),
+            *(text for _, text, _ in image.retrievals),
         ):
             by_key.setdefault(text.key, text)
             by_text.setdefault(one_text(text.text), text)
-    judged = {image.name: image for image in division.judged}
+    judged = {image.name: image for image in division.judged_images}
     texts_by_image: dict[str, list[Text]] = {}
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
         if name not in judged:
@@ -221,7 +221,9 @@ def _select_by_id(
         keys = unit_keys(drawn.image, drawn.texts)
         wanted = np.array([key in lacking for key in keys], dtype=bool)
         lacking.difference_update(keys)
-        restricted.append(replace(drawn, passed=drawn.passed & wanted, audited=drawn.audited & wanted))
+        restricted.append(
+            replace(drawn, passes_filter=drawn.passes_filter & wanted, is_audited=drawn.is_audited & wanted)
+        )
     if lacking:
         raise missing_ids_error(lacking)
     return restricted

@@ -30,7 +30,7 @@ class Image:
     """An image with its references in order, and each system's outputs from the best.
 
     Attributes:
-        retrieved: (system, caption, rank from 1) for each ranking that returned the image.
+        retrievals: (system, caption, rank from 1) for each ranking that returned the image.
         text: the text of the item (MC12).
         boxes: the labelled boxes of the image (WG15).
         fields: (column, text) pairs of an input row, in order.
@@ -40,7 +40,7 @@ class Image:
     split: str
     references: tuple[Text, ...]
     outputs: tuple[tuple[str, Text], ...] = ()
-    retrieved: tuple[tuple[str, Text, int], ...] = ()
+    retrievals: tuple[tuple[str, Text, int], ...] = ()
     text: str = ""
     boxes: tuple[Mapping[str, Any], ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
@@ -67,13 +67,13 @@ class Material:
     """The contents of a dataset, as generation uses them.
 
     Attributes:
-        published: the candidate pairs that were published with the dataset.
+        published_pairs: the candidate pairs that were published with the dataset.
         people: the names of systems whose outputs are captions by people; these captions are no references.
     """
 
     name: str
     images: tuple[Image, ...]
-    published: tuple[Pair, ...] = ()
+    published_pairs: tuple[Pair, ...] = ()
     people: frozenset[str] = frozenset()
 
     @property
@@ -83,7 +83,7 @@ class Material:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    judged: tuple[Image, ...]
+    judged_images: tuple[Image, ...]
     controls: tuple[Image, ...]
 
 

@@ -72,13 +72,13 @@ class PicturesOfNames:
 
     Attributes:
         files: the file of each name.
-        respelled: the names that differ from the name of their file.
-        unclear: by name, the files that it may stand for, or the other names that may stand for the same file.
+        respelled_names: the names that differ from the name of their file.
+        unclear_names: by name, the files that it may stand for, or the other names that may stand for the same file.
     """
 
     files: dict[str, str] = field(default_factory=dict)
-    respelled: list[str] = field(default_factory=list)
-    unclear: dict[str, list[str]] = field(default_factory=dict)
+    respelled_names: list[str] = field(default_factory=list)
+    unclear_names: dict[str, list[str]] = field(default_factory=dict)
 
 
 def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfNames:
@@ -101,15 +101,15 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
             candidates = next(filter(None, (index.get(spelling(name)) for spelling, index in indexes)), [])
             if len(candidates) == 1:
                 pictures.files[name] = candidates[0]
-                pictures.respelled.append(name)
+                pictures.respelled_names.append(name)
             elif candidates:
-                pictures.unclear[name] = candidates
+                pictures.unclear_names[name] = candidates
         if name in pictures.files:
             names_of[pictures.files[name]].append(name)
     for equals in filter(lambda equals: len(equals) > 1, names_of.values()):
-        for name in set(equals) & set(pictures.respelled):
-            pictures.unclear[name] = [other for other in equals if other != name]
-            pictures.respelled.remove(name)
+        for name in set(equals) & set(pictures.respelled_names):
+            pictures.unclear_names[name] = [other for other in equals if other != name]
+            pictures.respelled_names.remove(name)
             del pictures.files[name]
     return pictures
 

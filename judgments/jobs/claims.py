@@ -30,7 +30,7 @@ def run_job(job_id: int) -> bool:
     An exception of the handler propagates, except QuorumError, whose message is stored in the job's row.
     """
     run = start_run(job_id)
-    return run is not None and run.finished
+    return run is not None and run.is_finished
 
 
 def start_run(
@@ -55,7 +55,7 @@ def start_run(
             handler: Callable[..., dict[str, Any] | None] = import_string(job_kinds[run.kind].handler)
             with acting_as(cache(lambda: _asked_for_by(run)), door="job", call=f"{run.kind} {run.job_id}"):
                 result = handler(run, **run.args)
-            if not run.finished:
+            if not run.is_finished:
                 with run.commit() as stored:
                     stored.update(result or {})
         return run

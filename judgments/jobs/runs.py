@@ -88,7 +88,7 @@ class JobRun:
     args: dict[str, Any]
     owner: str
     attempts: int
-    finished: bool = False
+    is_finished: bool = False
     share: float = 0.0
     message: str = ""
     has_lost_claim: bool = False
@@ -110,7 +110,7 @@ class JobRun:
         """Raise WorkerShutdown if the worker was asked to end, and LostClaim if this run has lost the job."""
         if _stopping[0]:
             raise WorkerShutdown
-        if self.has_lost_claim and not self.finished:
+        if self.has_lost_claim and not self.is_finished:
             raise self._lost_claim()
 
     @contextmanager
@@ -132,7 +132,7 @@ class JobRun:
             )
             if not changed:
                 raise self._lost_claim()
-        self.finished = True
+        self.is_finished = True
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began
@@ -207,7 +207,7 @@ class _HeartbeatThread(threading.Thread):
                 stopping += CHECK_SECONDS * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
                     self._leave()
-                if not self.run_.has_lost_claim or self.run_.finished:
+                if not self.run_.has_lost_claim or self.run_.is_finished:
                     ours = time.monotonic()
                 elif time.monotonic() - ours >= LOST_SECONDS:
                     self._leave_lost()

@@ -423,7 +423,7 @@ class BestWorst(OpenKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)
         options = design.sampling.options
-        texts = {image.name: _texts_of(image) for image in division.judged}
+        texts = {image.name: _texts_of(image) for image in division.judged_images}
         most = max(map(len, texts.values()), default=0)
         if isinstance(options, int):
             size = options
@@ -439,7 +439,7 @@ class BestWorst(OpenKind):
                     % {"name": material.name, "most": most, "limit": MAX_OPTIONS},
                     field="sampling.options",
                 )
-        usable = [image for image in division.judged if len(texts[image.name]) >= size]
+        usable = [image for image in division.judged_images if len(texts[image.name]) >= size]
         if not usable:
             raise DesignError(
                 f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
@@ -453,7 +453,7 @@ class BestWorst(OpenKind):
             for chosen in self._lists(design, image, texts[image.name])
         ]
         hits = self.hits(design, groups, control_images=division.controls)
-        left_out = len(division.judged) - len(usable)
+        left_out = len(division.judged_images) - len(usable)
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
 
     def control_items(self, design: StudyDesign) -> Makers:

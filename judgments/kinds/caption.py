@@ -155,7 +155,9 @@ class CaptionWriting(OpenKind):
                 field="controls.per_hit",
             )
         images = draw_images(
-            divide_images(design, material).judged, design.sampling.images, rng_for(design.seed, "images")
+            divide_images(design, material).judged_images,
+            design.sampling.images,
+            rng_for(design.seed, "images"),
         )
         if not images:
             raise DesignError(

@@ -256,7 +256,7 @@ class Grounding(OpenKind):
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)
-        images_with_boxes = [image for image in division.judged if image.boxes and image.references]
+        images_with_boxes = [image for image in division.judged_images if image.boxes and image.references]
         if not images_with_boxes:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} has boxes and a caption; "

@@ -242,7 +242,7 @@ class Keywords(OpenKind):
                 "to 0 (a quiz and the agreement with others tell careful participants).",
                 field="controls.per_hit",
             )
-        images_with_text = [image for image in divide_images(design, material).judged if image.text]
+        images_with_text = [image for image in divide_images(design, material).judged_images if image.text]
         if not images_with_text:
             raise DesignError(
                 f"no image of split {design.sampling.split!r} of dataset {material.name!r} stands with a text; "

@@ -121,7 +121,7 @@ class Relevance(ImageCaptionKind):
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
-            fill = captions.fill(short, draw.pool, draw.division.judged, rng)
+            fill = captions.fill(short, draw.pool, draw.division.judged_images, rng)
             units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
             tail = len(units) % size or size
             units[-tail:] = shuffle(units[-tail:], rng)

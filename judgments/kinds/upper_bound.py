@@ -111,19 +111,19 @@ def leave_one_out_scores(
         {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
     )
     scored = score_held_out(captions_left_out, metrics, instead=instead)
-    floors = scored.lower.get(FLOOR, {})
+    floors = scored.replacement_scores.get(FLOOR, {})
     bounds = tuple(
         _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
-        for name, scores in scored.upper.items()
+        for name, scores in scored.caption_scores.items()
     )
     return LeaveOneOutScores(
         bounds,
         len(several),
         len(captions_left_out.texts),
-        captions_left_out.alone,
+        captions_left_out.single_images,
         seed,
         scored.warnings,
-        rank_correlations(scored.upper, captions_left_out.texts, captions_left_out.counts),
+        rank_correlations(scored.caption_scores, captions_left_out.texts, captions_left_out.counts),
     )
 
 

@@ -84,18 +84,18 @@ class FileOperationCommand(OperationCommand):
 
     Attributes:
         parameter: the name of the operation's parameter for the text.
-        others: the dotted path of the class of the other parameters.
+        other_parameters: the dotted path of the class of the other parameters.
         expected: the form of the file, for the help text.
     """
 
     parameter: ClassVar[str]
-    others: ClassVar[str]
+    other_parameters: ClassVar[str]
     expected: ClassVar[str]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("study", help="slug of the study")
         parser.add_argument("file", type=Path, help=f"the {self.parameter}: {self.expected}")
-        add_parameters(parser, import_string(self.others)())
+        add_parameters(parser, import_string(self.other_parameters)())
 
     def handle(self, *args: Any, **options: Any) -> None:
         path = options["file"]

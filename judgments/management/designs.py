@@ -115,8 +115,8 @@ class DiffDesigns(QuorumCommand):
         for rows in difference.tables.values():
             for row in rows:
                 self.say(row.key)
-                self._say_side("-", row.this)
-                self._say_side("+", row.that)
+                self._say_side("-", row.first_value)
+                self._say_side("+", row.second_value)
 
     def _say_side(self, mark: str, value: str) -> None:
         for line in value.splitlines():

@@ -67,9 +67,9 @@ class RunJobs(QuorumCommand):
 
 
 class JobCommand(QuorumCommand):
-    """A command that changes the job that the first argument names. ``done`` is the verb in the confirmation."""
+    """A command that changes the job that the first argument names, and then prints ``confirmation``."""
 
-    done: ClassVar[str]
+    confirmation: ClassVar[str]
 
     def change(self, job: Job) -> None:
         raise NotImplementedError
@@ -82,13 +82,13 @@ class JobCommand(QuorumCommand):
         if job is None:
             raise ObjectNotFound(f"There is no job {options['job']}.")
         self.change(job)
-        self.say(self.done.format(job=job))
+        self.say(self.confirmation.format(job=job))
 
 
 class CancelJob(JobCommand):
     help = "Cancel a job that waits or runs. A running one stops within five seconds."
     example = "manage.py cancel_job 12"
-    done = "Job {job.pk} ({job.kind}) is cancelled."
+    confirmation = "Job {job.pk} ({job.kind}) is cancelled."
 
     def change(self, job: Job) -> None:
         cancel_job(job)
@@ -97,7 +97,7 @@ class CancelJob(JobCommand):
 class RetryJob(JobCommand):
     help = "Let a job that failed or was cancelled wait for its turn again."
     example = "manage.py retry_job 12"
-    done = "Job {job.pk} ({job.kind}) waits for its turn again."
+    confirmation = "Job {job.pk} ({job.kind}) waits for its turn again."
 
     def change(self, job: Job) -> None:
         retry_job(job)

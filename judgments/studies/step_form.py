@@ -28,7 +28,7 @@ MAX_KEPT_LENGTH = 5000  # characters of a field that are kept
 class Refusal:
     step: str
     sentence: str
-    sent: dict[str, str]
+    posted_values: dict[str, str]
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
@@ -44,7 +44,7 @@ def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
     if stored is None or stored["study"] != study.pk:
         return None
     del request.session[REFUSAL]
-    return Refusal(step=stored["step"], sentence=stored["words"], sent=stored["sent"])
+    return Refusal(step=stored["step"], sentence=stored["words"], posted_values=stored["sent"])
 
 
 def add_operation(

@@ -123,7 +123,7 @@ def step_form(
     """
     step = context["steps"][name]
     refusal = context.get("refusal")
-    sent = refusal.sent if refusal is not None and refusal.step == name else None
+    sent = refusal.posted_values if refusal is not None and refusal.step == name else None
     fields = step.form.parameters().fields
     begin = (context.get("begin") or {}).get(name, {}) | begin
     return {

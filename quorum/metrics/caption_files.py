@@ -24,9 +24,9 @@ _DECODE_ROW = json.JSONDecoder().decode
 
 
 class _Row(NamedTuple):
-    """A caption of a file. `where` is its place in the file, with which error messages begin."""
+    """A caption of a file. `place` is its place in the file, with which error messages begin."""
 
-    where: str
+    place: str
     image: str
     caption: str
     system: str | None = None
@@ -63,7 +63,7 @@ def read_candidates(path: Path) -> Candidates:
         captions = systems.setdefault(row.system or name, {})
         if row.image in captions:
             raise InvalidFile(
-                f"{row.where}: image {row.image!r} has a second caption of system "
+                f"{row.place}: image {row.image!r} has a second caption of system "
                 f"{row.system or name!r}, expected one"
             )
         captions[row.image] = row.caption

@@ -28,14 +28,14 @@ class HeldOutCaptions:
 
     images: for each image with two captions or more, its captions in alphabetical order. texts: (n,) held-out
     captions. references: (n,) lists of the other captions of the same image. image_of: (n,) positions in `images`.
-    alone: number of images with a single caption, which are not used.
+    single_images: number of images with a single caption, which are not used.
     """
 
     images: list[list[str]]
     texts: list[str]
     references: list[list[str]]
     image_of: Ints
-    alone: int
+    single_images: int
 
     @property
     def counts(self) -> Ints:
@@ -46,12 +46,12 @@ class HeldOutCaptions:
 class HeldOutScores:
     """Scores of n held-out captions and of their replacements.
 
-    upper: (n,) scores of the captions, by metric. lower: (n,) scores of the replacements, by the replacement's name and
-    the metric.
+    caption_scores: (n,) scores of the captions, by metric. replacement_scores: (n,) scores of the replacements, by
+    the replacement's name and the metric.
     """
 
-    upper: Mapping[str, Floats]
-    lower: Mapping[str, Mapping[str, Floats]]
+    caption_scores: Mapping[str, Floats]
+    replacement_scores: Mapping[str, Mapping[str, Floats]]
     signatures: Mapping[str, str]
     warnings: tuple[str, ...]
 
@@ -110,8 +110,8 @@ def score_held_out(
         name: np.split(metric_score.images, 1 + len(instead)) for name, metric_score in scores.scores.items()
     }
     return HeldOutScores(
-        upper={name: parts_of_metric[0] for name, parts_of_metric in parts.items()},
-        lower={
+        caption_scores={name: parts_of_metric[0] for name, parts_of_metric in parts.items()},
+        replacement_scores={
             what: {name: parts_of_metric[number] for name, parts_of_metric in parts.items()}
             for number, what in enumerate(instead, start=1)
         },

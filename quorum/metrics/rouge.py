@@ -49,7 +49,7 @@ class Overlap(NamedTuple):
     """Hits of every pair of a candidate and a reference, and the divisors of the hits.
 
     hits: (pairs,). of_reference: (texts,) divisors of the recall. of_candidate: (texts,) divisors of the precision.
-    base: (texts,) divisors of the figure by which the best reference is chosen. If `rounded`, this figure is
+    base: (texts,) divisors of the figure by which the best reference is chosen. If `is_rounded`, this figure is
     rounded to five digits, as in the script. Ratios are raised to `power`.
     """
 
@@ -58,7 +58,7 @@ class Overlap(NamedTuple):
     of_candidate: Floats
     base: Floats
     power: float = 1.0
-    rounded: bool = False
+    is_rounded: bool = False
 
 
 @compiled
@@ -172,15 +172,15 @@ def count_lcs_hits(pairs: TextPairs, vocabulary: int, most: int, hits: Floats) -
 class LCSTable(NamedTuple):
     """Buffers for the table of the weighted LCS of two texts, which is computed row by row.
 
-    best: (columns + 1,) best weight of two prefixes. runs: (columns + 1,) length of the last run of this best
-    weight. upward: one bit for each cell, which says whether the best path comes from the row above. marked: (rows
+    best_weights: (columns + 1,) best weight of two prefixes. runs: (columns + 1,) length of the last run of this best
+    weight. upward: one bit for each cell, which says whether the best path comes from the row above. is_marked: (rows
     + 1,) words of the row text on the best path.
     """
 
-    best: Floats
+    best_weights: Floats
     runs: Ints
     upward: Ints
-    marked: Flags
+    is_marked: Flags
 
 
 @compiled
@@ -205,7 +205,7 @@ def count_weighted_hits(pairs: TextPairs, powers: Floats, table: LCSTable, hits:
             weight = 0.0
             run = 0
             for row in range(reference_words.size + 1):
-                if table.marked[row]:
+                if table.is_marked[row]:
                     run += 1
                 else:
                     weight += powers[run]
@@ -346,7 +346,7 @@ def gram_overlap(comparison: Comparison, view: View, *, window: int, spared: int
     hits = np.empty(pairs.references.size)
     counted = GramRule(window, spared)
     count_gram_hits(pairs, counted, len(tokens.vocabulary), int(totals.max()), hits)
-    return Overlap(hits, totals, totals, totals, rounded=True)
+    return Overlap(hits, totals, totals, totals, is_rounded=True)
 
 
 def lcs_overlap(comparison: Comparison, view: View) -> Overlap:

@@ -86,15 +86,15 @@ def parse_version(text: str, version: str) -> Signature:
 class Call:
     """A function with the options of a signature.
 
-    The options in `missing` are not in the signature and must be passed by name.
+    The options in `missing_options` are not in the signature and must be passed by name.
     """
 
     function: Callable[..., Any]
     options: Mapping[str, Value]
-    missing: tuple[str, ...]
+    missing_options: tuple[str, ...]
 
     def __call__(self, *data: Any, **options: Any) -> Any:
-        left_out = [name for name in self.missing if name not in options]
+        left_out = [name for name in self.missing_options if name not in options]
         if left_out:
             raise BadSignature(
                 f"the signature leaves {', '.join(left_out)} to its caller, expected it by name"

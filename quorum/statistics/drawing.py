@@ -69,7 +69,7 @@ class Drawing:
     difference: Floats
     information: Floats
     variance: Floats
-    even: float
+    uniform_share: float
 
     @classmethod
     def from_comparisons(
@@ -102,7 +102,9 @@ class Drawing:
             -np.abs(self.difference) / np.sqrt(variance)
         )
         gains = np.where(is_open, np.maximum(gains, _MIN_GAIN), 0.0)
-        chances: Floats = self.even * is_open / is_open.sum() + (1 - self.even) * gains / gains.sum()
+        chances: Floats = (
+            self.uniform_share * is_open / is_open.sum() + (1 - self.uniform_share) * gains / gains.sum()
+        )
         # Normalise again: the chance of a single open pair may exceed 1 by rounding.
         return chances / chances.sum()
 

@@ -192,8 +192,10 @@ def test_a_repeated_unit_is_right_where_the_worker_says_the_same_twice() -> None
     work(study, left, 1)
     records = control_records_of(study)
     repeats = study.units.filter(control=True).count()
-    assert (records[same.pk].seen, records[same.pk].right) == (repeats, repeats)
-    assert records[left.pk].right < repeats, "sides are drawn anew, so the left one is not the same one"
+    assert (records[same.pk].answers, records[same.pk].right_answers) == (repeats, repeats)
+    assert records[left.pk].right_answers < repeats, (
+        "sides are drawn anew, so the left one is not the same one"
+    )
     assert records[same.pk].by_kind == {"repeated": (repeats, repeats)}
 
 
@@ -255,12 +257,12 @@ def test_a_wrong_control_item_is_suspected_and_counts_for_nobody_once_struck() -
     assert {unit.pk for unit in suspect.units} == alike
     assert (suspect.test.right, suspect.test.elsewhere) == (0, 1)
     before, answers = hash_of_judgments(study), Judgment.objects.count()
-    seen = control_records_of(study)[worker.pk].seen
+    seen = control_records_of(study)[worker.pk].answers
     for unit in suspect.units:
         withdraw_control(study=study, unit_key=unit.key)
     assert not compute_control_figures(study).suspects
     record = control_records_of(study)[worker.pk]
-    assert (record.seen, record.share) == (seen - 1, 1)
+    assert (record.answers, record.share) == (seen - 1, 1)
     assert Judgment.objects.count() == answers
     assert hash_of_judgments(study) != before, "figures made before are out of date"
     late, _ = make_worker(study, "late")
@@ -364,20 +366,20 @@ def test_control_items_of_best_worst_lists_are_told_and_shown() -> None:
 
 @pytest.mark.parametrize(("right", "seen"), [(7, 10), (14, 20), (21, 30), (70, 100), (693, 990)])
 def test_a_worker_with_exactly_seventy_per_cent_right_is_used(right: int, seen: int) -> None:
-    assert control_record(seen, right, RULE).used
-    assert not control_record(seen, right - 1, RULE).used
+    assert control_record(seen, right, RULE).is_used
+    assert not control_record(seen, right - 1, RULE).is_used
 
 
 def test_a_worker_who_saw_no_control_item_is_used() -> None:
     record = control_record(0, 0, RULE)
-    assert record.used
+    assert record.is_used
     assert record.share is None
 
 
 def test_nobody_is_set_aside_before_the_least_number_of_check_questions() -> None:
     rule = Controls(threshold=0.7, least=7)
-    assert control_record(6, 0, rule).used
-    assert not control_record(7, 4, rule).used
+    assert control_record(6, 0, rule).is_used
+    assert not control_record(7, 4, rule).is_used
     # 7 choose 5 to 7 right: scipy.stats.binom.cdf(4, 7, (.95, .5)) is .00376 and .77344
     assert rule.chance_set_aside(7, 0.95) == pytest.approx(0.003757, abs=1e-6)
     assert rule.chance_set_aside(7, 0.5) == pytest.approx(0.7734375)
@@ -416,11 +418,11 @@ def test_new_rules_wait_and_published_and_older_ones_stay(values: dict[str, Any]
 def test_each_worker_is_measured_on_the_items_they_saw_by_the_rule_of_the_kind() -> None:
     answers = [(1, 1, 1), (1, 0, 1), (2, 1, 1), (2, 0, 0), (2, 1, 0)]
     records = control_records(answers, rule=Controls(threshold=0.6), kind=KINDS["relevance"])
-    assert (records[1].right, records[1].seen, records[1].used) == (1, 2, False)
-    assert (records[2].right, records[2].seen, records[2].used) == (2, 3, True)
+    assert (records[1].right_answers, records[1].answers, records[1].is_used) == (1, 2, False)
+    assert (records[2].right_answers, records[2].answers, records[2].is_used) == (2, 3, True)
     grades = [(1, 4, "3-4"), (1, 3, "3-4"), (1, 2, "3-4"), (1, 1, "1-2")]
     record = control_records(grades, rule=RULE, kind=KINDS["graded"])[1]
-    assert (record.right, record.seen) == (3, 4)
+    assert (record.right_answers, record.answers) == (3, 4)
 
 
 @pytest.mark.parametrize("kinds", [["known-good"], ["degraded"], ["repeated"], ["degraded", "repeated"]])
@@ -591,7 +593,7 @@ def test_a_submission_whose_reply_was_lost_may_be_repeated(study: Study) -> None
     answers = answers_to(claim.assignment, left)
     submit_assignment(assignment=claim.assignment, answers=answers)
     exclude_worker(study=study, worker=worker, why="Always the left.")
-    assert submit_assignment(assignment=claim.assignment, answers=answers).repeated
+    assert submit_assignment(assignment=claim.assignment, answers=answers).is_repeat
     assert Judgment.objects.count() == len(answers)
 
 

@@ -362,7 +362,7 @@ def test_who_waits_is_asked_of_the_database_and_not_of_each_person(
     study.design |= {"retention": {"identities_days": 30}}
     with django_assert_max_num_queries(2):
         found = retention_of(study)
-    assert (found.people, found.waiting) == (3, 0)
+    assert (found.people, found.unsettled_count) == (3, 0)
 
 
 def test_a_replay_goes_on_after_somebody_who_is_to_be_paid_first(tmp_path: Path) -> None:

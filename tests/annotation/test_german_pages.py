@@ -537,7 +537,7 @@ def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
     attempt = start_attempt(study=study, worker=joined(study).worker)
     with override("es"):
         shown = [one.question for one in translate_sheet(sheet_of(attempt)).questions.values()]
-    assert {one.why for one in shown if one.text == "¿Cuál?"} == {"It is one."}
+    assert {one.explanation for one in shown if one.text == "¿Cuál?"} == {"It is one."}
     assert all(len(one.options) == 2 for one in shown if one.text == "¿Cuál?")
 
 

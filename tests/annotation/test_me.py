@@ -121,9 +121,9 @@ def test_accuracy_is_shown_only_where_the_study_shows_it_and_once_enough_was_see
     work(shown, ada)
     (own,) = [one for one in studies_of_worker(ada.worker) if one.study == shown]
     assert own.controls is not None
-    assert own.controls.seen == 2
+    assert own.controls.answers == 2
     assert fact(seen(ada), "Check questions answered correctly") == [
-        f"{own.controls.right * 50} % ({own.controls.right} of 2)"
+        f"{own.controls.right_answers * 50} % ({own.controls.right_answers} of 2)"
     ]
 
 

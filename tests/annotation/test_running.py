@@ -85,7 +85,7 @@ def test_what_was_fetched_ahead_goes_back_and_the_next_page_is_not_handed_out_wi
     assert not Assignment.objects.filter(study=study, state=Assignment.State.RESERVED).exists()
     held = Assignment.objects.get(pk=held.pk)
     submission, claim = submit_and_claim(assignment=held, answers=answers_of(held))
-    assert not submission.missing
+    assert not submission.missing_positions
     assert claim is None
 
 

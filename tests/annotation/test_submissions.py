@@ -127,7 +127,7 @@ def test_a_revision_can_be_revised_and_taken_back_and_outlasts_the_submission_se
     assert Judgment.objects.filter(assignment=assignment, replaces__isnull=False).count() == 2
     revise_judgments(assignment=assignment, answers=[{"position": 1, "value": 2}])
     answers = [{"position": place.position, "value": 1} for place in page_units_of(assignment)]
-    assert submit_assignment(assignment=assignment, answers=answers).repeated
+    assert submit_assignment(assignment=assignment, answers=answers).is_repeat
     assert seen(assignment)["1"] == 2
 
 

@@ -115,7 +115,7 @@ def test_a_repeated_submission_is_not_looked_at_again() -> None:
     done = work(study, "spam", left, pages=2)
     Case.objects.all().delete()
     again = submit_assignment(assignment=done[1], answers=answers_to(done[1], left))
-    assert again.repeated
+    assert again.is_repeat
     assert not Case.objects.exists()
 
 

@@ -176,7 +176,7 @@ def test_a_picture_wants_ticks_or_none_and_not_both(page: Page) -> None:
     turk.submit()
     found = turk.read()
     assert [one["value"] for one in found.answers] == [0, 0, 0, 0, 1, 0]
-    assert found.missing == []
+    assert found.missing_positions == []
 
 
 def test_one_caption_is_not_both_ends(page: Page) -> None:

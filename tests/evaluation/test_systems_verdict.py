@@ -69,7 +69,7 @@ def test_a_system_that_is_better_by_the_same_on_every_item_wins(means: tuple[flo
 def test_equal_scores_leave_room_for_items_that_nobody_has_seen() -> None:
     """Of twelve items none differs: by Clopper and Pearson up to 1 - .025^(1/12) of all may, to the scale's ends."""
     equal = outputs(np.tile([3.0, 2.0], (12, 1)))
-    figure = replace(equal, ends=(1.0, 4.0)).standings(MEAN).figures["system-0"]
+    figure = replace(equal, scale_ends=(1.0, 4.0)).standings(MEAN).figures["system-0"]
     unseen = 1 - 0.025 ** (1 / 12)
     assert (figure["low"], figure["high"]) == pytest.approx((3 - 2 * unseen, 3 + unseen))
     without_ends = equal.standings(MEAN).figures["system-0"]

@@ -177,7 +177,9 @@ class TestDifferences:
             design(seed=1, controls={"per_hit": 1}),
             design(seed=2, rules=[{"rule": "fast"}], sampling={"pairs": {"MM": 4}}),
         )
-        assert [(row.key, row.this, row.that) for rows in found.tables.values() for row in rows] == [
+        assert [
+            (row.key, row.first_value, row.second_value) for rows in found.tables.values() for row in rows
+        ] == [
             ("seed", "1", "2"),
             ("rules", "[]", 'rule = "fast"\naction = "flag"'),
             ("sampling.pairs.MM", "", "4"),

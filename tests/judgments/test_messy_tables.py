@@ -80,7 +80,7 @@ def test_problems_below_a_title_are_at_their_own_line(tmp_path: Path) -> None:
 )
 def test_a_picture_is_found_by_another_spelling(name: str, file: str) -> None:
     found = find_pictures([name], [file, "other.jpg"])
-    assert (found.files, found.respelled, found.unclear) == ({name: file}, [name], {})
+    assert (found.files, found.respelled_names, found.unclear_names) == ({name: file}, [name], {})
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_picture_that_several_may_be_is_left_to_a_person(
     names: list[str], files: list[str], unclear: dict[str, list[str]]
 ) -> None:
     found = find_pictures(names, files)
-    assert (found.respelled, found.unclear) == ([], unclear)
+    assert (found.respelled_names, found.unclear_names) == ([], unclear)
 
 
 @pytest.mark.django_db

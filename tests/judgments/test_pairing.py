@@ -132,7 +132,7 @@ def test_published_pairs_are_taken_as_they_are() -> None:
         )
         for number in range(20)
     )
-    material = replace(material, published=published)
+    material = replace(material, published_pairs=published)
     drawn = pairs_of(material, {"MM": 6})
     assert all(pair in published for pair in drawn)
     assert Counter(pair.second_system for pair in drawn) == {"machine-2": 3, "machine-3": 3}
@@ -146,7 +146,7 @@ def test_a_published_pair_of_equal_texts_is_left_out_and_not_asked_for() -> None
         Pair(str(n), "MM", "image-0", Text(f"x{n}", first), Text(f"y{n}", second), "a", "b", ("image-0#0",))
         for n, (first, second) in enumerate(texts)
     )  # fmt: skip
-    material = replace(made_up(), published=published)
+    material = replace(made_up(), published_pairs=published)
     assert {pair.key for pair in pairs_of(material, {"MM": 3})} == {"0", "2"}
     with refuses(DesignError, "4", "MM", "made-up", "2", field="sampling.pairs.MM"):
         pairs_of(material, {"MM": 4})
@@ -177,7 +177,7 @@ def test_a_published_pair_and_its_mirror_image_are_judged_once() -> None:
         published_pair(2, "one", "two", image="image-1"),
         published_pair(3, "one", "two"),
     )
-    material = replace(made_up(), published=published)
+    material = replace(made_up(), published_pairs=published)
     drawn = pairs_of(material, {"MM": 4})
     assert sorted(pair.image for pair in drawn) == ["image-0", "image-1"]
     judged = [image for image in material.images if image.split == "test"]
@@ -211,7 +211,7 @@ def test_the_published_pairs_of_the_real_data_hold_no_two_alike(name: str, left:
         Image(image, "test", (Text(f"{image}#0", "a reference"),))
         for image in sorted({row["image"] for row in rows})
     )
-    material = Material(name, images, published=published)
+    material = Material(name, images, published_pairs=published)
     wanted = dict(Counter(row["kind"] for row in rows))
     drawn = pairs_of(material, wanted)
     assert len(drawn) == left
@@ -234,7 +234,7 @@ def with_references(counts: list[int], kind: str = "MM") -> Material:
         )
         for number, count in enumerate(counts)
     )
-    return replace(made_up(), published=pairs)
+    return replace(made_up(), published_pairs=pairs)
 
 
 def test_a_published_pair_that_falls_short_is_passed_over_while_others_serve() -> None:
@@ -252,11 +252,11 @@ def test_how_many_were_passed_over_is_known() -> None:
     none = draw_pairs(material, images, wanted={"MM": 8}, references=2, source="auto", seed=5)
 
     assert [pair.key for pair in every.pairs] == ["7"]
-    assert 0 <= every.skipped <= 7
-    assert none.skipped == 0
+    assert 0 <= every.skipped_pairs <= 7
+    assert none.skipped_pairs == 0
     # one after the other in the order of the seed: those before the pair that serves
     order = [pair.key for pair in pairs_of(material, {"MM": 8}, references=2)]
-    assert every.skipped == order.index("7")
+    assert every.skipped_pairs == order.index("7")
 
 
 def test_too_few_pairs_with_references_enough_are_refused_with_what_would_work() -> None:
@@ -311,7 +311,9 @@ def test_the_study_says_how_many_were_passed_over() -> None:
     material = with_references([2] * 7 + [3])
     images = [image for image in material.images if image.split == "test"]
     counts = {
-        seed: draw_pairs(material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed).skipped
+        seed: draw_pairs(
+            material, images, wanted={"MM": 1}, references=3, source="auto", seed=seed
+        ).skipped_pairs
         for seed in range(4)
     }
     assert any(counts.values())
@@ -359,12 +361,12 @@ def test_the_preset_of_its_paper_on_the_paper_s_own_data(shared: Path) -> None:
 
     published = draw("auto", sampling["pairs"], sampling["references"])
     assert Counter(len(pair.references) for pair in published.pairs) == {48: 3_996}
-    assert published.skipped == 0
+    assert published.skipped_pairs == 0
 
     new = draw("references", sampling["pairs"], sampling["references"])
     assert Counter(pair.kind for pair in new.pairs) == dict.fromkeys(PAIR_KINDS, 1_000)
     assert {len(pair.references) for pair in new.pairs} == {48}
-    assert new.skipped > 0
+    assert new.skipped_pairs > 0
 
     with refuses(DesignError, "48", "10", "HC = 0", field="sampling.references"):
         draw("references", {"HC": 10, "MM": 10}, 49)

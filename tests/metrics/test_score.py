@@ -289,7 +289,7 @@ IMAGES = [["a dog runs", "the dog is fast", "a brown dog"], ["a man rides", "a m
 
 def test_every_caption_is_held_against_the_others_of_its_image() -> None:
     held = hold_out(IMAGES)
-    assert (held.alone, held.counts.tolist()) == (1, [3, 2])
+    assert (held.single_images, held.counts.tolist()) == (1, [3, 2])
     instead = {"other": of_other_images(held, np.random.default_rng(1))}
     assert all(
         text not in held.images[image]
@@ -300,8 +300,8 @@ def test_every_caption_is_held_against_the_others_of_its_image() -> None:
         float(score([text], [others], ["rouge-l"]).scores["rouge-l"].images[0])
         for text, others in zip(held.texts, held.references, strict=True)
     ]
-    assert found.upper["rouge-l"].tolist() == pytest.approx(alone)
-    assert found.lower["other"]["rouge-l"].sum() < found.upper["rouge-l"].sum()
+    assert found.caption_scores["rouge-l"].tolist() == pytest.approx(alone)
+    assert found.replacement_scores["other"]["rouge-l"].sum() < found.caption_scores["rouge-l"].sum()
     assert list(found.signatures) == ["rouge-l"]
 
 

@@ -157,7 +157,7 @@ def test_a_function_or_a_running_stream_is_left_to_the_caller() -> None:
 
     made = randomization_test(ONE, TWO, largest, reassignments=99, seed=np.random.default_rng(5))
     call = call_of(made.signature)
-    assert call.missing == ("statistic", "seed")
+    assert call.missing_options == ("statistic", "seed")
     with refuses(BadSignature, "statistic", "seed"):
         call(ONE, TWO)
     assert call(ONE, TWO, statistic=largest, seed=np.random.default_rng(5)) == made

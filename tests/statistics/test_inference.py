@@ -465,9 +465,7 @@ class EmptiedMeanwhile(dict[bytes, Clusters]):
 
 def test_clusters_made_once_may_be_forgotten_by_another_thread_at_any_time() -> None:
     item, rater, _ = drawn()
-    made = replace(
-        Clusters.from_columns({"item": item, "rater": rater}, len(item)), latest=EmptiedMeanwhile()
-    )
+    made = replace(Clusters.from_columns({"item": item, "rater": rater}, len(item)), cache=EmptiedMeanwhile())
     rows = np.arange(len(item)) < 100
     first = made.subset(rows)
     assert made.subset(rows) is first

@@ -43,7 +43,7 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
     more += _own_qualification_requirements(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        more.append(score_at_least(_test(client, study, design), test.needed))
+        more.append(score_at_least(_test(client, study, design), test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),

@@ -142,7 +142,7 @@ def answers_of_page(
     return SubmittedAnswers(
         layout=layout,
         answers=[dict(answer) for answer in answers if answer["position"] not in missing],
-        missing=sorted(missing),
+        missing_positions=sorted(missing),
     )
 
 

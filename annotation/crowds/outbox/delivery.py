@@ -43,9 +43,9 @@ UNDECIDED_CALLS = (*UNFINISHED_STATES, CrowdCall.State.FAILED)  # a slower runne
 class DeliveryResult:
     """The number of calls by outcome. ``stop_reason`` says why paid calls were stopped; "" if they were not."""
 
-    done: int = 0
-    postponed: int = 0
-    waiting: int = 0
+    done_count: int = 0
+    postponed_count: int = 0
+    waiting_count: int = 0
     stop_reason: str = ""
 
 
@@ -110,7 +110,7 @@ def carry_out_calls(
             unfinished = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
             progress(done / max(1, done + unfinished), f"{done} done, {unfinished} to go")
     waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-    return DeliveryResult(done=done, postponed=parked, waiting=waiting, stop_reason=stopped)
+    return DeliveryResult(done_count=done, postponed_count=parked, waiting_count=waiting, stop_reason=stopped)
 
 
 def _funds_problem(study: Study, backend: CrowdBackend) -> str:

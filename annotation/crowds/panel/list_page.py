@@ -129,11 +129,11 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
             for name, title, about in VERDICT_GROUPS
             if (group := [row for row in compared if row.verdict == name])
         ],
-        "odd": sum(row.contradictory for row in compared),
+        "odd": sum(row.is_contradictory for row in compared),
         "count": len(submissions),
         "pay": sum(row.verdict == "pay" for row in compared),
         "to_approve": sum(_to_approve(row) for row in compared),
-        "books": sum(bool(row.new_status or row.unmatched) for row in compared),
+        "books": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)

@@ -35,7 +35,7 @@ class _Verdict(NamedTuple):
     verdict: str
     reason: str
     new_status: str = ""
-    contradictory: bool = False
+    is_contradictory: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,8 @@ class ComparedSubmission:
         verdict: what to do: "pay", "paid" (was paid before), "no" (pays nothing), "wait" (is still running),
             "only-here" or "only-there" (is only in the database, or only in the list).
         new_status: the session's new status after booking, or "".
-        contradictory: whether line and session contradict each other, or the code is wrong.
-        unmatched: the ledger key of a payment that has no session and is not booked yet, or "".
+        is_contradictory: whether line and session contradict each other, or the code is wrong.
+        unmatched_payment: the ledger key of a payment that has no session and is not booked yet, or "".
     """
 
     panel_line: PanelListLine | None
@@ -59,8 +59,8 @@ class ComparedSubmission:
     verdict: str
     reason: str
     new_status: str = ""
-    contradictory: bool = False
-    unmatched: str = ""
+    is_contradictory: bool = False
+    unmatched_payment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def _add_unmatched_payments(study: Study, compared: list[ComparedSubmission]) ->
     entries = LedgerEntry.objects.filter(budget__study=study, what="unmatched")
     booked = set(entries.values_list("key", flat=True))
     return [
-        replace(row, unmatched=key) if (key := _unmatched_payment(study, row)) not in booked else row
+        replace(row, unmatched_payment=key) if (key := _unmatched_payment(study, row)) not in booked else row
         for row in compared
     ]
 
@@ -150,14 +150,14 @@ def _compare_list_line(panel_line: PanelListLine, *, another: bool, known_id: bo
         reason = _("No participant of this study has this id.")
     contradictory = known_id or panel_line.status in (Status.SUBMITTED, Status.APPROVED)
     return ComparedSubmission(
-        panel_line, None, panel_line.worker, "only-there", reason, contradictory=contradictory
+        panel_line, None, panel_line.worker, "only-there", reason, is_contradictory=contradictory
     )
 
 
 def _compare_session(session: CrowdSession, panel_worker_id: str) -> ComparedSubmission:
     done = session.status in (Status.SUBMITTED, Status.APPROVED)
     reason = _("Not in the list. Here the session is %(status)s.") % {"status": session.get_status_display()}
-    return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, contradictory=done)
+    return ComparedSubmission(None, session, panel_worker_id, "only-here", reason, is_contradictory=done)
 
 
 def _compare_both(
@@ -172,7 +172,7 @@ def _compare_both(
         return _compare_paid(panel_line)
     if panel_line.status == "":
         sentence = _("Quorum does not know the panel's status %(said)r.") % {"said": panel_line.panel_status}
-        return _Verdict("wait", sentence, contradictory=True)
+        return _Verdict("wait", sentence, is_contradictory=True)
     if session.status in (Status.SUBMITTED, Status.REJECTED):
         return _compare_finished(panel_line, session, code=code, against=against)
     return _compare_unfinished(panel_line, session, finished=finished)
@@ -186,7 +186,7 @@ def _compare_paid(panel_line: PanelListLine) -> _Verdict:
     return _Verdict(
         "no",
         _("Approved here, but the panel says %(said)r.") % {"said": panel_line.panel_status},
-        contradictory=True,
+        is_contradictory=True,
     )
 
 
@@ -207,7 +207,7 @@ def _compare_finished(
             "no",
             _("Finished here, but returned at the panel."),
             new_status=Status.RETURNED,
-            contradictory=True,
+            is_contradictory=True,
         )
     if against:
         return _Verdict("no", _("Review the work first: %(reasons)s") % {"reasons": " ".join(against)})
@@ -215,14 +215,14 @@ def _compare_finished(
         return _Verdict(
             "wait",
             _("Finished here, in progress at the panel: the participant has not returned to the panel yet."),
-            contradictory=True,
+            is_contradictory=True,
         )
     if panel_line.status in (Status.TIMED_OUT, Status.SCREENED_OUT):
         return _Verdict(
             "pay",
             _("Finished here, but the panel says %(said)r. Pay this session by hand at the panel.")
             % {"said": panel_line.panel_status},
-            contradictory=True,
+            is_contradictory=True,
         )
     if panel_line.code.lower() != code.lower():
         difference = (
@@ -234,7 +234,7 @@ def _compare_finished(
             "pay",
             _("Finished here, but %(given)s. The expected code is %(code)s.")
             % {"given": difference, "code": code},
-            contradictory=True,
+            is_contradictory=True,
         )
     return _Verdict("pay", _("Finished both here and at the panel."))
 
@@ -252,7 +252,7 @@ def _compare_unfinished(
             "no",
             _("Paid at the panel, although the session is %(state)s here%(why)s.")
             % {"state": state, "why": why},
-            contradictory=True,
+            is_contradictory=True,
         )
     if panel_line.code.lower() in finished:
         done = pages_handed_in(session)
@@ -271,7 +271,7 @@ def _compare_unfinished(
         return _Verdict(
             "no",
             _("Submitted at the panel. Here the session is %(state)s%(why)s.") % {"state": state, "why": why},
-            contradictory=session.status == Status.WORKING,
+            is_contradictory=session.status == Status.WORKING,
         )
     if panel_line.status == Status.WORKING and session.status == Status.WORKING:
         return _Verdict("wait", _("In progress both here and at the panel."))
@@ -296,10 +296,10 @@ def book_list(
     """
     counts: Counter[str] = Counter()
     for row in compare_panel_list(study=study, submissions=submissions):
-        if row.unmatched:
+        if row.unmatched_payment:
             publication = at_crowd(Publication, study).filter(hit=None).order_by("-pk")[0]
             counts["unmatched"] += pay_unmatched(
-                publication=publication, key=row.unmatched, session=row.session, by=by
+                publication=publication, key=row.unmatched_payment, session=row.session, by=by
             )
         if row.session is None or row.panel_line is None:
             continue

@@ -34,7 +34,7 @@ class Comparison:
 
     study: Study
     backend: CrowdBackend
-    full: bool
+    is_full: bool
     discrepancies: list[Discrepancy] = field(default_factory=list)
     asked_at: datetime = field(init=False)
 
@@ -79,7 +79,7 @@ class Comparison:
 
     def is_settled(self, publication: Publication, reported: CrowdPublication) -> bool:
         unchanged = publication.state == State.FINISHED and publication.seen == dict(reported.facts)
-        return unchanged and not self.full
+        return unchanged and not self.is_full
 
     def note_missing(self, ours: list[Publication], listed_ids: set[str]) -> None:
         """Note external HITs that are published according to the database, but that the crowd does not list."""
@@ -134,7 +134,7 @@ class Comparison:
         began = timezone.now()
         # read the work before excluding unconfirmed work
         if (
-            self.full
+            self.is_full
             or _has_news(publication, reported)
             or (reported.is_over and _has_unconfirmed(publication))
         ):

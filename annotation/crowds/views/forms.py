@@ -19,14 +19,14 @@ class CrowdForm:
     """The form of a step on the crowd page.
 
     Attributes:
-        needs: the ability that the crowd must have; None if any crowd will do.
+        ability: the ability that the crowd must have; None if any crowd will do.
         key: the setting of the design that must be on; "" if there is no such condition.
     """
 
     step: str
     title: str
     help: str = ""
-    needs: Ability | None = None
+    ability: Ability | None = None
     button: str = ""
     key: str = ""
 
@@ -87,7 +87,7 @@ FORMS = [
         Ability.BLOCK,
         "q-danger",
     ),
-    CrowdForm("unblock-worker", gettext_noop("Lift a block"), needs=Ability.BLOCK),
+    CrowdForm("unblock-worker", gettext_noop("Lift a block"), ability=Ability.BLOCK),
 ]
 
 

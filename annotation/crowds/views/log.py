@@ -34,14 +34,14 @@ class LogLine:
     """A line of the log. It stands for one call, or for several similar calls.
 
     Attributes:
-        about: the worker or the HIT.
+        subject: the worker or the HIT.
         cents: the sum of bonuses, without fees.
     """
 
     first: CrowdCall
     count: int
-    what: str
-    about: str
+    order: str
+    subject: str
     cents: int
 
 
@@ -70,8 +70,8 @@ def log_lines(calls: QuerySet[CrowdCall]) -> list[LogLine]:
             LogLine(
                 first=same[0],
                 count=len(same),
-                what=_describe_order(same[0]),
-                about=_describe_subject(same[0]) if len(same) == 1 else "",
+                order=_describe_order(same[0]),
+                subject=_describe_subject(same[0]) if len(same) == 1 else "",
                 cents=sum(int(call.payload.get("bonus_cents", 0)) for call in same),
             )
         )

@@ -68,7 +68,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         form
         for form in FORMS
         if (asks or form.step == "qualify-worker")
-        and (form.needs is None or form.needs in can)
+        and (form.ability is None or form.ability in can)
         and (not form.key or getattr(design.crowd, form.key))
         and STEPS[form.step].permission in context["rights"]
     ]

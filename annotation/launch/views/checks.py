@@ -54,12 +54,12 @@ def _obstacles(launch: Launch) -> Iterable[ChecklistItem]:
         return
     for obstacle in obstacles(study, cents=launch.forecast.cents if launch.forecast else 0):
         problem = replace_keys_by_labels(obstacle.sentence, launch.design)
-        if obstacle.about == "state" and study.state == Study.State.DRAFT:
+        if obstacle.topic == "state" and study.state == Study.State.DRAFT:
             if not launch.problem:
                 sentence = _("%(words)s Generating pages of work freezes the design.") % {"words": problem}
                 yield launch.point(_("Pages of work"), blocks, sentence)
         else:
-            title, key, link_words = OBSTACLE_PLACES.get(obstacle.about, OBSTACLE_PLACES["crowd"])
+            title, key, link_words = OBSTACLE_PLACES.get(obstacle.topic, OBSTACLE_PLACES["crowd"])
             yield launch.point(_(title), blocks, problem, key=key, link_words=_(link_words))
 
 

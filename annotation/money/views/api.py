@@ -96,8 +96,8 @@ class MoneyView(APIView):
     scope: ClassVar[str] = "money"
     reading: ClassVar[str] = "annotation.view_budget"
     operation: ClassVar[Operation]
-    previewed: ClassVar[type[Parameters]]
-    confirmed: ClassVar[type[Parameters]]
+    preview_type: ClassVar[type[Parameters]]
+    confirm_type: ClassVar[type[Parameters]]
 
     def study_and_row(self, request: Request) -> tuple[Study, dict[str, Any]]:
         """Return the study, and the row named in the address as an argument for the operation."""
@@ -106,7 +106,7 @@ class MoneyView(APIView):
     def get(self, request: Request, **address: str) -> Response:
         study, row = self.study_and_row(request)
         assert self.operation.preview is not None
-        parameters = self.previewed.read(request.query_params)
+        parameters = self.preview_type.read(request.query_params)
         preview: previews.Preview = self.operation.preview(study=study, **parameters, **row)
         return Response(preview.as_json(), headers={"Cache-Control": "no-store"})
 
@@ -114,7 +114,7 @@ class MoneyView(APIView):
         study, row = self.study_and_row(request)
         sent, operation, by = request.data, self.operation, staff_of(request)
         key = _key_of(request)  # after the body is read, since an unsupported type must give 415
-        parameters = {"why": "", **self.confirmed.read(sent)}
+        parameters = {"why": "", **self.confirm_type.read(sent)}
         assert operation.do is not None
         do = partial(operation.do, study=study, by=by, **parameters, **row)
         answer, replayed = idempotency.run_once(
@@ -154,7 +154,7 @@ def money_path(operation: Operation, *, preview: str, of: str) -> URLPattern:
     view = type(
         f"{name.title()}View",
         (base,),
-        {"operation": operation, "previewed": previewed, "confirmed": _with_confirm(parameters)},
+        {"operation": operation, "preview_type": previewed, "confirm_type": _with_confirm(parameters)},
     )
     operation_id = f"{'crowd_calls' if of_call else 'studies'}_{name}"
     documented_view: type[MoneyView] = extend_schema_view(

@@ -36,11 +36,11 @@ class ControlItemSerializer(UnitSerializer):
 
     def get_seen(self, unit: Unit) -> int:
         """Return the number of answers."""
-        return self._counts(unit).seen
+        return self._counts(unit).answers
 
     def get_right(self, unit: Unit) -> int:
         """Return the number of right answers."""
-        return self._counts(unit).right
+        return self._counts(unit).right_answers
 
     def get_suspect(self, unit: Unit) -> bool:
         return unit.pk in self.context["view"].suspects
@@ -108,7 +108,7 @@ class ControlsView(APIView):
         return Response(
             {
                 "by_kind": [
-                    {"kind": kind, "seen": counts.seen, "right": counts.right}
+                    {"kind": kind, "seen": counts.answers, "right": counts.right_answers}
                     for kind, counts in figures.by_kind
                 ],
                 "suspects": [unit.key for entry in figures.suspects for unit in entry.units],

@@ -19,13 +19,13 @@ from judgments.models import Dataset, Item, Study
 
 @dataclass(frozen=True, slots=True)
 class WorkedExample:
-    """A worked example. ``texts`` are pairs of a letter and a text; ``why`` is HTML."""
+    """A worked example. ``texts`` are pairs of a letter and a text; ``explanation`` is HTML."""
 
     picture: str
     scene: str
     texts: tuple[tuple[str, str], ...]
     answer: str
-    why: SafeString | str
+    explanation: SafeString | str
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
@@ -53,7 +53,7 @@ def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[Work
             scene=translated_text(example.scene),
             texts=tuple(zip_longest(letters[: len(example.shown)], example.shown, fillvalue="")),
             answer=translated_text(example.answer),
-            why=render_markdown(translated_text(example.why)) if example.why else "",
+            explanation=render_markdown(translated_text(example.why)) if example.why else "",
         )
         for number, example in enumerate(design.examples, start=1)
     ]

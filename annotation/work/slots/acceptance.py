@@ -83,10 +83,10 @@ def claim_slot(
         settled = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=units, left_out=candidate.left_out | settled
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | settled
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if reserve else design.crowd.lease_minutes
-    if candidate.left_out:
+    if candidate.excluded_items:
         _note_used_up_controls(candidate)
     assignment = Assignment(
         study=study,
@@ -108,14 +108,14 @@ def claim_slot(
     if session is None:  # at a panel, the session has the seat; Mechanical Turk itself limits people
         note_seat(study, assignment)
     return Claim(
-        assignment=assignment, created=True, page_units=arrange_units(units, layout.order, layout.sides)
+        assignment=assignment, is_new=True, page_units=arrange_units(units, layout.order, layout.sides)
     )
 
 
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Record that an assignment lacks control items because the worker has seen them before."""
     # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.left_out})
+    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_items})
     raised = used_up_alarms(candidate.study, candidate.worker).update(
         pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
     )
@@ -143,4 +143,4 @@ def accept_reservation(claim: Claim) -> Claim | None:
     if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
         raise SlotLost
     reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
-    return Claim(assignment=reserved, created=True, page_units=claim.page_units)
+    return Claim(assignment=reserved, is_new=True, page_units=claim.page_units)

@@ -64,7 +64,7 @@ _LEASES_QUERY = PreparedQuery(
 @dataclass(frozen=True, slots=True)
 class Claim:
     assignment: Assignment
-    created: bool
+    is_new: bool
     page_units: list[PageUnit]
 
 
@@ -78,7 +78,7 @@ class CandidateHIT:
     hit: HIT
     cursor: int
     units: list[Unit]
-    left_out: frozenset[int]  # control items that the worker has seen in another HIT
+    excluded_items: frozenset[int]  # control items that the worker has seen in another HIT
     session: CrowdSession | None = None  # for a worker sent by a panel
 
 
@@ -101,7 +101,7 @@ def find_candidate(
         refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
     if current is not None:
-        return Claim(assignment=current, created=False, page_units=page_units_of(current))
+        return Claim(assignment=current, is_new=False, page_units=page_units_of(current))
     design = design_of(study)
     check_may_work(study=study, design=design, worker=worker)
     session = None
@@ -127,7 +127,7 @@ def find_candidate(
         hit=hit,
         cursor=hits[0].position,
         units=units,
-        left_out=units_left_out(hit, worker, units)
+        excluded_items=units_left_out(hit, worker, units)
         if hit.pk in met
         else controls_seen_before(study, units, items),
         session=session,

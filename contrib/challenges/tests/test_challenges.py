@@ -85,7 +85,7 @@ def test_ranks_of_another_set_of_submissions_are_not_shown() -> None:
     work_off()
     Submission.objects.filter(pk=first.pk).update(public=False)
     rows = leaderboard(challenge=challenge, user_id=ada.pk, now=timezone.now())
-    assert [(row.low, row.own) for row in rows] == [(None, True)]
+    assert [(row.low, row.is_own) for row in rows] == [(None, True)]
 
 
 def test_references_that_changed_meanwhile_are_noticed_and_another_try_is_free() -> None:

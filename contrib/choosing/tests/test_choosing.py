@@ -101,7 +101,7 @@ def test_what_people_say_of_chosen_pairs_is_weighed_back(
         won = [
             (weight[at], float(pair.winner == 1 + pair.systems.index(name)) if pair.winner else 0.5)
             for at, pair in enumerate(population.pairs)
-            if name in pair.systems and (pair.winner or pair.tied)
+            if name in pair.systems and (pair.winner or pair.is_tied)
         ]
         own, wins = np.array(won).T
         (row,) = [row for row in rows if (row["what"], row["name"]) == ("wins", name)]

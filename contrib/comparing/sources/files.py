@@ -109,7 +109,7 @@ def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> Source
         unit=table.units,
         rater=table.workers,
         value=table.values,
-        left_out=table.left_out,
+        left_out=table.excluded_counts,
         anonymous=table.anonymous,
     )
 

@@ -67,10 +67,10 @@ def test_a_judgment_committed_after_another_studys_with_a_higher_id_is_new(study
     with connection.cursor() as cursor:
         cursor.execute(move, [1000, Judgment.objects.filter(assignment__study=other).earliest("pk").pk])
         store_snapshot(compute_snapshot(study=study))
-        assert change_mark(study).new == 0
+        assert change_mark(study).new_judgments == 0
         pages = work(study, late, always_first, most=1)
         cursor.execute(move, [-1000, pages[0].judgments.earliest("pk").pk])
-    assert change_mark(study).new == pages[0].judgments.count()
+    assert change_mark(study).new_judgments == pages[0].judgments.count()
 
 
 def made(study: Study) -> BoardSnapshot:
@@ -86,7 +86,7 @@ def test_what_comes_in_while_figures_are_computed_is_counted_once(study: Study) 
     store_snapshot(compute_snapshot(study=study, progress=meanwhile))
     there = Judgment.objects.filter(assignment__study=study).count()
     mark = change_mark(study)
-    assert mark.new > 0
+    assert mark.new_judgments > 0
     assert live_counters(study, mark, {}).judgments == there
 
 
@@ -172,13 +172,13 @@ def test_before_anything_is_known_the_board_says_so_and_asks_for_its_figures_onc
 
 def test_what_came_in_since_the_figures_is_counted_at_once(study: Study, designer: Client) -> None:
     before = change_mark(study)
-    assert (before.new, is_stale(study, before)) == (0, False)
+    assert (before.new_judgments, is_stale(study, before)) == (0, False)
     work(study, joined(study, "late"), always_first, most=1)
     after = change_mark(study)
-    assert after.new > 0
+    assert after.new_judgments > 0
     assert before.tag(study) != after.tag(study)
     assert before.snapshot is not None
-    assert f"Judgments {before.snapshot.judgments + after.new} of" in words(
+    assert f"Judgments {before.snapshot.judgments + after.new_judgments} of" in words(
         designer.get(page(study, "board"))
     )
 

@@ -31,7 +31,7 @@ class _Run:
 def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch:
     """Draw documents. Each document stays on one page."""
     division = divide_images(design, material)
-    runs = _runs(division.judged)
+    runs = _runs(division.judged_images)
     names = list(dict.fromkeys(run.document for run in runs))
     if not runs:
         raise DesignError(
@@ -49,7 +49,7 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
         image.name for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
     }
     chosen = [run for run in runs if run.document in drawn]
-    groups = _groups(design, chosen, division.judged)
+    groups = _groups(design, chosen, division.judged_images)
     hits = kind.hits(design, groups, control_images=division.controls)
     sentences = [
         f"Documents: {len(drawn):,}, judged as {len(chosen):,} texts of systems, each by one person in its order."

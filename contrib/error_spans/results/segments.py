@@ -45,7 +45,7 @@ class Segment:
 
     Attributes:
         cluster: its document or, without one, its item.
-        scored: whether the scores are people's, from 0 to 100; otherwise they are MQM's, which are at most 0.
+        has_scores: whether the scores are people's, from 0 to 100; otherwise they are MQM's, which are at most 0.
     """
 
     item: int
@@ -59,7 +59,7 @@ class Segment:
     scores: Sequence[float] = ()
     workers: Sequence[int] = ()
     unit: int = 0
-    scored: bool = False
+    has_scores: bool = False
 
 
 class Judged(NamedTuple):
@@ -135,7 +135,7 @@ def score_segments(
             judgments=len(positions),
             scores=[values[number] for number in positions],
             workers=[judged[number].worker for number in positions],
-            scored=all("score" in judged[number].answer for number in positions),
+            has_scores=all("score" in judged[number].answer for number in positions),
         )
 
     return {
@@ -161,7 +161,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         if worker is not None
     ]
     row, worker, score = zip(*votes, strict=True) if votes else ((), (), ())
-    scored = [segment.scored for _, segment in rows]
+    scored = [segment.has_scores for _, segment in rows]
     return Outputs(
         names=names,
         item=item,
@@ -169,7 +169,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
         cluster=encode([cluster_of[pk] for pk in items.tolist()], "documents")[1],
         score=np.array([segment.score for _, segment in rows]),
         deletions=means_without_raters(row, worker, score, len(rows)) if votes else None,
-        ends=(0.0 if all(scored) else -math.inf, 100.0 if any(scored) else 0.0),
+        scale_ends=(0.0 if all(scored) else -math.inf, 100.0 if any(scored) else 0.0),
     )
 
 

@@ -267,7 +267,7 @@ def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path
     assert found.rows_with_answers == 4
     assert (
         "4 rows say what is expected (Expected.tone), which no participant sees: with controls.per_hit they are "
-        "check questions." in found.left_out
+        "check questions." in found.omission_notes
     )
     odd = check_template(
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "x", "Expected.tone": "fine"}])
@@ -275,7 +275,7 @@ def test_bringing_a_template_says_which_rows_can_be_control_items(tmp_path: Path
     assert odd.rows_with_answers == 0
     assert (
         "What is expected could not be met by any answer in row-1, column “Expected.tone”: 'fine'; expected one of "
-        "these values for “tone”: pos, neg." in odd.left_out
+        "these values for “tone”: pos, neg." in odd.omission_notes
     )
 
 

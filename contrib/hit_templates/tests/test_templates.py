@@ -98,7 +98,7 @@ def test_every_sort_of_control_becomes_a_question():
     ]
     assert [option.value for option in found["tone"].options] == ["pos", "neg"]
     assert (found["age"].low, found["age"].high, found["age"].label) == (0, 120, "Alter")
-    assert (found["why"].longest, found["why"].label) == (200, "Grund")
+    assert (found["why"].max_length, found["why"].label) == (200, "Grund")
     assert found["source"].preset == "batch-a1"
     assert read_template(TONE).fields == ("text", "id")
 
@@ -124,7 +124,7 @@ def test_amazons_elements_become_plain_controls():
     assert (found["kind"].label, found["kind"].required) == ("Which animal?", True)
     assert [option.value for option in found["kind"].options] == ["Cat", "Dog"]
     assert (found["sure"].low, found["sure"].high, found["sure"].step) == (1, 5, 1)
-    assert (found["breed"].longest, found["breed"].required) == (40, True)
+    assert (found["breed"].max_length, found["breed"].required) == (40, True)
     assert [option.label for option in found["size"].options] == ["Big", "Small"]
     page = filled(source, {"url": "https://x.example/1.jpg"})
     assert page.of("img")[0]["src"] == "https://x.example/1.jpg"
@@ -137,7 +137,7 @@ def test_buttons_with_names_of_their_own_are_one_question_and_that_is_said():
       <crowd-radio-button name="bad">B</crowd-radio-button></crowd-radio-group>"""
     template = read_template(source)
     assert [option.value for option in template.questions[0].options] == ["good", "bad"]
-    assert "The buttons good, bad of one group have names of their own" in template.left_out[0]
+    assert "The buttons good, bad of one group have names of their own" in template.omission_notes[0]
 
 
 def test_a_list_of_which_several_can_be_chosen_becomes_boxes():
@@ -183,12 +183,12 @@ def test_headings_stand_below_those_of_the_page_without_a_gap():
     ],
 )  # fmt: skip
 def test_what_cannot_be_carried_over_is_named_in_a_plain_sentence(part, said):
-    sentences = read_template(part + FIELD).left_out
+    sentences = read_template(part + FIELD).omission_notes
     assert [one for one in sentences if said in one], sentences
 
 
 def test_of_a_template_that_is_carried_over_whole_nothing_is_said():
-    assert read_template(f"<p>Read <b>${{text}}</b></p><label>Answer {FIELD}</label>").left_out == ()
+    assert read_template(f"<p>Read <b>${{text}}</b></p><label>Answer {FIELD}</label>").omission_notes == ()
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_cells_with_html_are_told_of(tmp_path):
     found = check_template(
         source=TONE, inputs=inputs_file(tmp_path, [{"id": "1", "text": "a <b>c</b>"}, {"id": "2", "text": "3 < 4"}])
     )  # fmt: skip
-    assert "Column “text” holds HTML in 1 row: it is shown as text, tags and all." in found.left_out
+    assert "Column “text” holds HTML in 1 row: it is shown as text, tags and all." in found.omission_notes
     assert (found.rows, found.columns) == (2, ("id", "text"))
 
 
@@ -276,7 +276,7 @@ def test_a_template_can_be_asked_on_a_page_that_needs_no_server(tmp_path: Path) 
     assert "media-src https:" in page
     fields = {"u1-0": "pos", "u1-1-1": "rude", "u1-2": "41", "u1-3": "Ulm", "u1-4": "So.", "layout": "0"}
     found = answers_of_page(answers_document(list(fields.items())), design=design, hit=hit, units=units)
-    assert found.missing == []
+    assert found.missing_positions == []
     assert found.answers[0]["answer"] == {
         "tone": "pos", "flags": ["rude"], "age": 41, "place": "Ulm", "why": "So.",
     }  # fmt: skip

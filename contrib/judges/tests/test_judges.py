@@ -89,13 +89,13 @@ def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, ch
     units = Unit.objects.filter(study=study, control=False)
     asked = ask_model(study=study, name="m", model="small", **FREE)
     orders = 2 if kind_of(study).two_sided else 1
-    assert (asked.answered, asked.failed, asked.left, asked.reason) == (
+    assert (asked.answer_count, asked.failure_count, asked.remaining_count, asked.reason) == (
         units.count() * orders,
         0,
         0,
         "",
     )
-    assert len(chat.served) == len(set(chat.names)) == asked.answered
+    assert len(chat.served) == len(set(chat.names)) == asked.answer_count
     assert {body["model"] for body in chat.calls} == {"small"}
     judge = Judge.objects.get()
     assert judge.prompt == instructions_of(kind_of(study), design_of(study))
@@ -116,12 +116,12 @@ def test_a_model_is_asked_about_every_unit_in_both_orders_once(protocol: str, ch
         )
 
     again = ask_model(study=study, name="m", model="small", **FREE)
-    assert (again.answered, len(chat.calls)) == (asked.answered, asked.answered)
+    assert (again.answer_count, len(chat.calls)) == (asked.answer_count, asked.answer_count)
     earlier = JudgeAnswer.objects.filter(judge__study=study, request="x", state="answered").order_by("pk")
     assert "answers_by_request" in earlier.explain()  # asked for each unit, so never by reading all answers
     copied = ask_model(study=study, name="n", model="small", **FREE)  # the same request: the reply is kept
-    assert (copied.answered, len(chat.calls)) == (asked.answered, asked.answered)
-    assert JudgeAnswer.objects.filter(judge=copied.judge, cached=True).count() == asked.answered
+    assert (copied.answer_count, len(chat.calls)) == (asked.answer_count, asked.answer_count)
+    assert JudgeAnswer.objects.filter(judge=copied.judge, cached=True).count() == asked.answer_count
 
 
 def test_a_model_sees_a_photograph_as_people_do_and_nothing_that_a_camera_wrote(
@@ -154,7 +154,7 @@ def test_faults_are_tried_again_and_no_answer_is_stored_twice(chat: FakeChat, ca
     ]
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
-    assert (asked.answered, asked.left, asked.reason) == (count, 0, "")
+    assert (asked.answer_count, asked.remaining_count, asked.reason) == (count, 0, "")
     assert JudgeAnswer.objects.filter(judge=asked.judge).count() == count
     # answered and unreadable calls cost 40 + 2 * 2; of three that broke off nobody knows, and they count in full
     readable = len(chat.served) - 3
@@ -170,7 +170,7 @@ def test_calls_that_come_too_early_together_are_one_pause(chat: FakeChat) -> Non
     study = make_study("graded")
     chat.faults = [503] * asking.PARALLEL_CALLS * (asking.MAX_WAITS - 1)
     asked = ask_model(study=study, name="m", model="small", **FREE)
-    assert (asked.left, asked.reason) == (0, "")
+    assert (asked.remaining_count, asked.reason) == (0, "")
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_an_answer_that_is_none_is_never_guessed(chat: FakeChat) -> None:
     text = first.first.text
     chat.answers = lambda body: "3" if text in body["messages"][1]["content"][0]["text"] else "4 or 3"
     asked = ask_model(study=study, name="m", model="small", **FREE)
-    assert (asked.answered, asked.failed) == (1, len(others))
+    assert (asked.answer_count, asked.failure_count) == (1, len(others))
     assert len(chat.calls) == 1 + len(others) * asking.MAX_TRIES
     assert set(JudgeAnswer.objects.values_list("reply", "value")) == {("3", 3), ("4 or 3", None)}
     assert "without a usable one" in asked.describe()
@@ -212,7 +212,7 @@ def test_a_model_whose_replies_are_never_readable_is_soon_left_alone(chat: FakeC
         "None of the replies to 12 questions could be read, the last of which is 'Let me think'; expected"
     )
     assert len(chat.calls) == 12
-    assert asked.left > 0
+    assert asked.remaining_count > 0
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,7 @@ def test_the_budget_is_never_exceeded(chat: FakeChat) -> None:
     chat.tokens_in = 1_000_000
     asked = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     assert "charged more than a call can cost" in asked.reason
-    assert asked.left > 0
+    assert asked.remaining_count > 0
 
 
 def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_more(chat: FakeChat) -> None:
@@ -276,7 +276,7 @@ def test_a_run_that_was_killed_is_continued_and_its_open_calls_are_paid_once_mor
     JudgeAnswer.objects.filter(state="asked").update(asked_at=timezone.now() - 2 * asking.STALE_AFTER)
     late = ask_model(study=study, name="m", model="small", budget=Decimal(1), **PRICED)
     count = Unit.objects.filter(study=study, control=False).count() * 2
-    assert (late.answered, late.left, late.reason) == (count, 0, "")
+    assert (late.answer_count, late.remaining_count, late.reason) == (count, 0, "")
     assert late.judge.spent == open_money + 44 * count
     assert late.judge.reserved == 0
     assert Counter(JudgeAnswer.objects.values_list("state", flat=True)) == {"answered": count}
@@ -353,8 +353,8 @@ def test_a_wrong_file_is_refused_whole(text: str, sentence: str) -> None:
 def test_the_same_file_again_is_the_same_judge_or_refused() -> None:
     study = make_study("pairwise")
     values: dict[str, Any] = {"study": study, "name": "m", "answers": answers_in(study, [1, 2])}
-    assert store_answers(**values).created
-    assert not store_answers(**values).created
+    assert store_answers(**values).is_new
+    assert not store_answers(**values).is_new
     changes: list[dict[str, Any]] = [{"source": "crowd"}, {"model": "small"}, {"own_systems": ["system-0"]}]
     for change in changes:
         with refuses(DataConflict, "m", "model", "family"):

@@ -119,7 +119,7 @@ def test_a_tie_of_a_judge_is_an_answer_like_people_s(chat: FakeChat) -> None:
         else "C"
     )
     run = ask_model(study=study.study, name="m", model="small", **FREE)
-    assert (run.answered, run.left) == (2 * len(IMAGES), 0)
+    assert (run.answer_count, run.remaining_count) == (2 * len(IMAGES), 0)
     tied = [image.endswith(("0.jpg", "5.jpg")) for image in IMAGES]
     judge = np.where(tied, 0, 1)
     (entry,) = compare_judges_with_people(study=study.study).result["judges"]
@@ -183,7 +183,7 @@ def test_a_judge_names_the_best_of_several_in_both_orders(chat: FakeChat, tmp_pa
 
     chat.answers = answer
     run = ask_model(study=study.study, name="m", model="small", own_systems=["a"], **FREE)
-    assert (run.answered, run.failed) == (2 * len(IMAGES), 0)
+    assert (run.answer_count, run.failure_count) == (2 * len(IMAGES), 0)
     assert run.judge.prompt.endswith("Reply with the number of the best text, and nothing else.")
     rows = JudgeAnswer.objects.filter(unit__key="1.jpg").order_by("swapped")
     assert [row.answer for row in rows] == [{"best": position_of("a", 1)}] * 2
@@ -293,7 +293,7 @@ def test_marked_errors_are_compared_by_their_characters_and_scores(chat: FakeCha
     error = {"text": "wrong", "severity": "major"}
     chat.answers = lambda body: json.dumps({"errors": [error], "score": 44})
     run = ask_model(study=study.study, name="m", model="small", **FREE)
-    assert (run.answered, run.judge.options["max_tokens"]) == (40, MAX_MARKS_TOKENS)
+    assert (run.answer_count, run.judge.options["max_tokens"]) == (40, MAX_MARKS_TOKENS)
     result = compare_judges_with_people(study=study.study).result
     (entry,) = result["judges"]
     both = 2 * 5 / (5 + 9), 2 * 4 / (4 + 9)  # F1 of one mark and of both

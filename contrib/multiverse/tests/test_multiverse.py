@@ -178,10 +178,10 @@ def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
     )
     universe = Universe.from_choices(choices, np.random.default_rng(7), most=10)
     again = Universe.from_choices(choices, np.random.default_rng(7), most=10)
-    assert (len(universe), universe.possible) == (10, 64)
-    assert universe.taken.tolist() == again.taken.tolist()
+    assert (len(universe), universe.combinations) == (10, 64)
+    assert universe.option_indices.tolist() == again.option_indices.tolist()
     assert next(iter(universe)) == dict.fromkeys(("controls", "aggregation", "tokenizer"), "a")
-    assert len(np.unique(universe.taken, axis=0)) == 10
+    assert len(np.unique(universe.option_indices, axis=0)) == 10
     assert len(Universe.from_choices((), np.random.default_rng(7))) == 1
 
 

@@ -66,8 +66,10 @@ class RehearsalRequest(Parameters):
         initial=DEFAULT_CROWD.sorts,
         label="Spammers",
         help_text=f"Types of spammers, separated by commas (default: {DEFAULT_CROWD.sorts}). "
-        + " ".join(f"{sort.name}: {sort.about}." for sort in CARELESS_TYPES.values()),
-        style={"choices": [(sort.name, f"{sort.name}: {sort.about}") for sort in CARELESS_TYPES.values()]},
+        + " ".join(f"{sort.name}: {sort.description}." for sort in CARELESS_TYPES.values()),
+        style={
+            "choices": [(sort.name, f"{sort.name}: {sort.description}") for sort in CARELESS_TYPES.values()]
+        },
     )
     rules = serializers.BooleanField(
         required=False,

@@ -115,16 +115,16 @@ def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
 
 
 def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: PairTruth) -> dict[str, dict[int, int]]:
-    if evaluation is None or evaluation.judged.pks is None:
+    if evaluation is None or evaluation.metric_results.pks is None:
         return {}
-    pks = evaluation.judged.pks.tolist()
+    pks = evaluation.metric_results.pks.tolist()
     return {
         name: {
             pk: winner
             for pk, winner in zip(pks, metric_winners(scores[:, 0], scores[:, 1]).tolist(), strict=True)
             if pk in truth.winners
         }
-        for name, scores in evaluation.judged.scores.items()
+        for name, scores in evaluation.metric_results.scores.items()
     }
 
 

@@ -68,12 +68,12 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
         yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", values))
     if workers.approval_above:
         percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
-        upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").most or 100
+        upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").maximum or 100
         if percent > upper:
             raise _not_available(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
         yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
     if workers.approved_at_least:
-        most = _find_filter(listed, APPROVED, "workers.approved_at_least").most
+        most = _find_filter(listed, APPROVED, "workers.approved_at_least").maximum
         if most is not None and workers.approved_at_least > most:
             raise _not_available(
                 f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
@@ -98,9 +98,11 @@ def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | N
 def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filter:
     bounds = [bound for bound, _share in ages]
     lower, upper = bounds[0][0], bounds[-1][1]
-    if (known.least is not None and lower < known.least) or (known.most is not None and upper > known.most):
+    if (known.minimum is not None and lower < known.minimum) or (
+        known.maximum is not None and upper > known.maximum
+    ):
         raise _not_available(
-            f"workers.quotas has ages from {lower} to {upper}; it knows {known.least} to {known.most}"
+            f"workers.quotas has ages from {lower} to {upper}; it knows {known.minimum} to {known.maximum}"
         )
     return {
         "filter_id": AGE,

@@ -45,7 +45,7 @@ def test_the_english_test_has_more_than_twenty_questions_with_one_right_answer_e
     assert len(ENGLISH) >= 20
     assert len({question.key for question in ENGLISH}) == len(ENGLISH)
     assert all(len(set(question.options)) == len(question.options) == 3 for question in ENGLISH)
-    assert all(question.right == 0 and question.why.strip() for question in ENGLISH)
+    assert all(question.right_option == 0 and question.explanation.strip() for question in ENGLISH)
     assert len({question.options[0] for question in ENGLISH}) == len(ENGLISH)
 
 
@@ -82,7 +82,7 @@ def test_a_study_s_own_questions_stand_beside_the_ready_ones() -> None:
     both = questions_of(design(quiz={"preset": "hodosh-2013-english", "questions": [OWN]}).quiz)
     assert len(both) == len(ENGLISH) + 1
     own = next(one for one in both.values() if one.text == OWN["text"])
-    assert own.options[own.right] == "A sentence"
+    assert own.options[own.right_option] == "A sentence"
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_no_judged_and_no_control_item_is_about_an_image_of_the_quiz(protocol: s
     )
     aside = divide_for_quiz_items(asked, material(splits=splits))
     names = {image.name for image in aside.images}
-    batch = KINDS[protocol].draw_batch(asked, aside.rest)
+    batch = KINDS[protocol].draw_batch(asked, aside.remaining_material)
     assert len(names) == 4  # two attempts of two
     assert not names & {unit.image for hit in batch.hits for unit in hit.units}
     if splits:

@@ -78,7 +78,7 @@ def test_a_quiz_is_graded_by_the_service_as_it_would_be_here(
         AnswerKey=made.answer_key,
         TestDurationInSeconds=600,
     )["QualificationType"]["QualificationTypeId"]
-    hit_id = put_up(client, QualificationRequirements=[score_at_least(kind, made.needed)])["HITId"]
+    hit_id = put_up(client, QualificationRequirements=[score_at_least(kind, made.required_score)])["HITId"]
     ann = emulator.turker("AANN")
     answers = right_answers(made.test, made.answer_key)
     wrong = list(answers)[right:]
@@ -128,7 +128,7 @@ def test_a_test_asks_the_questions_and_its_key_knows_the_answers() -> None:
     assert {part.text for part in key.iter(f"{KEY}AnswerScore")} == {"1"}
     most = f"{KEY}QualificationValueMapping/{KEY}PercentageMapping/{KEY}MaximumSummedScore"
     assert key.findtext(most) == "5"
-    assert (made.questions, made.needed) == (5, 80)
+    assert (made.questions, made.required_score) == (5, 80)
 
 
 def test_the_same_seed_makes_the_same_test_and_asks_as_many_as_the_quiz_does() -> None:

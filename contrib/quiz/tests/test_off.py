@@ -104,7 +104,7 @@ def test_a_study_with_a_quiz_is_not_opened_and_its_checklist_says_why(admin_clie
 @pytest.mark.usefixtures("off")
 def test_the_checklist_of_mechanical_turk_says_it_once(admin_client: Client) -> None:
     study = make_study(make_dataset(), quiz={"questions": QUESTIONS}, crowd=CROWD, opened=False)
-    assert [one.about for one in obstacles(study, cents=0) if SENTENCE in one.sentence] == ["quiz"]
+    assert [one.topic for one in obstacles(study, cents=0) if SENTENCE in one.sentence] == ["quiz"]
     assert admin_client.get(study_page_address(study, "launch")).content.decode().count(SENTENCE) == 1
 
 

@@ -32,11 +32,11 @@ class Points:
     """The P points of a picture.
 
     Attributes:
-        places: (P, 2) row and column as fractions of the sides.
+        positions: (P, 2) row and column as fractions of the sides.
         features: (P, D) features by name, each with its own number D of dimensions.
     """
 
-    places: Floats
+    positions: Floats
     features: dict[str, Floats]
 
 

@@ -61,7 +61,7 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
         for name, centres in codebooks.items():
             codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
             for level in range(LEVELS):
-                regions = _region(points.places, 2**level)
+                regions = _region(points.positions, 2**level)
                 parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
     return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
 

@@ -23,12 +23,12 @@ class _Captions(NamedTuple):
     """Captions as numbers and weights of words.
 
     Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
-    1] - 1. `earlier` is the position of the word's previous occurrence in the caption; 0 if there is none.
+    1] - 1. `previous_positions` is the position of the word's previous occurrence in the caption; 0 if there is none.
     """
 
     stems: Ints
     weights: Floats
-    earlier: Ints
+    previous_positions: Ints
     starts: Ints
     bounds: Ints
 
@@ -141,7 +141,7 @@ def _match(
                     singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + like
                     # As a middle word, a word counts once in a stretch: first words before its previous occurrence
                     # are left out, which are the rows up to `top` and the columns up to `left`.
-                    top, left = first.earlier[begin + i], second.earlier[start + j]
+                    top, left = first.previous_positions[begin + i], second.previous_positions[start + j]
                     between = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
                     pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + like * between
     return total

@@ -37,7 +37,7 @@ class TagRank:
     it.
     """
 
-    places: Mapping[str, Ints]
+    word_positions: Mapping[str, Ints]
     absolute_scale: float
     relative_scale: float
 
@@ -85,7 +85,7 @@ class TagRank:
         return float(1 / np.log2(1 + np.mean(at)))
 
     def _relative(self, word: str, at: Sequence[int]) -> float:
-        places = self.places.get(word)
+        places = self.word_positions.get(word)
         if places is None:
             return 1.0  # the word has no training occurrences
         return float(1 - np.searchsorted(places, np.mean(at), side="right") / places.size)

@@ -53,12 +53,12 @@ def test_points_have_lab_colours_and_sift_sees_edges_where_they_are() -> None:
     picture = Image.new("RGB", (80, 40), "white")
     ImageDraw.Draw(picture).rectangle((40, 0, 80, 40), fill=(255, 0, 0))
     points = points_of(picture)
-    right = points.places[:, 1] > 0.6
+    right = points.positions[:, 1] > 0.6
     red = points.features["colour"][right].mean(axis=0)
     assert red[1] > 60  # on the axis from green to red
     assert red[2] > 50  # on the axis from blue to yellow
-    near = np.abs(points.places[:, 1] - 0.5) < 0.1
+    near = np.abs(points.positions[:, 1] - 0.5) < 0.1
     lengths = np.linalg.norm(points.features["sift"], axis=1)
     assert lengths[near].min() > 0.9
-    assert lengths[points.places[:, 1] < 0.2].max() == 0
+    assert lengths[points.positions[:, 1] < 0.2].max() == 0
     assert points.features["texture"][near].max() > 5 * points.features["texture"][~near].max()

@@ -285,7 +285,7 @@ def test_bad_rows_are_refused_in_a_sentence_and_nothing_is_kept(tmp_path: Path) 
     # A row about nothing that the dataset has is left out where that is asked for.
     rows = [*caption_rows(1, 0), {"image": "z.jpg", "caption": "good a.jpg", "score": 1}]
     done = brought(study.dataset, write(path, rows), "comet", unknown="leave-out")
-    assert (done.left_out, done.metrics[0].known) == (1, 16)
+    assert (done.skipped_rows, done.metrics[0].known) == (1, 16)
     assert "in the dataset, left out: 1." in done.summary()
 
 
@@ -293,13 +293,13 @@ def test_the_same_scores_change_nothing_and_others_must_be_asked_for(tmp_path: P
     study = pairs_study()
     path = write(tmp_path / "comet.jsonl", caption_rows(1, 0))
     first = brought(study.dataset, path, "comet").metrics[0]
-    assert brought(study.dataset, path, "comet").same == ("comet",)
+    assert brought(study.dataset, path, "comet").unchanged_metrics == ("comet",)
     # Neither the order of rows nor another format changes the hash.
     with (tmp_path / "comet.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, ["image", "caption", "score"])
         writer.writeheader()
         writer.writerows(reversed(caption_rows(1, 0)))
-    assert brought(study.dataset, tmp_path / "comet.csv", "comet").same == ("comet",)
+    assert brought(study.dataset, tmp_path / "comet.csv", "comet").unchanged_metrics == ("comet",)
     evaluate_study(study=study.study, metrics=["comet"])
     write(path, caption_rows(1, 2))
     with refuses(DataConflict, "comet"):

@@ -107,7 +107,7 @@ def export_judgments(
             "versions": versions(),
             "signature": signature("export", settings),
             "judgment_signature": str(snapshot.signature(votes)),
-            "as_of": timestamp(snapshot.moment.at),
+            "as_of": timestamp(snapshot.moment.time),
             "created_at": timestamp(timezone.now()),
         }
         write_json(manifest_path(output), manifest)

@@ -150,17 +150,17 @@ def _read_snapshot(study: Study) -> Snapshot:
             for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
         }
         return Snapshot(
-            at=timezone.now(),
-            last=last,
-            invalidated=rules,
-            unconfirmed=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
-            withdrawn=frozenset(
+            time=timezone.now(),
+            last_judgment=last,
+            invalidating_rules=rules,
+            unconfirmed_assignments=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
+            withdrawn_items=frozenset(
                 Unit.objects.filter(study=study, withdrawn=True).values_list("pk", flat=True)
             ),
             decisions={unit: decision.value for unit, decision in decisions_of(study).items()},
             systems=frozenset(System.objects.of_study(study).values_list("pk", flat=True)),
             outputs=last_output,
-            searched=Output.objects.of_study(study).searches().exists(),
+            has_found_images=Output.objects.of_study(study).searches().exists(),
             in_part=Dataset.objects.get(pk=study.dataset_id).known_in_part,
         )
 
@@ -172,7 +172,7 @@ class ExportWork:
 
     Attributes:
         task: for qrels, whether the query is an image ("annotation") or a caption ("search").
-        prepared: the result of ``Encoding.prepare``.
+        preparation: the result of ``Encoding.prepare``.
         counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.
         pieces: row ids of the part's pieces, in order.
@@ -184,7 +184,7 @@ class ExportWork:
     folder: Path
     task: str
     revisions: bool = False
-    prepared: Mapping[str, Any] = field(default_factory=dict)
+    preparation: Mapping[str, Any] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     stage: int = 0
     pieces: Sequence[int] = ()
@@ -380,7 +380,7 @@ def begin_parts(
     folder = parts_folder(output)
 
     def work_of(snapshot: ExportSnapshot, name: str, prepared: Mapping[str, Any]) -> ExportWork:
-        how = {"task": request["task"], "revisions": request["revisions"], "prepared": prepared}
+        how = {"task": request["task"], "revisions": request["revisions"], "preparation": prepared}
         return ExportWork(study, snapshot.moment, folder / name, **how)
 
     with _folder_problems(folder):
@@ -400,7 +400,7 @@ def begin_parts(
         state = {
             "asked": request,
             "held": snapshot.as_json(),
-            "kept": work.prepared,
+            "kept": work.preparation,
             "folder": work.folder.name,
             "parts": [astuple(part) for part in parts],
         }

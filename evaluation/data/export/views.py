@@ -141,7 +141,7 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
 
 class ArchiveFiles(ABC):
-    what: ClassVar[str]  # name of a row in messages
+    row_name: ClassVar[str]  # name of a row in messages
     basename: str
     get_object: Any
 
@@ -175,7 +175,7 @@ class ArchiveFiles(ABC):
     @action(detail=True, methods=["get"], url_path=FILE_PATH, url_name="file")
     def file(self, request: Request, pk: str, name: str) -> HttpResponseBase:
         path, _ = self.archive(self.get_object())
-        return archived_file(request._request, path, name, what=self.what)
+        return archived_file(request._request, path, name, what=self.row_name)
 
 
 def archived_file(request: HttpRequest, path: Path, name: str, *, what: str) -> HttpResponseBase:

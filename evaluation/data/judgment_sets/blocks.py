@@ -98,7 +98,7 @@ def newest_judgment(study: Study) -> int:
 
     The bound for the rows in blocks is stored with them, so only newer rows are read.
     """
-    last = _read_stored(study, ColumnBlock.Kind.JUDGMENTS).last
+    last = _read_stored(study, ColumnBlock.Kind.JUDGMENTS).last_row
     newer = _rows_after(study, ColumnBlock.Kind.JUDGMENTS, last).aggregate(last=Max("pk"))["last"]
     return newer or last
 
@@ -108,9 +108,9 @@ def extend_blocks(study: Study) -> None:
     for what, model in MODELS.items():
         newest = model._default_manager.aggregate(last=Max("pk"))["last"] or 0
         # Check without the lock, because submissions would have to wait for it.
-        if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last < ID_SPAN:
+        if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last_row < ID_SPAN:
             continue
-        last = stored.last if _are_complete(study, what, stored) else 0
+        last = stored.last_row if _are_complete(study, what, stored) else 0
         upto = _last_row(model)
         if upto is None:
             continue
@@ -247,7 +247,7 @@ def _last_row(model: type[Model]) -> int | None:
 class _Stored:
     """The last row id in a study's blocks, and the number of rows in them."""
 
-    last: int
+    last_row: int
     rows: int
 
 
@@ -266,14 +266,14 @@ def _are_complete(study: Study, what: str, stored: _Stored) -> bool:
     They have fewer if a later row got a lower id: on SQLite, a migration that recreates a table frees the ids of
     deleted rows after the last row.
     """
-    if not stored.last:
+    if not stored.last_row:
         return True
     rows = (
         Unit.objects.filter(study=study)
         if what == ColumnBlock.Kind.UNITS
         else Judgment.objects.of_study(study)
     )
-    return rows.filter(pk__lte=stored.last).count() == stored.rows
+    return rows.filter(pk__lte=stored.last_row).count() == stored.rows
 
 
 def serialize_table(table: pa.Table) -> bytes:

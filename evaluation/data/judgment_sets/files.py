@@ -50,7 +50,7 @@ class FileJudgments:
     """N included judgments of a file, and counts of the rows left out.
 
     units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
-    text. protocol: its name in the rows, or None. left_out: number of rows by reason. contents: the results of
+    text. protocol: its name in the rows, or None. excluded_counts: number of rows by reason. contents: the results of
     `read_content` for each unit, if it was given. similar_labels: warnings about labels that differ only in type,
     case or blanks. items: (U,) the unit's item: its image, or the first image of its document; empty if a row has
     none.
@@ -62,7 +62,7 @@ class FileJudgments:
     unit_names: list[str]
     worker_names: list[str]
     protocol: str | None
-    left_out: dict[str, int]
+    excluded_counts: dict[str, int]
     contents: list[Any] = field(default_factory=list)
     says_answers: bool = False
     scale: str = ""
@@ -84,7 +84,7 @@ class FileJudgments:
 class OpenJudgments:
     """Included open answers, as N codes of their parts (``Aggregation.codes``).
 
-    units, parts, workers, values: (N,). judgments: number of answers. left_out: number of rows by reason. items:
+    units, parts, workers, values: (N,). judgments: number of answers. excluded_counts: number of rows by reason. items:
     (N,), as in `FileJudgments`, or empty.
     """
 
@@ -94,7 +94,7 @@ class OpenJudgments:
     values: list[float]
     judgments: int
     anonymous: bool
-    left_out: dict[str, int]
+    excluded_counts: dict[str, int]
     items: list[str]
 
 
@@ -167,7 +167,7 @@ def read_judgment_table(
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
-        left_out={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
+        excluded_counts={why: excluded_counts[why] for why in REASONS if excluded_counts[why]},
         contents=contents,
         says_answers=says_answers,
         scale=scale,

@@ -113,7 +113,7 @@ def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> li
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
     records = control_records_of(study, moment=moment)
-    return frozenset(worker for worker, record in records.items() if not record.used)
+    return frozenset(worker for worker, record in records.items() if not record.is_used)
 
 
 def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
@@ -138,15 +138,15 @@ def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int)
 
 @dataclass(frozen=True, slots=True)
 class StudyUnits:
-    """All units of a study in order, including control items. ``control`` and ``withdrawn`` are (U,) bool."""
+    """All units of a study in order, including control items. ``control`` and ``is_withdrawn`` are (U,) bool."""
 
-    all: Units
+    all_units: Units
     control: Flags
-    withdrawn: Flags
+    is_withdrawn: Flags
 
     @property
     def judged(self) -> Units:
-        return self.all.at(np.flatnonzero(~self.control))
+        return self.all_units.at(np.flatnonzero(~self.control))
 
 
 def study_units(study: Study) -> StudyUnits:
@@ -196,7 +196,7 @@ def load_judgments(
         arrival = np.argsort(columns["pk"])
         columns = {name: column[arrival] for name, column in columns.items()}
     del current
-    unit_index, person = places_in(units.all.pk, columns["unit"]), places_in(people, columns["worker"])
+    unit_index, person = places_in(units.all_units.pk, columns["unit"]), places_in(people, columns["worker"])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
     order = order_of(unit_index * len(people) + person)
     unit_index, person = unit_index[order], person[order]
@@ -206,11 +206,11 @@ def load_judgments(
     if (flags >= OPEN).any():
         records = _control_records(study, control_tallies(study), rule)
     else:
-        on_controls = np.flatnonzero(units.control[unit_index] & ~units.withdrawn[unit_index])
+        on_controls = np.flatnonzero(units.control[unit_index] & ~units.is_withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
         records = _control_records(study, tallies, rule)
-    out = np.array([worker_id for worker_id, record in records.items() if not record.used], dtype=np.int64)
-    used = (flags // SET_ASIDE % 2 == 0) & ~units.withdrawn[unit_index] & ~np.isin(worker, out)
+    out = np.array([worker_id for worker_id, record in records.items() if not record.is_used], dtype=np.int64)
+    used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, out)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
@@ -231,7 +231,7 @@ def load_judgments(
         side=flags % SET_ASIDE,
         seconds=seconds,
         records=records,
-        data_hash=_hash_judgments(units.all.key, people_names, unit_index, person, value, answer, used),
+        data_hash=_hash_judgments(units.all_units.key, people_names, unit_index, person, value, answer, used),
     )
 
 
@@ -411,7 +411,7 @@ def decisions_of(study: Study) -> dict[int, Decision]:
     rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
     names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
     return {
-        unit: Decision(value=value, by=by, at=at.isoformat(), reason=reason, votes=votes)
+        unit: Decision(value=value, account=by, time=at.isoformat(), reason=reason, votes=votes)
         for unit, value, by, at, reason, votes in rows.order_by("unit__position").values_list(*names)
     }
 
@@ -500,7 +500,11 @@ def included_votes(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, gone, unconfirmed = moment.excluded_workers, frozenset(moment.invalidated), moment.unconfirmed
+        unused, gone, unconfirmed = (
+            moment.excluded_workers,
+            frozenset(moment.invalidating_rules),
+            moment.unconfirmed_assignments,
+        )
         judgments = moment.judgments(study, units=units)
     rows = judgments.order_by("unit__position", "unit_id", "pk").values_list(
         "unit_id", "assignment__worker__name", "assignment__worker_id", "unit__key", "value", "answer", "set_aside",
@@ -511,7 +515,7 @@ def included_votes(
         if assignment in gone:
             continue
         if moment is not None:
-            withdrawn = unit in moment.withdrawn
+            withdrawn = unit in moment.withdrawn_items
         used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
         vote = value if answer is None else answer
         tally.add(key, name, vote, used=used, control=control, presented=presented)

@@ -77,11 +77,13 @@ def judgment_signature(
 @dataclass(frozen=True, slots=True)
 class Difference:
     field: str
-    stated: Value
-    current: Value
+    stated_value: Value
+    current_value: Value
 
     def __str__(self) -> str:
-        return f"{self.field}: stated {_value_text(self.stated)}, found {_value_text(self.current)}"
+        return (
+            f"{self.field}: stated {_value_text(self.stated_value)}, found {_value_text(self.current_value)}"
+        )
 
 
 def differences(stated: Signature, current: Signature) -> list[Difference]:

@@ -100,10 +100,10 @@ class CompactRow(tuple[Any, ...]):
     """A row with access by column, which needs a quarter of the memory of a dict."""
 
     __slots__ = ()
-    places: Mapping[str, int] = {}
+    column_positions: Mapping[str, int] = {}
 
     def __getitem__(self, name: Any) -> Any:
-        return tuple.__getitem__(self, self.places[name])
+        return tuple.__getitem__(self, self.column_positions[name])
 
 
 def _make_row_class(*names: str) -> type[CompactRow]:
@@ -131,7 +131,7 @@ class CompactRows:
 
     def append(self, row: Row) -> None:
         """Add a row. Raise KeyError if the row lacks a column."""
-        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.places]))
+        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.column_positions]))
 
     def extend(self, rows: Iterable[Row]) -> None:
         for row in rows:
@@ -170,7 +170,7 @@ class ReleasedRows:
     proposals: CompactRows = field(init=False)
     contents: CompactRows = field(init=False)
     judgments: int = 0
-    invalidated: int = 0
+    invalidated_rows: int = 0
     has_old_proposals: bool = False
     first_with_text: dict[int, str] = field(default_factory=dict)
     credits: dict[int, list[Any]] = field(default_factory=dict)
@@ -231,7 +231,7 @@ class ReleasedRows:
         """Add a judgment. Invalidated judgments are only counted."""
         self.judgments += 1
         if row["invalidated"]:
-            self.invalidated += 1
+            self.invalidated_rows += 1
             return
         number, kind = self._places[row["unit"]], self.settings.kind
         unit, name, presented = self.units[number], row["worker"], row["presented"] or ""

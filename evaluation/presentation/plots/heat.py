@@ -54,9 +54,9 @@ class _Sizes:
     width: float
     across: int
     cell: float
-    tall: float
+    panel_height: float
     label: float
-    below: float
+    bottom_space: float
     tick: float
     number: float
 
@@ -91,9 +91,11 @@ def _sizes(drawing: Heatmap) -> _Sizes:
         width=width,
         across=across,
         cell=cell,
-        tall=min(cell, 0.3),
+        panel_height=min(cell, 0.3),
         label=_label_width(rows, tick, bool(drawing.y_axis)),
-        below=upright + (AXIS_NAME if drawing.x_axis else 0.0) + (0.2 + BAR + LINE * lines if lines else 0.1),
+        bottom_space=upright
+        + (AXIS_NAME if drawing.x_axis else 0.0)
+        + (0.2 + BAR + LINE * lines if lines else 0.1),
         tick=tick,
         number=min(SMALL - 1, 27 * cell),
     )
@@ -102,7 +104,7 @@ def _sizes(drawing: Heatmap) -> _Sizes:
 def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
     sizes = _sizes(drawing)
     rows = max(len(panel.rows) + ROW_GAP * bool(panel.footer) for panel in drawing.panels)
-    panel_height = HEAD + sizes.tall * rows + sizes.below
+    panel_height = HEAD + sizes.panel_height * rows + sizes.bottom_space
     down = -(-len(drawing.panels) // sizes.across)
     height = NOTE_INCHES + panel_height * down + foot + 0.12
     figure = new_figure(height, sizes.width)
@@ -112,13 +114,13 @@ def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
         top = height - NOTE_INCHES - row * panel_height - HEAD
         wide, tall = (
             sizes.cell * len(panel.columns),
-            sizes.tall * (len(panel.rows) + ROW_GAP * bool(panel.footer)),
+            sizes.panel_height * (len(panel.rows) + ROW_GAP * bool(panel.footer)),
         )
         axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
         _draw_matrix(axes, panel, drawing, sizes)
         if panel.levels:
             lines = _lines_of_levels(panel, drawing.scale_min, wide)
-            bottom = top - tall - sizes.below + LINE * lines + 0.06
+            bottom = top - tall - sizes.bottom_space + LINE * lines + 0.06
             bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
             _draw_scale(bar, panel, drawing.scale_min, wide)
     return figure

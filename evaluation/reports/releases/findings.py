@@ -116,11 +116,11 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         proposals=proposals,
         pair_material=lambda: _pair_material(rows),
         wording=settings.wording,
-        clustered=settings.clustered,
+        is_clustered=settings.clustered,
         raters_known=settings.raters_known,
-        credited=settings.credited,
-        live="drawn" in settings.others,
-        chosen="chosen" in settings.others,
+        is_credited=settings.credited,
+        is_live="drawn" in settings.others,
+        is_chosen="chosen" in settings.others,
     )
     return _add_metrics(rows, inputs, judged) if rows.scores else inputs
 
@@ -147,7 +147,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
         for number, row in enumerate(rows.pairs)
     ]
     decisions = {
-        number: Decision(value=row["decided"], by="", at="", reason="", votes={})
+        number: Decision(value=row["decided"], account="", time="", reason="", votes={})
         for number, row in judged.items()
         if row["decided"] is not None
     }
@@ -458,7 +458,7 @@ class Findings:
         consensus, counts = self.inputs.consensus, self.inputs.aggregation.result["counts"]
         return {
             "judgments": self.rows.judgments,
-            "invalidated": self.rows.invalidated,
+            "invalidated": self.rows.invalidated_rows,
             "counted": counts["counted_judgments"],
             "units": len(consensus.units),
             "control_items": len(self.rows.units) - len(consensus.units),

@@ -76,7 +76,7 @@ def _read_part(
 ) -> list[dict[str, Any]]:
     study, moment, release = shared
     released: list[dict[str, Any]] = []
-    for unit in groupby(JudgmentRows(study, moment, only=units), key=lambda row: row["unit"]):
+    for unit in groupby(JudgmentRows(study, moment, unit_ids=units), key=lambda row: row["unit"]):
         released += sorted(
             map(release, unit[1]),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),

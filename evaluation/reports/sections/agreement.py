@@ -67,7 +67,7 @@ def agreement_section(inputs: ReportInputs) -> Section:
             (name, estimate_of(figure), figure["n"], figure["left_out"]) for name, figure in one_judge.items()
         ]
         by_rater = RATER in one_judge["all"].get("clusters", ())
-        tables.append(table("one-against-rest", cells, clustered=inputs.clustered, raters=by_rater))
+        tables.append(table("one-against-rest", cells, clustered=inputs.is_clustered, raters=by_rater))
     if "full_depth" in agreement:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:

@@ -71,7 +71,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         rows.append((ONE_JUDGE_LABEL, *judge, *([None] if within else [])))
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
-    data = table("correlation", rows, columns, clustered=inputs.clustered, raters=inputs.new_raters)
+    data = table("correlation", rows, columns, clustered=inputs.is_clustered, raters=inputs.new_raters)
     verdict = inputs.evaluation.result["verdict"]["all"]
     sentence = render_sentence(
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],

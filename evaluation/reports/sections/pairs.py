@@ -52,7 +52,7 @@ HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions,
 
 def human_levels(inputs: ReportInputs) -> Ceilings:
     """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports."""
-    if inputs.clustered:
+    if inputs.is_clustered:
         return {}
     counted = inputs.table.counted
     halves = agreement_of_halves(
@@ -74,7 +74,7 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
         return section("metrics", empty=inputs.no_evaluation_reason)
     kinds, accuracy = accuracy_by_metric(inputs.evaluation.result["metrics"])
     names = list(accuracy)
-    data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.clustered)
+    data = accuracy_table(inputs.evaluation.result, people, clustered=inputs.is_clustered)
     label, ceiling = people.get(kinds[-1], ("", Estimate(None)))
     best = accuracy[names[0]][kinds[-1]]
     verdict = inputs.evaluation.result["verdict"][kinds[-1]]
@@ -83,7 +83,7 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
         halves=label == HALVES,
     )  # fmt: skip
     halves = inputs.evaluation.result.get("halves", {})
-    if not people and not (inputs.clustered and halves):
+    if not people and not (inputs.is_clustered and halves):
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
     panels = tuple(
         DotPanel(
@@ -239,9 +239,9 @@ def _make_references_section(
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
         left=left, drawn=len(curves),
     )  # fmt: skip
-    if not people and not inputs.clustered:
+    if not people and not inputs.is_clustered:
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
-    data = table("references", rows, clustered=inputs.clustered, raters=inputs.new_raters)
+    data = table("references", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)
     drawing = LinePlot(tuple(panels), "references (log axis)", "accuracy in %")
     return section("references", [sentence], [plot(sentence, drawing, data)], [data])
 
@@ -296,7 +296,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         drawing = _dots_of_strengths(names, strength, leaders)
         plots.append(plot(caption, drawing, data, "strengths", "Strengths of systems"))
     by_metrics = _wins_by_metrics(inputs, pks, first, second, people)
-    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.live else [])]
+    sentences = [sentence, *([render_sentence("tournament-live")] if inputs.is_live else [])]
     return section("tournament", sentences, plots, [data, *([by_metrics] if by_metrics else [])])
 
 

@@ -48,7 +48,7 @@ def collection_section(inputs: ReportInputs) -> Section:
         if (counts[key] or key in FIXED_ROWS) and key not in left_out
     ]
     sentence = render_sentence("collection", wording=inputs.wording, counts=counts, anonymous=anonymous)
-    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.chosen else [])]
+    sentences = [sentence, *([render_sentence("collection-chosen")] if inputs.is_chosen else [])]
     return section("collection", sentences, tables=[table("collection", rows)])
 
 
@@ -112,7 +112,7 @@ def _chance_accuracy(inputs: ReportInputs) -> float | None:
         return None
     if not inputs.wording:  # in old reports, all control items expect the kind's first usual answer
         return kind.count_right(kind.expectations[0]) / len(kind.values)
-    seen = sum(record.seen for record in records)
+    seen = sum(record.answers for record in records)
     return sum(record.right_values for record in records) / (len(kind.values) * seen)
 
 

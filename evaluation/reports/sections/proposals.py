@@ -32,12 +32,14 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
-    judged = judged_outputs(inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.credited)
+    judged = judged_outputs(
+        inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.is_credited
+    )
     outputs = inputs.outputs
     first = proposals.position[outputs.proposal] == 1 if outputs is not None else np.zeros(0, dtype=np.bool_)
     if outputs is None or not first.any():
         return None
-    if not inputs.credited:
+    if not inputs.is_credited:
         outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(first)
     reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(CUT_PLOT) for cut in cuts]

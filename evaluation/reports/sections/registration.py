@@ -161,7 +161,7 @@ def registration_section(registered: RegisteredPlan, inputs: ReportInputs) -> Se
         (outcome.text, outcome.claim, outcome.verdict, outcome_words(outcome, inputs.wording))
         for outcome in registered_outcomes(registered, inputs)
     ]
-    tables = [table("hypotheses", rows, clustered=inputs.clustered, raters=inputs.new_raters)]
+    tables = [table("hypotheses", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)]
     deviations = registered.deviations
     if deviations:
         tables.append(table("deviations", [(deviation.what, deviation.words) for deviation in deviations]))

@@ -51,7 +51,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         no_ceiling=why_no_ceiling(inputs),
         most=MAX_GRIDS if len(names) > MAX_GRIDS else 0,
     )  # fmt: skip
-    data = table("kappa", rows, clustered=inputs.clustered, raters=inputs.new_raters)
+    data = table("kappa", rows, clustered=inputs.is_clustered, raters=inputs.new_raters)
     panels = tuple(_grid(name, grids[name], people) for name in names[:MAX_GRIDS])
     drawing = Heatmap(panels, "metric at least", "people at least")
     return section(

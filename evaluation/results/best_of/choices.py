@@ -39,13 +39,13 @@ class OfferedCaption(NamedTuple):
 class Choices:
     """People's choices of the best of several captions, and the strengths of systems.
 
-    shown: for each choice, the captions that were shown. winners: for each choice, the systems of the best caption.
-    owners: systems of each caption. items: number of images.
+    shown_captions: for each choice, the captions that were shown. winners: for each choice, the systems of the best
+    caption. owners: systems of each caption. items: number of images.
     """
 
     strengths: LuceResult
     winners: list[list[str]]
-    shown: list[list[OfferedCaption]]
+    shown_captions: list[list[OfferedCaption]]
     owners: dict[OfferedCaption, list[str]]
     clusters: Mapping[str, Ints]
     items: int
@@ -53,7 +53,9 @@ class Choices:
     def shares(self) -> dict[str, dict[str, Any]]:
         """Return, by system, the number of lists with one of its captions, and the share in which that was the best."""
         shares = {}
-        systems_of_rows = [{name for option in row for name in self.owners[option]} for row in self.shown]
+        systems_of_rows = [
+            {name for option in row for name in self.owners[option]} for row in self.shown_captions
+        ]
         for name in self.strengths.items.tolist():
             keep = np.array([name in systems for systems in systems_of_rows])
             won = np.array([float(name in systems) for systems in self.winners])
@@ -90,7 +92,7 @@ def fit_choices(study: Study) -> Choices:
     return Choices(
         strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
         winners=[owners[option] for option in best],
-        shown=shown,
+        shown_captions=shown,
         owners=owners,
         clusters=clusters,
         items=len({option.item for option in chain.from_iterable(shown)}),

@@ -29,7 +29,9 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
 
     ``answers`` is the number of all answers, used or not.
     """
-    below = np.array([worker for worker, record in table.records.items() if not record.used], dtype=np.int64)
+    below = np.array(
+        [worker for worker, record in table.records.items() if not record.is_used], dtype=np.int64
+    )
     unused = ~table.used & ~table.control
     of_below = unused & np.isin(table.worker, below)
     gone = Judgment.objects.filter(assignment__study=study, replaced_by__isnull=True, unit__control=False)
@@ -159,8 +161,8 @@ def worker_figures(
                 "worker": worker.name,
                 "judgments": judged,
                 "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
-                "controls_seen": record.seen if record else 0,
-                "controls_right": record.right if record else 0,
+                "controls_seen": record.answers if record else 0,
+                "controls_right": record.right_answers if record else 0,
                 "controls_share": record.share if record else None,
                 "controls_by_kind": {
                     name: {"seen": seen, "right": right}

@@ -52,7 +52,7 @@ ITEMS_CHOSEN = (
 @dataclass(frozen=True, slots=True)
 class MetaEvaluation:
     study: Study
-    judged: MetricResults
+    metric_results: MetricResults
     result: dict[str, Any]
     settings: dict[str, Any]
     signature: str
@@ -120,7 +120,7 @@ def compute_evaluation(
     }
     return MetaEvaluation(
         study=study,
-        judged=judged,
+        metric_results=judged,
         result=result,
         settings=settings | {"metrics": list(metrics)},
         signature=signature("meta-evaluation", settings),
@@ -140,8 +140,8 @@ class _Inputs:
     options: EvaluationOptions
     metrics: Sequence[str]
     tokenizer: str
-    imported: ImportedScores
-    clustered: bool
+    imported_scores: ImportedScores
+    is_clustered: bool
 
     @property
     def computed(self) -> list[str]:
@@ -149,20 +149,20 @@ class _Inputs:
 
         The other metrics were imported.
         """
-        return [name for name in self.metrics if name not in self.imported.names]
+        return [name for name in self.metrics if name not in self.imported_scores.names]
 
 
 def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], dict[str, Any]]:
     """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
-    study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.clustered
+    study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
     material = judged_pairs(study, consensus, inputs.references)
-    pairs, documents, leading = material.pairs, material.documents, material.leading
+    pairs, documents, leading = material.pairs, material.documents, material.leading_references
     kinds = named_kinds(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
     options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
-    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported, **options)
+    judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **options)
     settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
     people = one_against_rest(
@@ -200,10 +200,10 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         study, consensus, table, inputs.references, without_own=options.without_own
     )
     documents = inputs.references.documents()
-    by = caption_clusters(study, table, consensus, captions) if inputs.clustered else NAIVE
+    by = caption_clusters(study, table, consensus, captions) if inputs.is_clustered else NAIVE
     judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
     judge_options["cuts"] = comparison.cuts
-    metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported}
+    metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported_scores}
     judged = judge_captions(
         captions, documents, per_image=comparison.per_image, **metric_options, **judge_options
     )

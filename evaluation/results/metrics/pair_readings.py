@@ -140,8 +140,8 @@ def compute_pair_readings(
             name: accuracy_over_all(both, people, kinds) for name, both in judged.scores.items()
         }
     if options.ties:
-        judged_pairs = np.array([bool(pair.winner or pair.tied) for pair in pairs])
-        systems = [pair.systems for pair in pairs if pair.winner or pair.tied]
+        judged_pairs = np.array([bool(pair.winner or pair.is_tied) for pair in pairs])
+        systems = [pair.systems for pair in pairs if pair.winner or pair.is_tied]
         figures["ties"] = {
             name: accuracy_with_ties(both, people, judged_pairs, systems, seed)
             for name, both in judged.scores.items()

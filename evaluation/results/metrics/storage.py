@@ -19,7 +19,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     """Store the evaluation and its scores, replacing evaluations of older data."""
-    study, judged = evaluation.study, evaluation.judged
+    study, judged = evaluation.study, evaluation.metric_results
     analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.Kind.META_EVALUATION,

@@ -35,7 +35,7 @@ def judged_pairs(study: Study, consensus: StudyConsensus, references: loaders.Re
     material, pairs = pair_texts(study, references), []
     for pair in material.pairs:
         outcome = consensus.of_pair[pair.pk]
-        pairs.append(replace(pair, winner=outcome.value or 0, tied=outcome.tie))
+        pairs.append(replace(pair, winner=outcome.value or 0, is_tied=outcome.tie))
     if not any(pair.winner for pair in pairs):
         raise EvaluationError(
             f"Study {study.slug!r} has no candidate pair with a consensus to compare a metric with."

@@ -19,7 +19,7 @@ UNKNOWN_KIND = "unknown"
 class PairTexts:
     """A candidate pair.
 
-    winner: 1, 2, or 0 for none. tied: whether the pair was judged and has no winner.
+    winner: 1, 2, or 0 for none. is_tied: whether the pair was judged and has no winner.
     """
 
     pk: int
@@ -29,7 +29,7 @@ class PairTexts:
     second: str
     references: References
     winner: int
-    tied: bool = False
+    is_tied: bool = False
     systems: tuple[str, str] = ("", "")
 
 
@@ -57,12 +57,12 @@ class CaptionTexts:
 class PairMaterial:
     """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
 
-    leading: the number of first references in a document; 0 if a document has all references.
+    leading_references: the number of first references in a document; 0 if a document has all references.
     """
 
     pairs: list[PairTexts]
     documents: list[References]
-    leading: int
+    leading_references: int
 
 
 def find_references_of_pairs(

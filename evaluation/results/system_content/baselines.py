@@ -60,7 +60,7 @@ People = Sequence[Sequence[Sequence[Any]]]
 class SelectionSource(NamedTuple):
     """A source of boxes or keywords for each image: system, people or baseline. A random source has several draws."""
 
-    who: str
+    source_name: str
     name: str
     draws: Sequence[Selections]
     signature: str = ""

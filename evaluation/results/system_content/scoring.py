@@ -85,7 +85,7 @@ def content_of_systems(
     ]
     rows: list[dict[str, Any]] = [
         {
-            "who": source.who,
+            "who": source.source_name,
             "name": source.name,
             "figures": {name: figures[at][str(number)] for at, name in enumerate(content.measures)},
             "signature": source.signature,
@@ -160,7 +160,7 @@ def _sources(
 def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
     """Return (measures, N + V) scores of a source, first against all people, then with one person left out."""
     people, image = [*gold.people, *gold.leave_one_out], [*range(len(gold.people)), *gold.image.tolist()]
-    if source.who == PEOPLE:
+    if source.source_name == PEOPLE:
         return np.array(content.scores_of_people(people))
     draws = [content.scores([draw[index] for index in image], people) for draw in source.draws]
     return np.asarray(np.mean(draws, axis=0))
@@ -189,5 +189,5 @@ def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: in
         cluster=gold.cluster,
         score=of_measure[system, item],
         deletions=deletions,
-        ends=(0.0, 1.0),
+        scale_ends=(0.0, 1.0),
     )

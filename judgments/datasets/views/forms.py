@@ -88,7 +88,7 @@ class FilesField(forms.FileField):
 class FilesForm(forms.Form):
     """A form to upload files and choose their encoding; ``automatic_encoding`` is the label of the empty choice."""
 
-    folded: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
+    advanced_fields: ClassVar[tuple[str, ...]] = ()  # fields below Advanced
     files_help: ClassVar[str]
     automatic_encoding: ClassVar[str] = gettext_noop("Detect automatically")
 
@@ -180,7 +180,7 @@ class DatasetForm(FilesForm):
         ),
         widget=UnfoldAdminSelectWidget,
     )
-    folded = ("pictures_at", "format", "encoding")
+    advanced_fields = ("pictures_at", "format", "encoding")
     field_order = ("files",)
     files_help = gettext_noop(
         "Tables (Excel, CSV, JSON, Parquet) and pictures, if any, as single files or as a zip archive."

@@ -220,14 +220,14 @@ class DesignFitter:
     def fit_pairs(self, material: Material) -> None:
         design = self.design()
         rest, _ = divide_for_quiz(design, material)
-        images = divide_images(design, rest).judged
+        images = divide_images(design, rest).judged_images
         sampling = self.values["sampling"]
         shows_picture = KINDS[design.protocol].page.shows_picture
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
-        if not rest.published or sampling["source"] == "references":
+        if not rest.published_pairs or sampling["source"] == "references":
             wanted = _one_an_image(wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
         drawing: dict[str, Any] = {
@@ -268,7 +268,7 @@ class DesignFitter:
         """
         sampling, filter_ = self.values["sampling"], self.values["filter"]
         outputs = any(image.outputs for image in material.images)
-        retrieved = any(image.retrieved for image in material.images)
+        retrieved = any(image.retrievals for image in material.images)
         source = sampling["pairs_from"]
         lists = {"annotation": outputs, "search": retrieved, "both": outputs or retrieved}[sampling["task"]]
         if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
@@ -297,7 +297,7 @@ class DesignFitter:
         most = max(
             (
                 len({text.text for _, text in image.outputs})
-                for image in divide_images(design, material).judged
+                for image in divide_images(design, material).judged_images
             ),
             default=0,
         )

@@ -34,16 +34,16 @@ class ChecksQuestion:
     """A question for the designer: may check questions use items that would otherwise be judged?
 
     Attributes:
-        proposed: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
+        proposed_answer: the proposed answer, a value of the argument ``checks`` of `fit_to_dataset`.
         choices: the other possible answers.
-        lost: number of items that would not be judged.
-        asked: number of items that can be judged.
+        lost_items: number of items that would not be judged.
+        judged_items: number of items that can be judged.
     """
 
-    proposed: str
+    proposed_answer: str
     choices: tuple[str, ...]
-    lost: int
-    asked: int
+    lost_items: int
+    judged_items: int
 
 
 class FittedDesign(NamedTuple):

@@ -42,13 +42,13 @@ class RowColumn:
     label: str
     help: str
     shape: Shape
-    needed: bool
+    is_needed: bool
     choices: tuple[tuple[str, str], ...] = ()
 
     @property
     def counts(self) -> bool:
         """Whether a filled cell shows that the row is used; false for a choice with a default, which is never empty."""
-        return self.shape != "choice" or self.needed
+        return self.shape != "choice" or self.is_needed
 
     def text_of(self, value: Any) -> str:
         if isinstance(value, Mapping):
@@ -153,10 +153,10 @@ class RowsWidget(InputRows):
     """Rows of inputs named ``<field>-<number>-<key>``, with buttons to add and remove rows.
 
     Attributes:
-        hidden: keys that the protocol does not use; they are shown only if a row has a value for one.
+        hidden_keys: keys that the protocol does not use; they are shown only if a row has a value for one.
     """
 
-    hidden: frozenset[str] = frozenset()
+    hidden_keys: frozenset[str] = frozenset()
 
     def __init__(self, columns: list[RowColumn]) -> None:
         super().__init__()
@@ -180,7 +180,7 @@ class RowsWidget(InputRows):
         shown = [
             column
             for column in self.columns
-            if column.key not in self.hidden or any(row.get(column.key) for row in rows)
+            if column.key not in self.hidden_keys or any(row.get(column.key) for row in rows)
         ]
         context = {
             "name": name,
@@ -220,7 +220,7 @@ class RowsField(forms.Field):
                 text = column.text_of(row.get(column.key)).strip()
                 if text:
                     typed_row[column.key] = column.read(text, gettext("Row %(number)d") % {"number": number})
-                elif column.needed:
+                elif column.is_needed:
                     raise forms.ValidationError(
                         gettext("Row %(number)d: “%(column)s” is empty, but every row needs it.")
                         % {"number": number, "column": gettext(column.label).partition(",")[0]}

@@ -47,11 +47,11 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class TranslationRows:
-    of: dict[str, list[Row]] = field(default_factory=dict)
+    rows_by_part: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
     def longest(self) -> int:
-        return max(map(len, self.of.values()), default=0)
+        return max(map(len, self.rows_by_part.values()), default=0)
 
 
 def part_name(name: str, part: str) -> str:
@@ -88,7 +88,10 @@ class TranslationsWidget(InputRows):
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         too_many = value.longest if value.longest > MAX_ROWS else 0
         parts = [
-            (gettext(TITLES[part]), rows_field.widget.render(part_name(name, part), value.of.get(part)))
+            (
+                gettext(TITLES[part]),
+                rows_field.widget.render(part_name(name, part), value.rows_by_part.get(part)),
+            )
             for part, rows_field in self.parts.items()
         ]
         context = {"parts": parts, "too_many": too_many, "id": (attrs or {}).get("id", f"id_{name}")}
@@ -135,7 +138,7 @@ class TranslationsField(forms.Field):
 
     def _read(self, value: Any, part: str) -> list[dict[str, Any]]:
         try:
-            return list(self.parts[part].clean(self.prepare_value(value).of.get(part)))
+            return list(self.parts[part].clean(self.prepare_value(value).rows_by_part.get(part)))
         except forms.ValidationError as error:
             raise forms.ValidationError(
                 [f"{gettext(TITLES[part])}, {sentence}" for sentence in error.messages]
@@ -177,7 +180,7 @@ class TranslationsField(forms.Field):
     def posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
         form_data: dict[str, str] = {}
         for part, rows_field in self.parts.items():
-            form_data |= rows_field.posted(part_name(name, part), rows.of.get(part, []))
+            form_data |= rows_field.posted(part_name(name, part), rows.rows_by_part.get(part, []))
         return form_data
 
 
@@ -191,7 +194,7 @@ def _text_of_markdown(source: str) -> str:
 
 
 def describe_translations(translations: Mapping[str, Any]) -> str:
-    rows = translation_rows(translations).of
+    rows = translation_rows(translations).rows_by_part
     rows[TEXTS] = [
         {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}}
         for row in rows[TEXTS]

@@ -17,8 +17,8 @@ class DesignDifference:
     """A key and its value in each of two designs, as in a study file; "" if a design lacks the key."""
 
     key: str
-    this: str
-    that: str
+    first_value: str
+    second_value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ def compare_designs(
         table, _, _ = key.rpartition(".")
         difference = DesignDifference(
             key=key,
-            this=_written(before[key]) if key in before else "",
-            that=_written(after[key]) if key in after else "",
+            first_value=_written(before[key]) if key in before else "",
+            second_value=_written(after[key]) if key in after else "",
         )
         tables.setdefault(table, []).append(difference)
     lines = difflib.unified_diff(

@@ -53,7 +53,7 @@ class Known:
     first: Text | None
     second: Text | None
     expected: Any
-    why: str
+    explanation: str
 
 
 MakeKnownControl = Callable[[ControlSlot, Sequence[Known]], Group]

@@ -27,17 +27,17 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
     judged, controls, images = design.sampling.split, design.controls.split, material.images
     if material.has_splits and judged != controls:
         return Division(
-            judged=tuple(image for image in images if image.split == judged),
+            judged_images=tuple(image for image in images if image.split == judged),
             controls=tuple(image for image in images if image.split == controls),
         )
     if material.has_splits:
         images = tuple(image for image in images if image.split == judged)
     if not needs_split(design):
-        return Division(judged=images, controls=())
+        return Division(judged_images=images, controls=())
     count = max(2, len(images) // 10)
     drawn = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:count]}
     return Division(
-        judged=tuple(image for image in images if image.name not in drawn),
+        judged_images=tuple(image for image in images if image.name not in drawn),
         controls=tuple(image for image in images if image.name in drawn),
     )
 

@@ -16,22 +16,22 @@ Comparison = tuple[str, frozenset[str]]  # an image and the two texts of a pair
 
 @dataclass
 class AcceptedPairs:
-    """The pairs drawn so far. ``skipped`` is the number of pairs with fewer than ``min_references`` references."""
+    """The pairs drawn so far. ``skipped_pairs`` counts pairs with fewer than ``min_references`` references."""
 
     min_references: int
     allow_no_references: bool = False
     of_kind: dict[str, list[Pair]] = field(default_factory=dict)
-    compared: set[Comparison] = field(default_factory=set)
-    skipped: int = 0
+    comparisons: set[Comparison] = field(default_factory=set)
+    skipped_pairs: int = 0
 
     def accept(self, pair: Pair) -> bool:
         """Return whether the pair has enough references and was not compared before; if so, record it."""
-        if texts_compared(pair) in self.compared:
+        if texts_compared(pair) in self.comparisons:
             return False
         if len(pair.references) < self.min_references:
-            self.skipped += 1
+            self.skipped_pairs += 1
             return False
-        self.compared.add(texts_compared(pair))
+        self.comparisons.add(texts_compared(pair))
         return True
 
 

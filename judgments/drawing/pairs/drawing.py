@@ -34,10 +34,10 @@ USUAL_MAX_PAIRS = (
 
 @dataclass(frozen=True, slots=True)
 class DrawnPairs:
-    """The candidate pairs of a study. ``skipped`` is the number of pairs with too few references."""
+    """The candidate pairs of a study. ``skipped_pairs`` is the number of pairs with too few references."""
 
     pairs: list[Pair]
-    skipped: int = 0
+    skipped_pairs: int = 0
 
 
 def draw_pairs(
@@ -66,8 +66,8 @@ def draw_pairs(
         DesignError: the dataset has too few pairs of a kind, or too few of them have enough references. Unusable
             published pairs (equal texts, duplicates) count as available, although they are left out.
     """
-    use_published = source == "published" or (source == "auto" and bool(material.published))
-    if use_published and not material.published:
+    use_published = source == "published" or (source == "auto" and bool(material.published_pairs))
+    if use_published and not material.published_pairs:
         raise DesignError(
             gettext("sampling.source is 'published', but dataset %(name)r has no published candidate pairs.")
             % {"name": material.name},
@@ -75,9 +75,10 @@ def draw_pairs(
         )
     if only and use_published:
         material = replace(
-            material, published=tuple(pair for pair in material.published if pair.key in set(only))
+            material,
+            published_pairs=tuple(pair for pair in material.published_pairs if pair.key in set(only)),
         )
-        wanted = dict(Counter(pair.kind for pair in material.published))
+        wanted = dict(Counter(pair.kind for pair in material.published_pairs))
     draw = _Draw(material, images, wanted, use_published, seed, allow_no_references)
     least = 0 if references == "all" else int(references)
     drawn = draw.of_each_kind(least)
@@ -97,7 +98,7 @@ def draw_pairs(
         )
     return DrawnPairs(
         [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
-        drawn.skipped,
+        drawn.skipped_pairs,
     )
 
 
@@ -112,7 +113,7 @@ def count_pairs(
     allow_no_references: bool = False,
 ) -> dict[str, int]:
     """Return the number of pairs of each kind that ``draw_pairs`` can draw, up to ``wanted``."""
-    published = source == "published" or (source == "auto" and bool(material.published))
+    published = source == "published" or (source == "auto" and bool(material.published_pairs))
     draw = _Draw(material, images, wanted, published, seed, allow_no_references)
     drawn = draw.of_each_kind(0 if references == "all" else int(references))
     return {kind: draw.available_count(drawn, kind) if kind in drawn.of_kind else 0 for kind in wanted}
@@ -161,7 +162,7 @@ class _Draw:
 
     material: Material
     images: Sequence[Image]
-    wanted: dict[str, int]
+    pair_counts: dict[str, int]
     published: bool
     seed: int
     allow_no_references: bool
@@ -169,7 +170,7 @@ class _Draw:
     def of_each_kind(self, least: int) -> AcceptedPairs:
         drawn = AcceptedPairs(least, self.allow_no_references)
         for kind in PAIR_KINDS:
-            count = self.wanted.get(kind, 0) if self.wanted else self.default_count(kind)
+            count = self.pair_counts.get(kind, 0) if self.pair_counts else self.default_count(kind)
             if not count:
                 continue
             rng = rng_for(self.seed, f"pairs {kind}")
@@ -194,26 +195,26 @@ class _Draw:
         return len(drawn.of_kind[kind]) + unusable
 
     def too_few(self, drawn: AcceptedPairs) -> dict[str, int]:
-        if not self.wanted:
+        if not self.pair_counts:
             return {}
         most = {kind: self.available_count(drawn, kind) for kind in drawn.of_kind}
-        return {kind: count for kind, count in most.items() if count < self.wanted[kind]}
+        return {kind: count for kind, count in most.items() if count < self.pair_counts[kind]}
 
     def is_enough(self, drawn: AcceptedPairs) -> bool:
         return any(drawn.of_kind.values()) and not self.too_few(drawn)
 
     def refuse_too_few(self, drawn: AcceptedPairs, least: int) -> None:
         """Raise DesignError if too few pairs were drawn, and suggest numbers that are possible."""
-        if self.is_enough(drawn) or not (drawn.skipped or self.too_few(drawn)):
+        if self.is_enough(drawn) or not (drawn.skipped_pairs or self.too_few(drawn)):
             return
-        fitting = self._most_references(least) if drawn.skipped else 0
+        fitting = self._most_references(least) if drawn.skipped_pairs else 0
         if fitting:
             raise self._short_of_references(drawn, least, fitting)
         short = self.too_few(drawn)
         if not short:
             return
         kind = min(short, key=PAIR_KINDS.index)
-        if drawn.skipped:
+        if drawn.skipped_pairs:
             sentence = gettext(
                 "Dataset %(name)r has too few %(kind)s pairs with enough references (%(least)s each) for the design. "
                 "Pairs needed: %(wanted)s; in the dataset: %(n)s (items: %(n2)s)."
@@ -226,7 +227,7 @@ class _Draw:
         raise DesignError(
             sentence
             % {
-                "wanted": self.wanted[kind],
+                "wanted": self.pair_counts[kind],
                 "kind": kind,
                 "least": least,
                 "name": self.material.name,
@@ -248,7 +249,7 @@ class _Draw:
                 field="sampling.references",
             )
         listed = ", ".join(f"{kind} = {count}" for kind, count in short.items())
-        lost = sum(self.wanted[kind] - count for kind, count in short.items())
+        lost = sum(self.pair_counts[kind] - count for kind, count in short.items())
         return DesignError(
             ngettext(
                 "Too few candidate pairs of dataset %(name)r have the %(least)s references that "

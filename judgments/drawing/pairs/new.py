@@ -65,11 +65,11 @@ def _next_pair(
             del options[machines]
             continue
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
-        if len(texts) < 2 or (image.name, texts) in so_far.compared:
+        if len(texts) < 2 or (image.name, texts) in so_far.comparisons:
             continue
         left = len(image.references) - CANDIDATE_REFERENCES[kind]
         if 0 < left < so_far.min_references:
-            so_far.skipped += 1
+            so_far.skipped_pairs += 1
             continue
         pair = _as_pair(image, kind, option, rng)
         if (pair.references or (so_far.allow_no_references and not image.references)) and so_far.accept(pair):

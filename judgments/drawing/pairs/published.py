@@ -48,7 +48,7 @@ def draw_published(
 
 def _published_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:
     judged = {image.name for image in images}
-    return [pair for pair in material.published if pair.kind == kind and pair.image in judged]
+    return [pair for pair in material.published_pairs if pair.kind == kind and pair.image in judged]
 
 
 def unusable_pairs(material: Material, images: Sequence[Image], kind: str) -> list[Pair]:

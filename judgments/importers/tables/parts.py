@@ -48,13 +48,13 @@ class TablePart:
     """The part of a table with one system's captions, or with people's.
 
     Attributes:
-        only: take only rows with this `system`; "" takes rows without a system, and None takes all rows.
+        system: take only rows with this `system`; "" takes rows without a system, and None takes all rows.
         columns: the columns of the captions, if the table has them instead of a column `caption`.
         of_system: whether the captions are a system's, so that an empty cell is an empty output.
         images_alone: whether a dataset gets only the images, without the captions.
     """
 
-    only: str | None = None
+    system: str | None = None
     columns: tuple[str, ...] = ()
     images_alone: bool = False
     of_system: bool = False
@@ -63,14 +63,14 @@ class TablePart:
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
                 yield from self._from_columns(records, path, wanted, notes, encoding)
-            elif self.only is None:
+            elif self.system is None:
                 yield from records(path, wanted, notes, encoding)
             else:
                 several = replace(wanted, optional=tuple({*wanted.optional, "system"}))
                 for record in records(path, several, notes, encoding):
-                    if str(record.get("system") or "").strip() == self.only:
+                    if str(record.get("system") or "").strip() == self.system:
                         left_out = (
-                            ("system", "boxes") if self.only and _defines_boxes(record) else ("system",)
+                            ("system", "boxes") if self.system and _defines_boxes(record) else ("system",)
                         )
                         values = {name: cell for name, cell in record.values.items() if name not in left_out}
                         yield replace(record, values=values)

@@ -218,10 +218,12 @@ class PairChoiceKind(ChoiceKind):
             "seed": design.seed,
         }
         if design.arena.pages and not wanted:
-            wanted = count_pairs(material, division.judged, wanted={"MM": PAIR_LIMIT}, **drawing)
-        drawn = draw_pairs(material, division.judged, wanted=wanted, only=design.sampling.only, **drawing)
+            wanted = count_pairs(material, division.judged_images, wanted={"MM": PAIR_LIMIT}, **drawing)
+        drawn = draw_pairs(
+            material, division.judged_images, wanted=wanted, only=design.sampling.only, **drawing
+        )
         pairs = drawn.pairs
-        texts = {text.key: text for image in division.judged for text in image.references}
+        texts = {text.key: text for image in division.judged_images for text in image.references}
         groups = [
             Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
         ]
@@ -233,9 +235,9 @@ class PairChoiceKind(ChoiceKind):
         )
         notes: dict[str, Any] = {}
         if not design.sampling.only:
-            notes |= pairs_left_out(material, division.judged, wanted=wanted, drawn=pairs)
-        if drawn.skipped:
-            notes["pairs_short_of_references"] = drawn.skipped
+            notes |= pairs_left_out(material, division.judged_images, wanted=wanted, drawn=pairs)
+        if drawn.skipped_pairs:
+            notes["pairs_short_of_references"] = drawn.skipped_pairs
         if repeating := hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = repeating
         pool: tuple[UnitSpec, ...] = ()

@@ -101,7 +101,7 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
     return replace(
         material,
         images=tuple(image for image in material.images if image.name not in judged),
-        published=tuple(pair for pair in material.published if pair.image not in judged),
+        published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in judged),
     )
 
 

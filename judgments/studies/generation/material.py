@@ -41,7 +41,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
                 split=split,
                 references=tuple(references.get(pk, ())),
                 outputs=tuple(outputs.get(pk, ())),
-                retrieved=tuple(retrieved.get(pk, ())),
+                retrievals=tuple(retrieved.get(pk, ())),
                 text=text,
                 boxes=tuple(boxes),
                 fields=tuple((column, cell) for column, cell in fields),
@@ -63,7 +63,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
     return Material(
         name=dataset.name,
         images=tuple(images),
-        published=published,
+        published_pairs=published,
         people=frozenset(system.name for system in systems.values() if system.human),
     )
 

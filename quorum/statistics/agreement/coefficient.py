@@ -147,7 +147,7 @@ def agreement(
             grouped = _clusters_of(influences, clusters).for_agreement()
             ends = influences.interval(value, grouped, options.confidence)
             inference = options.interval_of_clusters(grouped, ends)
-            if coefficient.name == ALPHA and RATER in grouped.used and not control_items:
+            if coefficient.name == ALPHA and RATER in grouped.columns_used and not control_items:
                 numbers = careless_numbers(value, ends[0], grouped.counts[RATER], options.confidence)
                 careless = CARELESS_NOTE % numbers if numbers else ""
     elif not math.isnan(value):  # resample only if the coefficient is defined

@@ -97,7 +97,7 @@ class Percent:
     def influences(self, data: Data) -> Influences | None:
         ratings = ratings_of(data)
         scale = _scale_of(ratings.labels, self.level, self.categories)
-        return percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        return percent_influences(ratings, scale.kind, scale.label_positions, scale.max_distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Gwet:
         ratings = ratings_of(data)
         scale = _scale_of(ratings.labels, self.level, self.categories)
         observed = percent_agreement(ratings, self.level, categories=self.categories)
-        on_percent = percent_influences(ratings, scale.kind, scale.occurring, scale.longest)
+        on_percent = percent_influences(ratings, scale.kind, scale.label_positions, scale.max_distance)
         if on_percent is None or len(scale.positions) < 2:
             return None
         sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
@@ -154,14 +154,14 @@ class Gwet:
 class _Scale:
     """The scale of the answers.
 
-    occurring: (V,) positions of the labels that occur. positions: (Q,) positions of all categories. kind: a distance of
-    `kernels.distances`. longest: D, or 1 if there are fewer than two categories.
+    label_positions: (V,) positions of the labels that occur. positions: (Q,) positions of all categories. kind: a
+    distance of `kernels.distances`. max_distance: D, or 1 if there are fewer than two categories.
     """
 
     kind: int
-    occurring: Floats
+    label_positions: Floats
     positions: Floats
-    longest: float
+    max_distance: float
 
 
 def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | None) -> _Scale:
@@ -200,11 +200,11 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     counts = patterns.counts
     apart, sizes, most = np.empty((3, counts.shape[0]))
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
-    unit_disagreement(starts, codes, counts.data, scale.kind, scale.occurring, apart, sizes, most)
+    unit_disagreement(starts, codes, counts.data, scale.kind, scale.label_positions, apart, sizes, most)
     comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
-    agreeing = comparable * (1 - apart / pairs / scale.longest)
+    agreeing = comparable * (1 - apart / pairs / scale.max_distance)
 
     def percent(weights: Floats) -> Floats:
         return ratio(weights @ agreeing, weights @ comparable)
@@ -219,7 +219,7 @@ def _chance_factor(scale: _Scale) -> float:
     size = len(scale.positions)
     if size < 2:
         return math.nan
-    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.longest
+    total_weight = size**2 - all_distances(scale.kind, scale.positions, np.ones(size)) / scale.max_distance
     return float(total_weight / (size * (size - 1)))
 
 

@@ -100,7 +100,7 @@ def span_alpha(
 
     def value(weights: Floats) -> float:
         whole = float(weights @ positions)
-        seen = sum(float(weights @ part.observed) for part in parts) / whole
+        seen = sum(float(weights @ part.observed_sums) for part in parts) / whole
         expected = sum(part.expected(weights, whole) for part in parts)
         return 1 - seen / expected if expected > 0 else math.nan
 
@@ -142,12 +142,12 @@ def span_f1(
 class _PartOfAlpha:
     """One label's part of alpha-U, for S spans and G gaps in T texts.
 
-    observed: (T,) sum of the differences between any two raters, with equal weights of raters. text, size: (S,)
+    observed_sums: (T,) sum of the differences between any two raters, with equal weights of raters. text, size: (S,)
     text and length of each span. gap_text, gap: (G,) text and length of each gap, the longest first. room: (S,)
     number of gaps that are at least as long as the span.
     """
 
-    observed: Floats
+    observed_sums: Floats
     text: Ints
     size: Floats
     gap_text: Ints

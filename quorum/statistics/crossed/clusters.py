@@ -39,20 +39,20 @@ def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row"
 class Clusters:
     """N rows clustered by item, by rater, or by both.
 
-    columns: (N,) codes by name. counts: number of clusters by name. used: names of the columns with two clusters or
-    more. codes: (N,) codes of each used column; if there are two columns, also of their cells, which are an item
-    with a rater. sizes: for each of `codes`, the (G,) numbers of rows of the clusters. reason: why there is no
-    interval. note: a warning about the interval.
+    columns: (N,) codes by name. counts: number of clusters by name. columns_used: names of the columns with two
+    clusters or more. codes: (N,) codes of each used column; if there are two columns, also of their cells, which are
+    an item with a rater. sizes: for each of `codes`, the (G,) numbers of rows of the clusters. reason: why there is
+    no interval. note: a warning about the interval.
     """
 
     columns: Mapping[str, Ints]
     counts: Mapping[str, int]
-    used: tuple[str, ...]
+    columns_used: tuple[str, ...]
     codes: tuple[Ints, ...]
     sizes: tuple[Floats, ...]
     reason: str
     note: str
-    latest: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
+    cache: dict[bytes, Clusters] = field(default_factory=dict, compare=False, repr=False)  # see `subset`
 
     @classmethod
     def from_columns(
@@ -76,14 +76,14 @@ class Clusters:
         if rows.all():
             return self
         key = np.packbits(rows).tobytes()
-        subset = self.latest.get(key)  # read it once, as another thread may replace it
+        subset = self.cache.get(key)  # read it once, as another thread may replace it
         if subset is None:
-            self.latest.clear()
+            self.cache.clear()
             cells = self.codes[2][rows] if len(self.codes) > 2 else None
             subset = self.of_codes(
                 {name: renumber_codes(codes[rows]) for name, codes in self.columns.items()}, cells
             )
-            self.latest[key] = subset
+            self.cache[key] = subset
         return subset
 
     @classmethod
@@ -132,7 +132,7 @@ class Clusters:
     def weighted(self, weights: Floats) -> Clusters:
         """Return the clusters with sizes that are sums of (N,) `weights` instead of numbers of rows."""
         sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
-        return replace(self, sizes=sizes, latest={})
+        return replace(self, sizes=sizes, cache={})
 
     def spread(self, influences: Floats) -> Spread:
         """Return the spread of an estimate from the (N,) influences of rows, whose sum must be zero."""

@@ -131,19 +131,19 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
 class _Votes:
     """Votes of S simulated studies with P pairs and V votes on each unit.
 
-    truth, gains: (S, P), see `_draw_truth`. right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
+    truth, gains: (S, P), see `_draw_truth`. is_right: (S, P, references, V) whether a vote is right. rater: (S, P, V)
     codes.
     """
 
     question: Question
     truth: Ints
     gains: Ints
-    right: Flags
+    is_right: Flags
     rater: Ints
 
     def outcomes(self, size: Size, alpha: float) -> Outcomes:
         """Return the outcomes of a design that uses only the first pairs, references and votes."""
-        votes = self.right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
+        votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
         number = votes.sum(axis=3)
         # The majority of a unit's votes decides the unit, and the majority of units decides the pair.

@@ -433,7 +433,7 @@ def test_ticks_of_a_self_contained_page_are_stored_for_every_caption_of_its_pict
     design, units = design_of(study), units_of_hit(claim.assignment.hit.pk)
     none = [(f"none{n}", "1") for n in range(1, len(units) + 1)]
     found = answers_of_page(answers_document(none), design=design, hit=claim.assignment.hit, units=units)
-    assert found.missing == []
+    assert found.missing_positions == []
     submit_assignment(assignment=claim.assignment, answers=found.answers)
     assert set(Judgment.objects.values_list("value", flat=True)) == {0}
     assert Judgment.objects.count() == len(units)
@@ -470,7 +470,7 @@ def test_a_page_is_published_worked_on_and_read_back(emulator: MTurkEmulator, cl
     document = client.get_assignment(AssignmentId=taken.assignment_id)["Assignment"]["Answer"]
     found = answers_of_page(document, design=design, hit=hit, units=units)
     assert [one["answer"] for one in found.answers] == [{"best": 3, "worst": 1}] * 3
-    assert (found.answers[0]["seconds"], found.missing) == (4.2, [])
+    assert (found.answers[0]["seconds"], found.missing_positions) == (4.2, [])
 
 
 def test_an_external_question_and_all_requirements_are_taken(client: MTurkClient) -> None:

@@ -114,7 +114,9 @@ def test_a_picture_that_workers_could_not_load_is_named(address: str) -> None:
 
 def test_worked_examples_are_shown_and_their_pictures_must_be_reachable_too() -> None:
     design, hit, units = make_hit("triplet")
-    example = WorkedExample(picture="", scene="A dog", texts=(("A", "A dog runs."),), answer="B", why="")
+    example = WorkedExample(
+        picture="", scene="A dog", texts=(("A", "A dog runs."),), answer="B", explanation=""
+    )
     assert "A dog runs." in html_page(design=design, hit=hit, units=units, hosts=HOSTS, examples=[example])
     with pytest.raises(QuestionProblem, match="worked example 1"):
         html_page(

@@ -425,12 +425,12 @@ def test_each_submission_is_told_apart_and_nothing_is_written() -> None:
         line(stranger, "AWAITING REVIEW", completed(study)),
     )
     assert everything() == before
-    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].contradictory) == ("pay", False)
+    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].is_contradictory) == ("pay", False)
     bob = said[BOB["PROLIFIC_PID"]]
-    assert (bob.verdict, bob.contradictory) == ("pay", True)
+    assert (bob.verdict, bob.is_contradictory) == ("pay", True)
     assert "the panel has code 'WRONG'" in bob.reason
     assert said[EVE["PROLIFIC_PID"]].verdict == "wait"
-    assert (said["nobody"].verdict, said["nobody"].contradictory) == ("only-there", True)
+    assert (said["nobody"].verdict, said["nobody"].is_contradictory) == ("only-there", True)
 
 
 @pytest.mark.django_db
@@ -439,8 +439,11 @@ def test_what_the_list_does_not_have_is_named_too() -> None:
     done(study, ADA)
     at_work(study, BOB)
     said = found(study)
-    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].contradictory) == ("only-here", True)
-    assert (said[BOB["PROLIFIC_PID"]].verdict, said[BOB["PROLIFIC_PID"]].contradictory) == (
+    assert (said[ADA["PROLIFIC_PID"]].verdict, said[ADA["PROLIFIC_PID"]].is_contradictory) == (
+        "only-here",
+        True,
+    )
+    assert (said[BOB["PROLIFIC_PID"]].verdict, said[BOB["PROLIFIC_PID"]].is_contradictory) == (
         "only-here",
         False,
     )
@@ -468,7 +471,7 @@ def test_of_who_finished_here_and_of_who_did_not() -> None:
     ):
         code = "" if who is ADA else "x"
         one = found(study, line(who, status, code))[who["PROLIFIC_PID"]]
-        assert (one.verdict, one.new_status, one.contradictory) == (verdict, books, odd), (who, status)
+        assert (one.verdict, one.new_status, one.is_contradictory) == (verdict, books, odd), (who, status)
 
 
 @pytest.mark.django_db
@@ -476,7 +479,7 @@ def test_a_code_that_was_passed_on_pays_nobody() -> None:
     study = panel_study(hits=2)
     at_work(study, ADA)
     one = found(study, line(ADA, "AWAITING REVIEW", completed(study).lower()))[ADA["PROLIFIC_PID"]]
-    assert (one.verdict, one.contradictory) == ("no", True)
+    assert (one.verdict, one.is_contradictory) == ("no", True)
     assert "not all of its pages are submitted here (0 of 2)" in one.reason
 
 

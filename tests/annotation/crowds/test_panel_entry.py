@@ -402,8 +402,8 @@ def test_nobody_can_hand_their_code_to_somebody_else() -> None:
     ada_there, bob_there = compare_panel_list(
         study=study, submissions=read_submissions(rows, design_of(study).panel)
     )
-    assert (ada_there.verdict, ada_there.contradictory) == ("pay", False)
-    assert (bob_there.verdict, bob_there.contradictory) == ("no", True)
+    assert (ada_there.verdict, ada_there.is_contradictory) == ("pay", False)
+    assert (bob_there.verdict, bob_there.is_contradictory) == ("no", True)
     browser, _ = start(study, {"participantId": "eve", "assignmentId": "eve1"})
     do_page(study, browser)
     listed = read_submissions(rows.replace("bob", "eve"), design_of(study).panel)

@@ -38,13 +38,13 @@ COLUMNS = ("mt", "refs", "score", "imgid")
 class GradedCaptions:
     """Judged captions, and N single grades.
 
-    ``grades`` (N,) are the grades, and ``of`` (N,) are the indices of the graded captions.
+    ``grades`` (N,) are the grades, and ``caption_indices`` (N,) are the indices of the graded captions.
     """
 
     title: str
     captions: list[CaptionTexts]
     grades: Floats
-    of: Ints
+    caption_indices: Ints
 
 
 def analyse(run: Run) -> None:
@@ -140,7 +140,7 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHOS.items():
         if metric in metrics:
-            rho = correlation(scored[metric].images[graded.of], graded.grades, RHO, resamples=0).value
+            rho = correlation(scored[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0).value
             run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
@@ -185,10 +185,10 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     for metric in metrics:
         run.signed(f"{graded.title}: {metric}", scored[metric].signature)
         scores = scored[metric].images
-        single = scores[graded.of]  # the score of each grade's caption
+        single = scores[graded.caption_indices]  # the score of each grade's caption
         over_images = None
         if metric in scored_by_image:
-            single_by_image = scored_by_image[metric].images[graded.of]
+            single_by_image = scored_by_image[metric].images[graded.caption_indices]
             over_images = _value(single_by_image, graded.grades, coefficient)
         correlations[metric] = MetricCorrelations(
             _clustered_correlation(single, graded, images, coefficient, run.seed),
@@ -213,7 +213,7 @@ def _clustered_correlation(
     result = grouped_correlation(
         scores,
         graded.grades,
-        [images[caption] for caption in graded.of.tolist()],
+        [images[caption] for caption in graded.caption_indices.tolist()],
         range(len(scores)),
         coefficient,
         grouping="none",

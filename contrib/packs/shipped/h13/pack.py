@@ -443,7 +443,7 @@ def _affinities(
     ]
     affinities = {"random": np.random.default_rng(seed).random((len(images), len(data.pool)))}
     for affinities_of in systems:
-        affinities |= affinities_of(images, data.pool, data.training)
+        affinities |= affinities_of(images, data.pool, data.training_captions)
     return affinities
 
 

@@ -68,7 +68,7 @@ class ImageTexts:
     sentences: list[list[Terms]]
     titles: list[Terms]
     gold: list[Counter[str]]
-    training: list[Terms]
+    training_terms: list[Terms]
     training_gold: list[Terms]
 
     @property
@@ -132,8 +132,10 @@ def _lines(file: Path) -> list[str]:
 
 
 def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) -> dict[str, KeywordList]:
-    training = texts.training or None
-    with_captions = [[*text, *gold] for text, gold in zip(texts.training, texts.training_gold, strict=True)]
+    training = texts.training_terms or None
+    with_captions = [
+        [*text, *gold] for text, gold in zip(texts.training_terms, texts.training_gold, strict=True)
+    ]
     return {
         "term-frequency": term_frequency(texts.documents, vocabulary=vocabulary),
         "tf-idf": tf_idf(texts.documents, training=training, vocabulary=vocabulary),
@@ -150,7 +152,7 @@ def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: boo
     """Compute precision, recall and F1 of ten keywords, with and without infrequent words (Table 2)."""
     rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
-        ("standard", frequent_words(texts.training)),
+        ("standard", frequent_words(texts.training_terms)),
         ("include-infrequent", None),
     ):
         for baseline, keywords in _baselines(texts, vocabulary, run.seed).items():
@@ -221,7 +223,7 @@ def _read(file: Path, *, stem: str) -> ImageTexts:
         sentences = keyword_terms(str(row["text"]).splitlines() or [""], stem=stem, stop_words=stop)
         gold = gold_tags([people], stem=stem)[0]
         if row.get("split") == "train":
-            texts.training.append([term for sentence in sentences for term in sentence])
+            texts.training_terms.append([term for sentence in sentences for term in sentence])
             texts.training_gold.append(list(gold))
         else:
             texts.sentences.append(sentences)

@@ -84,7 +84,7 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, Estimate] = {}
     for metric, by_size in tables.items():
-        better = accuracy_by_references(by_size, data.better, data.kinds, clusters=data.clusters)
+        better = accuracy_by_references(by_size, data.preferred_captions, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
         estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
         points[metric] = drawn_point(better["all"], FIVE)
@@ -94,7 +94,9 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
         at_blanks = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
-        plain = accuracy_by_references(at_blanks[PLAIN_METEOR], data.better, clusters=data.clusters)["all"]
+        plain = accuracy_by_references(
+            at_blanks[PLAIN_METEOR], data.preferred_captions, clusters=data.clusters
+        )["all"]
         what = "captions cut at blanks, without synonyms and paraphrases"
         others["meteor"] = {what: drawn_point(plain, FIVE).value}
     for printed, metric in names.items():
@@ -110,8 +112,8 @@ def _pairwise(run: Run, data: FiftySentenceData) -> None:
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
-    known = (data.winners != 0) & (data.better != 0)
-    different = known & (data.winners != data.better)
+    known = (data.winners != 0) & (data.preferred_captions != 0)
+    different = known & (data.winners != data.preferred_captions)
     more = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
@@ -144,7 +146,7 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
                 data.pairs[position].kind,
                 *(
                     _candidate(data, position, int(winner))
-                    for winner in (data.winners[position], data.better[position])
+                    for winner in (data.winners[position], data.preferred_captions[position])
                 ),
             )
             for position in positions
@@ -163,7 +165,7 @@ def _words_more_in_liked(data: FiftySentenceData) -> Ints:
     """Return, for each of P pairs, the words of the better candidate minus those of the more human-like one: (P,)."""
     liked, human_like = (
         [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
-        for winners in (data.better, data.winners)
+        for winners in (data.preferred_captions, data.winners)
     )
     return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
 

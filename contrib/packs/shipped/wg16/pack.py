@@ -172,7 +172,11 @@ def _rouge_options(captions: Sequence[Sequence[str]], seed: int) -> list[tuple[s
     metrics = [f"rouge-1|{option}" for option in ROUGE_OPTIONS]
     scores = score_held_out(held_out, metrics, instead={"other": of_other_images(held_out, generator)})
     return [
-        (option, float(scores.upper[metric].mean()), float(scores.lower["other"][metric].mean()))
+        (
+            option,
+            float(scores.caption_scores[metric].mean()),
+            float(scores.replacement_scores["other"][metric].mean()),
+        )
         for option, metric in zip(ROUGE_OPTIONS, metrics, strict=True)
     ]
 

@@ -104,7 +104,7 @@ class Credits:
             by_hash[image, hash(one_text(text))].append((image, text))
         for images in batched(sorted({item for item, _ in wanted}), KEYS_PER_QUERY):
             self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
-            if self.moment.searched:
+            if self.moment.has_found_images:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
                 query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
@@ -139,7 +139,7 @@ class Credits:
                 query_caption=caption if task == SEARCH else np.full(len(caption), -1),
                 rank=rank,
                 original=np.zeros_like(rank),
-                placed=np.isin(system, in_part),
+                has_rank=np.isin(system, in_part),
             ),
             (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip

@@ -68,7 +68,7 @@ class JudgmentRows:
 
     Attributes:
         revisions: whether answers that were later revised are included, before their revisions.
-        only: ordered row ids of the units to read; if given, rows name the captions' systems.
+        unit_ids: ordered row ids of the units to read; if given, rows name the captions' systems.
         counts: numbers of rows, complete after the last row.
         tally: the tally of current judgments, complete after the last row.
     """
@@ -76,16 +76,16 @@ class JudgmentRows:
     study: Study
     moment: Snapshot
     revisions: bool = False
-    only: Sequence[int] | None = None
+    unit_ids: Sequence[int] | None = None
     counts: dict[str, int] = field(default_factory=zero_counts)
     tally: JudgmentTally = field(default_factory=JudgmentTally)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         credits = Credits(self.study, self.moment)
-        if self.only is None:
+        if self.unit_ids is None:
             yield from self._rows(None, {})
             return
-        for many in batched(self.only, UNITS_PER_LOOKUP):
+        for many in batched(self.unit_ids, UNITS_PER_LOOKUP):
             credited = credits.systems_of(many)
             for units in batched(many, UNITS_PER_BATCH):
                 yield from self._rows(units, credited)
@@ -108,7 +108,7 @@ class JudgmentRows:
             content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
             current = pk not in replaced and invalidated is None
-            fit = not set_aside and unit_id not in moment.withdrawn
+            fit = not set_aside and unit_id not in moment.withdrawn_items
             used = current and fit and counted
             if current:
                 rating = value if answer is None else answer
@@ -181,7 +181,7 @@ class JudgmentRows:
     def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
         return (
             str(assignment),
-            self.moment.invalidated.get(assignment),
+            self.moment.invalidating_rules.get(assignment),
             self.moment.includes(assignment, worker),
         )
 

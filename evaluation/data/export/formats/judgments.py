@@ -30,7 +30,7 @@ ROW_GROUP = 8_192
 def _rows_of(work: ExportWork) -> JudgmentRows:
     """Return the judgments of a part of an export."""
     return JudgmentRows(
-        work.study, work.moment, work.revisions, only=work.pieces, counts=work.counts, tally=work.tally
+        work.study, work.moment, work.revisions, unit_ids=work.pieces, counts=work.counts, tally=work.tally
     )
 
 

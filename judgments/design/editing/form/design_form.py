@@ -105,7 +105,7 @@ class DesignForm(forms.Form):
                     field.disabled = field.initial.longest > MAX_ROWS
                 if isinstance(field, RowsField):
                     field.disabled = len(field.initial or ()) > MAX_ROWS
-                    field.widget.hidden = (
+                    field.widget.hidden_keys = (
                         self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
                     )
                 self.fields[html_name(key)] = field

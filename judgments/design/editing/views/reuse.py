@@ -91,7 +91,7 @@ def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign)
     for rows in tables.values():
         for row in rows:
             title, label = titles.get(row.key, (gettext("Other keys"), ""))
-            before, after = mark_differences(row.this, row.that)
+            before, after = mark_differences(row.first_value, row.second_value)
             groups.setdefault(title, []).append(
                 {"label": label, "key": row.key, "before": before, "after": after}
             )

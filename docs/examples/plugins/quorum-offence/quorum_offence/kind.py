@@ -24,7 +24,7 @@ class Offence(ChoiceKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         units = [
             UnitSpec(key=content_key("unit", self.name, design.seed, text.key), image=image.name, first=text)
-            for image in divide_images(design, material).judged
+            for image in divide_images(design, material).judged_images
             for text in image.references
         ]
         return Batch(hits=self.hits(design, [Group(unit.image, (unit,)) for unit in units]))
