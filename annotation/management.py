@@ -231,7 +231,7 @@ class ErasePerson(QuorumCommand):
                 )
             return
         for study, worker in self._people(options["study"], options["worker"]):
-            self._erase(study, worker, options)
+            self._erase_worker(study, worker, options)
 
     def _people(self, slug: str | None, name: str) -> list[tuple[Study, Worker]]:
         from annotation.privacy.people import erasure_of, find_person
@@ -257,7 +257,7 @@ class ErasePerson(QuorumCommand):
             self.say("The person was erased already.")
         return people
 
-    def _erase(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
+    def _erase_worker(self, study: Study, worker: Worker, options: dict[str, Any]) -> None:
         from annotation.privacy.erasing import erase_person
         from annotation.privacy.people import people_of
         from annotation.privacy.preview import preview_erasure

@@ -30,7 +30,7 @@ TIE = 0.6  # Davidson's nu
 TWISTED_DIFFERENCES = {(0, 4): -2.0, (1, 2): 1.2, (2, 3): -1.0}
 
 
-def _differences(twisted: bool) -> Floats:
+def _strength_differences(twisted: bool) -> Floats:
     found = LADDER[PAIRS[:, 0]] - LADDER[PAIRS[:, 1]]
     if twisted:
         for place, pair in enumerate(map(tuple, PAIRS.tolist())):
@@ -91,7 +91,7 @@ def _target(differences: Floats) -> Floats:
 
 def simulate(runs: int, pages: int, even: float = 0.2) -> None:
     for name, twisted in (("strengths hold", False), ("no strengths hold", True)):
-        differences = _differences(twisted)
+        differences = _strength_differences(twisted)
         target = _target(differences)
         strengths_by_draw: dict[str, list[tuple[Floats, Floats, Floats]]] = {
             "even": [],

@@ -57,15 +57,15 @@ def of_family(plain: Captions, item: Item) -> Captions:
 
     items = [item(draw, text.partition(" ")[0]) for text in plain.candidates]
     return Captions(
-        [_with(extra, text) for extra, text in zip(items, plain.candidates, strict=True)],
+        [_insert_words(extra, text) for extra, text in zip(items, plain.candidates, strict=True)],
         [
-            [_with(extra, text) for text in texts]
+            [_insert_words(extra, text) for text in texts]
             for extra, texts in zip(items, plain.references, strict=True)
         ],
     )
 
 
-def _with(extra: str, text: str) -> str:
+def _insert_words(extra: str, text: str) -> str:
     first, _, rest = text.partition(" ")
     return f"{first} {extra} {rest}"
 

@@ -120,7 +120,7 @@ def fill_study(
         with transaction.atomic():
             numbers = range(start, min(start + HITS_PER_BATCH, size.hits))
             units, hits = _hits(study, size, numbers)
-            _work(study, size, numbers, units, hits, workers, rng)
+            _add_work(study, size, numbers, units, hits, workers, rng)
             if start == 0:  # so that the database plans queries for the new rows well
                 refresh_statistics(Unit, HIT)
     with transaction.atomic():
@@ -237,7 +237,7 @@ def _ids(rows: Any, after: int = 0) -> Ints:
     return np.fromiter(found, dtype=np.int64)
 
 
-def _last(model: Any) -> int:
+def _last_id(model: Any) -> int:
     last_id: int = model.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     return last_id
 
@@ -245,7 +245,7 @@ def _last(model: Any) -> int:
 CONTENT_FIELDS = ("item_id", "reference_id", "first_id", "second_id", "pair_id", "kind", "content")
 
 
-def _shown(size: Size, place: int) -> tuple[Any, ...]:
+def _unit_fields(size: Size, place: int) -> tuple[Any, ...]:
     """Return the fields of the judged unit at ``place``."""
     if size.protocol == "triplet":
         pair, n = divmod(place, size.references)
@@ -283,11 +283,11 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     from judgments.models import HIT, HITUnit, Unit
 
     places = range(numbers[0] * size.judged, (numbers[-1] + 1) * size.judged)
-    last = _last(Unit)
+    last = _last_id(Unit)
     insert_rows(
         Unit,
         ("study_id", "key", "position", *CONTENT_FIELDS),
-        ((study.pk, f"u-{place:07}", place, *_shown(size, place)) for place in places),
+        ((study.pk, f"u-{place:07}", place, *_unit_fields(size, place)) for place in places),
     )
     units = _ids(study.units, last).reshape(len(numbers), size.judged)
     if size.controls:
@@ -303,7 +303,7 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
             ),
         )
         units = np.hstack([units, _ids(study.units, last).reshape(len(numbers), size.controls)])
-    last = _last(HIT)
+    last = _last_id(HIT)
     insert_rows(
         HIT,
         ("study_id", "key", "position", "required", "open_slots"),
@@ -322,7 +322,7 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     return units, hits
 
 
-def _work(
+def _add_work(
     study: Study,
     size: Size,
     numbers: range,

@@ -91,21 +91,21 @@ def study_of(
             for unit in order[start : start + SIZE]:
                 text = texts[unit][min(place, len(texts[unit]) - 1)]
                 if worker in copying and rng.random() < copied:
-                    text = _varied(program[int(rng.integers(PROGRAM))], rng)
+                    text = _vary_text(program[int(rng.integers(PROGRAM))], rng)
                 given.append(OwnJudgment(start // SIZE, unit, NAN, NAN, written=WrittenAnswer(text)))
             pages.append(SubmittedPage(worker, given))
     shuffled = [pages[at] for at in rng.permutation(len(pages)).tolist()]
-    return [_dated(page, at) for at, page in enumerate(shuffled)], copying
+    return [_page_at(page, at) for at, page in enumerate(shuffled)], copying
 
 
-def _dated(page: SubmittedPage, at: int) -> SubmittedPage:
+def _page_at(page: SubmittedPage, at: int) -> SubmittedPage:
     given = [
         one._replace(written=one.written._replace(at=at)) for one in page.judgments if one.written is not None
     ]
     return SubmittedPage(page.worker, given)
 
 
-def _varied(text: str, rng: np.random.Generator) -> str:
+def _vary_text(text: str, rng: np.random.Generator) -> str:
     words = text.split()
     del words[int(rng.integers(len(words)))]
     return " ".join(words)
@@ -120,12 +120,15 @@ def phrasing(folder: Path, only: str) -> None:
     for name, captions in captions_of(folder).items():
         if only not in name:
             continue
-        honest = [_flagged(captions, rule, copied=0.0, number=number) for number in range(STUDIES)]
+        honest = [_flagged_people(captions, rule, copied=0.0, number=number) for number in range(STUDIES)]
         flagged, workers = sum(len(found) for found, _, _ in honest), sum(of for _, _, of in honest)
         low, high = wilson_interval(flagged, workers)
         print(f"{name}: {flagged} of {workers} honest participants ({low:.1%} to {high:.1%})", end="")
         for copied in COPIED:
-            runs = [_flagged(captions, rule, copied=copied, number=number) for number in range(STUDIES // 4)]
+            runs = [
+                _flagged_people(captions, rule, copied=copied, number=number)
+                for number in range(STUDIES // 4)
+            ]
             found = sum(len(found & copying) for found, copying, _ in runs)
             wrong = sum(len(found - copying) for found, copying, _ in runs)
             of = sum(len(copying) for _, copying, _ in runs)
@@ -133,7 +136,7 @@ def phrasing(folder: Path, only: str) -> None:
         print(flush=True)
 
 
-def _flagged(
+def _flagged_people(
     captions: dict[str, list[str]], rule: Rule, *, copied: float, number: int
 ) -> tuple[set[int], set[int], int]:
     rng = np.random.default_rng([SEED, number, round(100 * copied)])

@@ -78,7 +78,7 @@ def official_meteor(given: Captions) -> ArrayLike:
     return float(program().compute_score(*given.for_peer)[0])
 
 
-def _cold(code: str, given: Captions) -> ArrayLike:
+def _cold_start_seconds(code: str, given: Captions) -> ArrayLike:
     with NamedTemporaryFile("w", suffix=".json") as file:
         json.dump([given.candidates, given.references], file)
         file.flush()
@@ -89,11 +89,11 @@ def _cold(code: str, given: Captions) -> ArrayLike:
 
 
 def cold_meteor(given: Captions) -> ArrayLike:
-    return _cold(QUORUM_SCRIPT, given)
+    return _cold_start_seconds(QUORUM_SCRIPT, given)
 
 
 def cold_official_meteor(given: Captions) -> ArrayLike:
-    return _cold(PEER_SCRIPT, given)
+    return _cold_start_seconds(PEER_SCRIPT, given)
 
 
 PEER, PACKAGE = "METEOR 1.5", "pycocoevalcap"

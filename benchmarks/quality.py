@@ -228,7 +228,7 @@ def rehearse_all(protocol: str) -> Outcome:
             )
             if watched:
                 outcome.cost.append(report.invalidated / report.judgments)
-                _count(outcome, study)
+                _count_stops(outcome, study)
     return outcome
 
 
@@ -244,7 +244,7 @@ def _study(protocol: str, dataset: str, seed: int, rules: list[dict[str, Any]]) 
     return study
 
 
-def _count(outcome: Outcome, study: Any) -> None:
+def _count_stops(outcome: Outcome, study: Any) -> None:
     """Count when each person was stopped, from the rows of the rehearsal."""
     from annotation.models import Case, Judgment
     from annotation.rehearsal.crowd import RehearsalCrowd, rehearsal_people

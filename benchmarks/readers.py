@@ -67,32 +67,36 @@ def compare(paths: dict[str, Path]) -> None:
         ours = [qrels[names.loc[unit, "image"], names.loc[unit, "first"]] for unit in clear]
         wrong = int((theirs[clear].to_numpy() != np.array(ours)).sum())
         reader = "polars" if form == "parquet" else "pandas"
-        _say(form, reader, f"{len(frame):,} rows")
-        _say(form, "crowd-kit", f"majority of {len(clear):,} units; {wrong} differ from our qrels")
-    _say(
+        _print_result(form, reader, f"{len(frame):,} rows")
+        _print_result(form, "crowd-kit", f"majority of {len(clear):,} units; {wrong} differ from our qrels")
+    _print_result(
         "qrels", "ir-measures", f"{len(qrels):,} judgments of {len({query for query, _ in qrels}):,} queries"
     )
     run = {query: {document: 1.0} for query, document in qrels}
-    found = ir_measures.calc_aggregate([ir_measures.P @ 1], _nested(qrels), run)[ir_measures.P @ 1]
-    share = sum(_nested(qrels)[query][document] for query, own in run.items() for document in own) / len(run)
-    _say("qrels", "ir-measures", f"P@1 {found:.6f}, counted {share:.6f}")
+    found = ir_measures.calc_aggregate([ir_measures.P @ 1], _nest_qrels(qrels), run)[ir_measures.P @ 1]
+    share = sum(_nest_qrels(qrels)[query][document] for query, own in run.items() for document in own) / len(
+        run
+    )
+    _print_result("qrels", "ir-measures", f"P@1 {found:.6f}, counted {share:.6f}")
     matrix = pd.read_csv(paths["reliability"], index_col="worker").to_numpy(dtype=float)
     theirs_alpha = krippendorff.alpha(reliability_data=matrix, level_of_measurement="nominal")
     counted = frames["jsonl"][frames["jsonl"]["used"] & ~frames["jsonl"]["control"]]
     table = counted.pivot(index="worker", columns="unit", values="value").to_numpy(dtype=float)
     alpha = krippendorff_alpha(table, level="nominal")
     ours_alpha = float(getattr(alpha, "value", alpha))
-    _say("reliability", "krippendorff", f"alpha {theirs_alpha:.9f}, ours from jsonl {ours_alpha:.9f}")
+    _print_result(
+        "reliability", "krippendorff", f"alpha {theirs_alpha:.9f}, ours from jsonl {ours_alpha:.9f}"
+    )
 
 
-def _nested(qrels: dict[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+def _nest_qrels(qrels: dict[tuple[str, str], int]) -> dict[str, dict[str, int]]:
     relevance_by_query: dict[str, dict[str, int]] = {}
     for (query, document), relevance in qrels.items():
         relevance_by_query.setdefault(query, {})[document] = relevance
     return relevance_by_query
 
 
-def _say(form: str, reader: str, words: str) -> None:
+def _print_result(form: str, reader: str, words: str) -> None:
     print(f"| {form} | {reader} {version(reader)} | {words} |", flush=True)
 
 

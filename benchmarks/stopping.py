@@ -122,12 +122,12 @@ def on_the_platform(
     return Run(
         votes=cast / (units * VOTES),
         copies=finished / wanted,
-        flipped_pairs=_flipped(study, compute_aggregation(study=study), vote, people),
+        flipped_pairs=_count_flipped_pairs(study, compute_aggregation(study=study), vote, people),
         milliseconds=1000 * spent / submitted,
     )
 
 
-def _flipped(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
+def _count_flipped_pairs(study: Any, aggregation: Any, vote: Any, people: list[Any]) -> int:
     """Return the number of pairs whose winner differs from the winner at full depth.
 
     At full depth, other workers give the votes that early stopping did not ask for.

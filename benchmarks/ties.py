@@ -24,17 +24,17 @@ TRUE_WINS = np.array([0.8, 0.6, 0.55])
 PAIRS = np.array([(0, 1), (1, 2), (0, 2)])
 
 
-def _read(path: Path) -> list[dict[str, str]]:
+def _read_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
 def against_golden(votes: Path, golden: Path) -> None:
     """Compare strengths with Evalica's Bradley-Terry (half a win each) and Newman (whose ties are Davidson's)."""
-    rows = _read(votes)
+    rows = _read_rows(votes)
     first, second = [row["left"] for row in rows], [row["right"] for row in rows]
     winners = np.array([OUTCOMES[row["winner"]] for row in rows])
-    scores = {(row["algorithm"], row["item"]): float(row["score"]) for row in _read(golden)}
+    scores = {(row["algorithm"], row["item"]): float(row["score"]) for row in _read_rows(golden)}
     half = bradley_terry_of_comparisons(first, second, winners)
     davidson = preference_strengths(first, second, PREFERENCES[winners])
     kupper = preference_strengths(first, second, PREFERENCES[winners], model="cumulative")

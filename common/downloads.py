@@ -59,7 +59,7 @@ def file_download(request: HttpRequest, path: Path, *, name: str, content_type: 
         part: Any = file if count == size else FileSlice(file, start, count)
         return FileResponse(part, as_attachment=True, filename=name, content_type=content_type, status=status)
 
-    answer = _download(request, size, etag, modified, send)
+    answer = _download_response(request, size, etag, modified, send)
     if not isinstance(answer, FileResponse):
         file.close()
     return answer
@@ -76,17 +76,17 @@ def bytes_download(
         part = content[start : start + count]
         return HttpResponse(part, content_type=content_type, status=status, headers=headers)
 
-    return _download(request, len(content), etag, int(modified), send)
+    return _download_response(request, len(content), etag, int(modified), send)
 
 
-def _download(
+def _download_response(
     request: HttpRequest,
     size: int,
     etag: str,
     modified: int,
     send: Callable[[int, int, int], HttpResponseBase],
 ) -> HttpResponseBase:
-    answer = _not_modified(request, etag, modified)
+    answer = _not_modified_response(request, etag, modified)
     if answer is None:
         try:
             part = _range_of(request, size, etag, modified)
@@ -107,7 +107,7 @@ def _download(
     return answer
 
 
-def _not_modified(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
+def _not_modified_response(request: HttpRequest, etag: str, modified: int) -> HttpResponseBase | None:
     response = get_conditional_response(request, etag=etag, last_modified=modified)
     if response is not None and response.status_code == 412:
         return problem_page(

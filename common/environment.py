@@ -37,7 +37,9 @@ class Environment(environ.Env):
             raise ImproperlyConfigured(f"{name} is {text!r}; expected {expected}.") from None
 
     def bool(self, name: builtins.str, default: builtins.bool) -> builtins.bool:
-        return self.read(name, lambda text: _one_of(text.lower(), NO | YES) in YES, default, "true or false")
+        return self.read(
+            name, lambda text: _check_option(text.lower(), NO | YES) in YES, default, "true or false"
+        )
 
     def int(self, name: builtins.str, default: builtins.int) -> builtins.int:
         return self.read(
@@ -55,13 +57,13 @@ class Environment(environ.Env):
     def choice(
         self, name: builtins.str, default: builtins.str, options: Collection[builtins.str]
     ) -> builtins.str:
-        return self.read(name, lambda text: _one_of(text, options), default, " or ".join(options))
+        return self.read(name, lambda text: _check_option(text, options), default, " or ".join(options))
 
     def limit(self, name: builtins.str, default: builtins.str) -> builtins.str:
         return self.read(name, _limit, default, "such as 300/10 minutes, or nothing for no limit")
 
 
-def _one_of(text: str, options: Collection[str]) -> str:
+def _check_option(text: str, options: Collection[str]) -> str:
     if text not in options:
         raise ValueError(text)
     return text

@@ -53,7 +53,7 @@ def render_markdown(text: str) -> SafeString:
         url_schemes={"http", "https", "mailto"},
         link_rel="noopener noreferrer",
     )
-    return mark_safe(_with_marks(clean))  # noqa: S308  # cleaned in the lines above
+    return mark_safe(_restore_marks(clean))  # noqa: S308  # cleaned in the lines above
 
 
 @lru_cache(maxsize=512)
@@ -70,7 +70,7 @@ def render_inline(text: str) -> SafeString:
     except RecursionError:
         html = escape(line)
     clean = nh3.clean(html, tags=INLINE_TAGS, attributes={}, clean_content_tags=set())
-    return mark_safe(_with_marks(clean))  # noqa: S308  # cleaned in the line above
+    return mark_safe(_restore_marks(clean))  # noqa: S308  # cleaned in the line above
 
 
 def plain_text(text: str) -> str:
@@ -83,7 +83,7 @@ def _without_loose_marks(text: str) -> str:
     text = _replace_outside(LINK, text, "[", "\ufdd0")
     text = _replace_outside(TAG, text, "<", "\ufdd1")
     lines = [
-        line if set(line.strip()) <= {"*"} or set(line.strip()) <= {"_"} else MARK_RUN.sub(_run, line)
+        line if set(line.strip()) <= {"*"} or set(line.strip()) <= {"_"} else MARK_RUN.sub(_protect_run, line)
         for line in text.split("\n")
     ]
     return "\n".join(lines)
@@ -95,11 +95,11 @@ def _replace_outside(pattern: re.Pattern[str], text: str, mark: str, stand_in: s
     return "".join(part if number % 2 else part.replace(mark, stand_in) for number, part in enumerate(parts))
 
 
-def _run(match: re.Match[str]) -> str:
+def _protect_run(match: re.Match[str]) -> str:
     return match[0].replace("*", "\ufdd2").replace("_", "\ufdd3")
 
 
-def _with_marks(html: str) -> str:
+def _restore_marks(html: str) -> str:
     for stand_in, mark in PLACEHOLDER_CHARACTERS.items():
         html = html.replace(stand_in, mark)
     return html

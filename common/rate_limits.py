@@ -99,12 +99,12 @@ def check(name: str, *of: str) -> None:
     Args:
         of: the target, such as a study or an account. Each target has its own count.
     """
-    _use(name, of, counted=False)
+    _use_limit(name, of, counted=False)
 
 
 def count(name: str, *of: str) -> None:
     """Count a use of the limit ``name`` by the visitor. Raise TooManyAttempts if the limit was already reached."""
-    _use(name, of, counted=True)
+    _use_limit(name, of, counted=True)
 
 
 def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[str, ...]) -> Result | None:
@@ -122,7 +122,7 @@ def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[s
     return result
 
 
-def _use(name: str, of: tuple[str, ...], *, counted: bool) -> None:
+def _use_limit(name: str, of: tuple[str, ...], *, counted: bool) -> None:
     (networks, browser), limit = _visitor.get(), _limit(name)
     if not networks or limit is None:
         return
@@ -148,7 +148,7 @@ def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) ->
     redis, many = settings.REDIS_URL, limit.amount > MAX_REMEMBERED
     if redis and _away_until.get(redis, 0.0) < time.monotonic():
         try:
-            return _ask(_limiter(redis, many), limit, key, counted)
+            return _wait_time(_limiter(redis, many), limit, key, counted)
         except StorageError as error:
             _away_until[redis] = time.monotonic() + OUTAGE_SECONDS
             logger.warning(
@@ -156,10 +156,12 @@ def _used_up_until(limit: RateLimitItem, key: tuple[str, ...], counted: bool) ->
                 error.storage_error,
                 OUTAGE_SECONDS,
             )
-    return _ask(_limiter("", many), limit, key, counted)
+    return _wait_time(_limiter("", many), limit, key, counted)
 
 
-def _ask(limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool) -> float | None:
+def _wait_time(
+    limiter: RateLimiter, limit: RateLimitItem, key: tuple[str, ...], counted: bool
+) -> float | None:
     allowed = limiter.hit(limit, *key) if counted else limiter.test(limit, *key)
     return None if allowed else limiter.get_window_stats(limit, *key).reset_time
 

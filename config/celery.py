@@ -168,11 +168,11 @@ class Channel(filesystem.Channel):
         draft.rename(folder / name)
 
     @cached_property
-    def _listed(self) -> defaultdict[str, list[str]]:
+    def _empty_lists(self) -> defaultdict[str, list[str]]:
         return defaultdict(list)
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
-        names = self._listed[queue]
+        names = self._empty_lists[queue]
         if not names:
             # files that are still being written have another ending
             waiting = (

@@ -58,7 +58,7 @@ class FramedPagesMiddleware(Middleware):
         ticket, rest = match.groups()
         frame = read_ticket(ticket)
         if frame is None:
-            return csp_replace(framed_policy(all_sites()))(_no_ticket)(request)
+            return csp_replace(framed_policy(all_sites()))(_refuse_ticket)(request)
         request.path_info = rest
         request.META[FRAME_KEY] = frame
         vars(request)["csrf_processing_done"] = True  # set by Django's own CSRF middleware after its check
@@ -79,7 +79,7 @@ class FramedPagesMiddleware(Middleware):
             raise Http404("This page is not part of the work.")
 
 
-def _no_ticket(request: HttpRequest) -> HttpResponse:
+def _refuse_ticket(request: HttpRequest) -> HttpResponse:
     mark_as_entrance(request)
     # The language middleware comes later in the list, so the language is not set yet.
     with translation.override(translation.get_language_from_request(request)):

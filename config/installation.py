@@ -40,7 +40,7 @@ def load_secret_key(path: Path) -> str:
     """
     try:
         if not path.exists():
-            _make(path)
+            _make_key(path)
         key = path.read_text(encoding="ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(
@@ -55,7 +55,7 @@ def load_secret_key(path: Path) -> str:
     return key
 
 
-def _make(path: Path) -> None:
+def _make_key(path: Path) -> None:
     # Server and worker may start at the same time. Each writes its own file, and the first that links it sets the key.
     mine = path.with_name(f"{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
     descriptor = os.open(mine, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

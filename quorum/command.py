@@ -33,13 +33,13 @@ def main() -> None:
         sys.path.insert(0, str(PLATFORM))
     line = sys.argv[1:]
     if "_ARGCOMPLETE" in os.environ:
-        _complete(os.environ["COMP_LINE"].split()[1:])
+        _print_completions(os.environ["COMP_LINE"].split()[1:])
     elif line == ["--version"]:
         from quorum.numeric.signatures import quorum_version
 
         sys.stdout.write(f"quorum {quorum_version()}\n")
     else:
-        _run([*line[1:], "--help"] if line[:1] == ["help"] else line)
+        _run_line([*line[1:], "--help"] if line[:1] == ["help"] else line)
 
 
 @cache
@@ -76,14 +76,14 @@ def words_for(line: list[str]) -> Words:
     return PLATFORM_WORDS if commands & {" ".join(line[:2]), *line[:1]} else words_of_environment()
 
 
-def _run(line: list[str]) -> None:
+def _run_line(line: list[str]) -> None:
     first = line[0] if line else "--help"
     words = words_for(line)
     command, rest = split(line)
     if first in HELP:
         sys.stdout.write(words.page())
     elif first == "run":
-        _serve(rest)
+        _serve_pages(rest)
     elif first == "completion":
         _print_completion(rest)
     elif first in words.groups and " " not in command:
@@ -99,7 +99,7 @@ def _run(line: list[str]) -> None:
                 _check_known(name)
             if missing and not helps and name not in words.without_data:
                 sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
-            _load(name, rest).run_from_argv(["quorum", command, *rest])
+            _load_command(name, rest).run_from_argv(["quorum", command, *rest])
 
 
 def split(line: list[str]) -> tuple[str, list[str]]:
@@ -145,7 +145,7 @@ def _check_known(name: str) -> None:
         sys.exit(f"quorum: {name!r} is no command{guess} `quorum --help` lists them.")
 
 
-def _load(name: str, rest: list[str]) -> BaseCommand:
+def _load_command(name: str, rest: list[str]) -> BaseCommand:
     """Return the command. Load settings, apps and models only if the command needs them."""
     manage = import_module("manage")
     if manage.is_of_files(name, rest):
@@ -174,7 +174,7 @@ def _set_up() -> None:
         sys.exit(str(error))
 
 
-def _serve(rest: list[str]) -> None:
+def _serve_pages(rest: list[str]) -> None:
     """Start the web server and the background worker, as `make run` does, but from the installed packages."""
     from scripts import services
     from scripts.environment import SetupError, check_port, check_writable, setting
@@ -235,7 +235,7 @@ def _add_shell(parser: ArgumentParser) -> None:
     parser.add_argument("shell", choices=["bash", "zsh", "fish"])
 
 
-def _complete(line: list[str]) -> None:
+def _print_completions(line: list[str]) -> None:
     """Print the completions of a command line, which the shell passes in the environment, and exit."""
     import argcomplete
 
@@ -257,7 +257,7 @@ def _parser(line: list[str]) -> ArgumentParser:
                 groups[group] = groups[""].add_parser(group, help=title).add_subparsers()
             subparser = groups[group].add_parser(word, help=what)
             if command == typed:
-                _load(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
+                _load_command(name, rest).add_arguments(subparser)  # type: ignore[arg-type]
                 for argument in subparser._actions:
                     if argument.dest == "study":
                         argument.completer = _slugs  # type: ignore[attr-defined]

@@ -89,14 +89,14 @@ def clauses(text: str) -> Iterator[list[str]]:
             clause = []
         if word:
             clause.append(word)
-            if _CLAUSE_ENDS.intersection(after) and not _abbreviates(word, after):
+            if _CLAUSE_ENDS.intersection(after) and not _is_abbreviation(word, after):
                 yield clause
                 clause = []
     if clause:
         yield clause
 
 
-def _abbreviates(word: str, behind: str) -> bool:
+def _is_abbreviation(word: str, behind: str) -> bool:
     return behind == "." and (len(word) == 1 or "." in word)
 
 

@@ -135,13 +135,13 @@ class Calls:
         handle, part = tempfile.mkstemp(dir=folder, prefix=".quorum-")
         try:
             with os.fdopen(handle, "wb") as file:
-                self._fetch(path, file)
+                self._fetch_file(path, file)
             os.replace(part, target)
         except BaseException:
             os.unlink(part)
             raise
 
-    def _fetch(self, path: str, file: BinaryIO) -> None:
+    def _fetch_file(self, path: str, file: BinaryIO) -> None:
         etag, attempt = "", 1
         while True:
             # Do not compress, because ranges refer to the bytes sent.

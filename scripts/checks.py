@@ -37,12 +37,12 @@ def environment() -> int:
 
 def test(arguments: list[str]) -> int:
     """Run the tests that need no services, with a browser if possible. Without arguments, skip the long tests."""
-    return _test(["--services=none", *([] if arguments else ["-m", "not long"])], arguments)
+    return _run_tests(["--services=none", *([] if arguments else ["-m", "not long"])], arguments)
 
 
 def test_long(arguments: list[str]) -> int:
     """Run the long tests that need no services: kills, hidden references, every address, whole studies."""
-    return _test(["--services=none", "-m", "long"], arguments)
+    return _run_tests(["--services=none", "-m", "long"], arguments)
 
 
 def test_services(arguments: list[str]) -> int:
@@ -50,10 +50,10 @@ def test_services(arguments: list[str]) -> int:
     shared = os.path.join(os.path.dirname(ROOT), "shared")
     if os.path.isdir(shared):
         os.environ.setdefault("QUORUM_SHARED", shared)
-    return _test(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
+    return _run_tests(["--services=only"], arguments, before=[os.path.join(ROOT, "scripts", "with-services")])
 
 
-def _test(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
+def _run_tests(half: list[str], arguments: list[str], *, before: Sequence[str] = ()) -> int:
     environment()
     browser()
     # Without stored bytecode, each of a run's many processes would compile all sources.
@@ -107,14 +107,14 @@ def browser() -> int:
     if chromium_on_path() is not None or _playwright_has_one():
         return 0
     print_line("No Chromium on the PATH; asking Playwright for its own ...")
-    if _quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
+    if _run_quietly([PYTHON, "-m", "playwright", "install", "chromium"]) and _playwright_has_one():
         return 0
     if shutil.which("apt-get") and os.geteuid() == 0:
         print_line("Playwright could not bring one; asking the system's packages ...")
         variables = dict(os.environ, DEBIAN_FRONTEND="noninteractive")
-        if _quietly(["apt-get", "update"], variables):
+        if _run_quietly(["apt-get", "update"], variables):
             for package in CHROMIUM_NAMES[:2]:  # the first package does not exist for all systems
-                if _quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
+                if _run_quietly(["apt-get", "install", "-y", "--no-install-recommends", package], variables):
                     break
     if chromium_on_path() is None:
         print_line(
@@ -135,10 +135,10 @@ def _playwright_has_one() -> bool:
         "import os\nfrom playwright.sync_api import sync_playwright\n"
         "with sync_playwright() as p: raise SystemExit(not os.path.exists(p.chromium.executable_path))"
     )
-    return _quietly([PYTHON, "-c", program])
+    return _run_quietly([PYTHON, "-c", program])
 
 
-def _quietly(command: list[str], environment: dict[str, str] | None = None) -> bool:
+def _run_quietly(command: list[str], environment: dict[str, str] | None = None) -> bool:
     try:
         done = subprocess.run(
             command, cwd=ROOT, env=environment, timeout=600,

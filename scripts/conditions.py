@@ -180,7 +180,7 @@ def shifted_clock(at: str, folder: str) -> dict[str, str]:
     return {"LD_PRELOAD": library, "CLOCK_AHEAD": str(ahead), "CLOCK_SINCE": str(since)}
 
 
-def _run(options: argparse.Namespace, folder: str) -> int:
+def _run_command(options: argparse.Namespace, folder: str) -> int:
     clone, home = os.path.join(folder, "quorum"), os.path.join(folder, "home")
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
     if options.environment:
@@ -212,7 +212,7 @@ def main() -> int:
     options = arguments()
     print_line("$ python3 -m scripts.conditions " + shlex.join(sys.argv[1:]))
     with tempfile.TemporaryDirectory(prefix="quorum-conditions-") as folder:
-        return _run(options, folder)
+        return _run_command(options, folder)
 
 
 if __name__ == "__main__":

@@ -38,7 +38,7 @@ def sources(*folders: str) -> Iterator[Path]:
                 yield path
 
 
-def _read(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
@@ -62,7 +62,7 @@ def measure_sizes() -> dict[str, float]:
     from tests.test_architecture import all_imports, circles
 
     lines = 0
-    for tokens in (code_tokens(_read(path)) for path in sources(*PLATFORM)):
+    for tokens in (code_tokens(_read_text(path)) for path in sources(*PLATFORM)):
         lines += len({line for token in tokens for line in range(token.start[0], token.end[0] + 1)})
     rooms: dict[str, set[str]] = {}
     for entry in all_imports():
@@ -157,7 +157,7 @@ def out_of_bounds(measured: Mapping[str, float], ceilings: Mapping[str, float]) 
 
 def main() -> int:
     measured = measure_sizes() | measure_lines_passed()
-    ceilings = tomllib.loads(_read(ROOT / "pyproject.toml"))["tool"]["quorum"]["ceilings"]
+    ceilings = tomllib.loads(_read_text(ROOT / "pyproject.toml"))["tool"]["quorum"]["ceilings"]
     for name, figure in measured.items():
         print_line(f"{name:<24} {figure:>9,}   ceiling {ceilings[name]:>9,}")
     print_line(f"{'processor seconds':<24} {processor_seconds():>9}")

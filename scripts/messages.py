@@ -86,10 +86,12 @@ def collect_messages(*, staff: bool = False) -> Catalog:
     workers = collect_messages() if staff else catalog
     for path, message, comments, context in _messages_of_sources():
         of_workers = path.startswith((*WORKERS_CODE, *WORKERS_TEMPLATES))
-        if (not of_workers or context == STAFF) == staff and not (staff and _has(workers, message, context)):
+        if (not of_workers or context == STAFF) == staff and not (
+            staff and _has_message(workers, message, context)
+        ):
             catalog.add(message, locations=[(path, 0)], auto_comments=comments, context=context)
     for path, text in (*_staff_data(), *_shown_constants()) if staff else _data():
-        if not (staff and _has(workers, text.strip(), None)):
+        if not (staff and _has_message(workers, text.strip(), None)):
             catalog.add(text.strip(), locations=[(path, 0)])
     return catalog
 
@@ -104,7 +106,7 @@ def _messages_of_sources() -> list[tuple[str, Any, list[str], str | None]]:
     ]
 
 
-def _has(catalog: Catalog, message: Any, context: str | None) -> bool:
+def _has_message(catalog: Catalog, message: Any, context: str | None) -> bool:
     return catalog.get(message, context=context) is not None
 
 
@@ -174,8 +176,8 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     from judgments.studies.home_page import NEEDS
 
     yield from (("the admin's theme", text) for text in THEME)
-    yield from _of_study_pages()
-    yield from _of_design_pages()
+    yield from _study_page_texts()
+    yield from _design_page_texts()
     yield from (("models and lists", text) for _, _, text in declared_names())
     for field in fields_with_choices():
         yield from (("models and lists", str(label)) for _, label in field.flatchoices)
@@ -192,7 +194,7 @@ def _staff_data() -> Iterator[tuple[str, str]]:
     yield from (("judgments/datasets/upload_parts.py", text) for text in ENCODINGS.values())
 
 
-def _of_study_pages() -> Iterator[tuple[str, str]]:
+def _study_page_texts() -> Iterator[tuple[str, str]]:
     from judgments.studies.pages import StudyPlace
     from judgments.studies.study_page import PAGES, START_PAGES, STEPS
 
@@ -213,7 +215,7 @@ def _of_study_pages() -> Iterator[tuple[str, str]]:
             yield from ((location, str(label)) for value, label in choices if str(label) != value)
 
 
-def _of_design_pages() -> Iterator[tuple[str, str]]:
+def _design_page_texts() -> Iterator[tuple[str, str]]:
     from django.conf import settings
 
     from judgments.design.editing.form.design_form import DesignForm

@@ -61,7 +61,7 @@ def main() -> None:
         run.wait_for_answer(site, services)
         for name in (run.WORKER, run.HEAVY):
             run.start_service(services, name, installation)
-        crowd = _publish(environment)
+        crowd = _publish_study(environment)
         print_line(
             BANNER.format(
                 address=address,
@@ -115,7 +115,7 @@ def begin_anew(folder: str) -> None:
         pass
 
 
-def _publish(environment: dict[str, str]) -> str:
+def _publish_study(environment: dict[str, str]) -> str:
     """Publish the study. Return the path of the study's page about the crowd."""
     print_line("Putting the study up ...")
     # do all steps in one process, since each process takes seconds to start

@@ -88,7 +88,7 @@ class StopRequested(Exception):
 def until_stopped() -> Iterator[Services]:
     """Yield a dict for started services. Ctrl-C ends the block. At its end, stop the services in the dict."""
     for number in STOP_SIGNALS:
-        signal.signal(number, _stop)
+        signal.signal(number, _request_stop)
     services: Services = {}
     try:
         yield services
@@ -161,7 +161,7 @@ def _signals_wait() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
     if received:
-        _stop(received[0], None)
+        _request_stop(received[0], None)
 
 
 def keep_running(services: Services, installation: Installation) -> None:
@@ -251,7 +251,7 @@ def _check_alive(services: Services) -> None:
             raise SetupError(f"The {name} ended unexpectedly (exit code {process.returncode}).")
 
 
-def _stop(number: int, frame: object) -> None:
+def _request_stop(number: int, frame: object) -> None:
     _ignore_signals()  # make sends the same signal again, which would interrupt the clean-up
     raise StopRequested
 

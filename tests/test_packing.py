@@ -151,7 +151,7 @@ def test_scores_intervals_and_power_are_the_same_from_elsewhere(monkeypatch: pyt
     with use_pool(pool):
         assert figures() == here
     assert pool.computed >= {
-        "_cut",
+        "_cut_blocks",
         "_count_part",
         "_split_texts",
         "_numbers_of_texts",

@@ -121,14 +121,14 @@ class JudgmentSerializer(RowSerializer[Judgment]):
     @extend_schema_field(OpenApiTypes.ANY)
     def get_answer(self, row: Judgment) -> Any:
         """Return an open answer in the form used in files; null if the judgment has a value."""
-        return self._exported(row, row.answer)
+        return self._exported_answer(row, row.answer)
 
     @extend_schema_field(OpenApiTypes.ANY)
     def get_expected(self, row: Judgment) -> Any:
         """Return the right answer of a control item."""
-        return self._exported(row, row.unit.expected)
+        return self._exported_answer(row, row.unit.expected)
 
-    def _exported(self, row: Judgment, answer: Any) -> Any:
+    def _exported_answer(self, row: Judgment, answer: Any) -> Any:
         kind = KINDS[row.assignment.study.protocol]
         return None if answer is None else kind.exchange.to_file(answer, content=row.unit.content)
 

@@ -57,11 +57,11 @@ def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> O
             % {"slug": study.slug, "problem": sentence}
         )
     check_design_at_crowd(study=study)
-    return _open(study=study, by=by)
+    return _open_study(study=study, by=by)
 
 
 @confirmable("open")
-def _open(*, study: Study, by: User | None) -> Outcome:
+def _open_study(*, study: Study, by: User | None) -> Outcome:
     return Outcome(begin_opening(study=study, by=by))
 
 

@@ -113,11 +113,11 @@ def receive_worker(
     known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():
         rate_limits.count("join", publication.study.slug)
-    return _receive(publication, raw, external_id, consent=consent)
+    return _receive_work(publication, raw, external_id, consent=consent)
 
 
 @transaction.atomic
-def _receive(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
+def _receive_work(publication: Publication, raw: str, external_id: str, *, consent: bool) -> CrowdSession:
     worker = worker_for_crowd_id(study=publication.study, raw=raw, name="WorkerId")
     join_from_crowd(study=publication.study, worker=worker, consent=consent)
     session = open_session(publication=publication, worker=worker, external_id=external_id)
@@ -363,7 +363,7 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     if locked.booked:
         return
     handed_in = [page for page in pages if page.state == Assignment.State.SUBMITTED]
-    _mark_apart(handed_in)
+    _mark_pages_apart(handed_in)
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
     for study in {page.study for page in handed_in}:
         recount(study)
@@ -473,12 +473,12 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
     CrowdCall.objects.filter(
         session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
-    _mark_apart(pages)
+    _mark_pages_apart(pages)
     recount(locked.study)
     return len(pages)
 
 
-def _mark_apart(pages: Sequence[Assignment]) -> None:
+def _mark_pages_apart(pages: Sequence[Assignment]) -> None:
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(state=Assignment.State.APART)
     for page in pages:
         if page.hit_id is not None:

@@ -30,14 +30,14 @@ def _decision(
     orders = step != "was-done"
 
     def preview(*, study: Study, call: str) -> Preview:
-        return preview_call(call=_call(study, call), step=step)
+        return preview_call(call=_find_call(study, call), step=step)
 
     @transaction.atomic
     def carry_out(
         *, study: Study, by: User | None, call: str, why: str = "", confirm: str | None = None
     ) -> Outcome:
         rows = CrowdCall.objects.select_for_update(of=("self",)).select_related("study")
-        locked = rows.get(pk=_call(study, call).pk)
+        locked = rows.get(pk=_find_call(study, call).pk)
         current = preview_call(call=locked, step=step)
         check_confirmed(current, confirm)
         decide(call=locked, by=by)
@@ -79,5 +79,5 @@ repeat_call = _decision(
 )
 
 
-def _call(study: Study, key: str) -> CrowdCall:
+def _find_call(study: Study, key: str) -> CrowdCall:
     return row_of(CrowdCall.objects.filter(study=study).select_related("study"), key)

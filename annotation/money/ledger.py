@@ -116,7 +116,7 @@ def book(
                 door=act.door,
                 request=act.call,
             )
-            _move(budget, reserved, spent, fact=fact)
+            _move_money(budget, reserved, spent, fact=fact)
             _share(budget, reserved + spent, asker)
     except IntegrityError:
         if not LedgerEntry.objects.filter(key=key).exists():
@@ -125,7 +125,7 @@ def book(
     return True
 
 
-def _move(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
+def _move_money(budget: Budget, reserved: int, spent: int, *, fact: bool) -> None:
     rows = Budget.objects.filter(pk=budget.pk)
     committed = F("reserved_cents") + F("spent_cents") + reserved + spent
     if reserved + spent > 0 and not fact:

@@ -98,7 +98,7 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
         with transaction.atomic():
             yield order
             if order.cents:
-                _check(order)
+                _check_order(order)
     finally:
         _order.reset(token)
 
@@ -168,7 +168,7 @@ def _limits(currency: str, account: int | None) -> QuerySet[SpendingLimit]:
     return SpendingLimit.objects.filter(Q(account=None) | Q(account=account), currency=currency)
 
 
-def _check(order: Order) -> None:
+def _check_order(order: Order) -> None:
     """Check an order against all limits. It is already booked in this transaction.
 
     Raises:

@@ -63,7 +63,7 @@ def confirmable(
                 return do(study=study, by=by, **values)
             except NeedsConfirmation as needed:
                 study.refresh_from_db()
-                return _ask(name, study, by, values, needed)
+                return _request_confirmation(name, study, by, values, needed)
 
         return ask_or_do
 
@@ -71,7 +71,7 @@ def confirmable(
 
 
 @transaction.atomic
-def _ask(
+def _request_confirmation(
     name: str, study: Study, by: User | None, values: dict[str, Any], needed: NeedsConfirmation
 ) -> Outcome:
     # The study as stored, since the refused service changed the caller's object. Equal orders become one request.
@@ -141,9 +141,9 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
             raise
         except QuorumError as error:
             problem = str(error)
-            _end(order, State.VOID, problem, by)
+            _end_order(order, State.VOID, problem, by)
         else:
-            _end(order, State.DONE, outcome.message, by)
+            _end_order(order, State.DONE, outcome.message, by)
             message = f"{spell_cents(order.cents, order.currency)} of request {order.pk} are confirmed."
             note_event(
                 study=order.study, what="spending-confirmed", sentence=message, by=by, request=order.pk
@@ -158,7 +158,7 @@ def confirm_request(*, request: int, by: User) -> SpendingRequest:
 def refuse_request(*, request: int, by: User, why: str = "") -> SpendingRequest:
     """Reject a spending request. Its requester may also call this to withdraw it."""
     order = _lock_waiting_request(request)
-    _end(order, State.REFUSED, why.strip(), by)
+    _end_order(order, State.REFUSED, why.strip(), by)
     message = (
         f"Request {order.pk} ({order.operation}) for {spell_cents(order.cents, order.currency)} is refused."
     )
@@ -200,7 +200,7 @@ def _carry_out(order: SpendingRequest) -> Outcome:
         return _confirmable[order.operation].carry_out(study=study, by=asker, **order.values)
 
 
-def _end(order: SpendingRequest, state: str, message: str, by: User) -> None:
+def _end_order(order: SpendingRequest, state: str, message: str, by: User) -> None:
     order.state, order.words = state, message[:1000]
     order.decided_by, order.decided_at = by, timezone.now()
     order.save(update_fields=["state", "words", "decided_by", "decided_at"])

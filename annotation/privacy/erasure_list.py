@@ -64,7 +64,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
     Raises:
         QuorumError: the file is not a list of erasures; nothing is changed.
     """
-    rows = _read(lines)
+    rows = _read_entries(lines)
     again = entered = known = 0
     missing_studies: list[str] = []
     refusals: list[str] = []
@@ -103,7 +103,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
     return ReplayResult(again, entered, known, missing_studies, refusals)
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read_entries(path: Path) -> list[dict[str, Any]]:
     try:
         rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, ValueError):

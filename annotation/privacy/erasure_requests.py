@@ -35,11 +35,11 @@ def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
     require_participation(study=study, worker=worker)
     if offered.offered == IMMEDIATE and not why_not_erasable(study, worker):
         return erase_person(study=study, worker=worker, way=offered.way, asked_at=timezone.now())
-    return _ask(study, worker)
+    return _create_request(study, worker)
 
 
 @transaction.atomic
-def _ask(study: Study, worker: Worker) -> ErasureRequest:
+def _create_request(study: Study, worker: Worker) -> ErasureRequest:
     request, created = ErasureRequest.objects.get_or_create(study=study, worker=worker)
     if not created and request.state == ErasureRequest.State.WAITING:
         return request

@@ -41,7 +41,7 @@ NEWCOMERS = 5  # the largest number of added workers, as a multiple of the plann
 def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
     with _rehearsal_lock(study):
-        _begin(study, crowd)
+        _begin_rehearsal(study, crowd)
         reached = Study.State.OPEN  # after an interruption, a repeated call continues
         try:
             people = rehearsal_people(study, crowd)
@@ -49,7 +49,7 @@ def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_pro
             people = _answer_all(study, people, truth, crowd, progress)
             reached = Study.State.CLOSED
         finally:
-            _end(study, crowd, state=reached)
+            _end_rehearsal(study, crowd, state=reached)
     return report_of_rehearsal(study, people, truth, crowd.seed)
 
 
@@ -70,7 +70,7 @@ def _rehearsal_lock(study: Study) -> Iterator[None]:
 
 
 @transaction.atomic
-def _begin(study: Study, crowd: RehearsalCrowd) -> None:
+def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     rehearsal_of(study)
     expire_overdue(study=study)
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -112,7 +112,7 @@ def _begin(study: Study, crowd: RehearsalCrowd) -> None:
 
 
 @transaction.atomic
-def _end(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
+def _end_rehearsal(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
     locked.state = state

@@ -54,7 +54,7 @@ def study(request: HttpRequest, slug: str) -> HttpResponse:
     if worker is not None and worker.source != Worker.Source.LOCAL:
         worker = None  # a panel's worker of another study is a new worker here
     if request.method == "POST":
-        return _join(request, study_row, worker)
+        return _join_study(request, study_row, worker)
     if study_row.state != Study.State.OPEN:
         return render(
             request, "annotation/not_open.html", {"study": study_row, "why": _why_not_open(study_row)}
@@ -70,7 +70,7 @@ def _why_not_open(study: Study) -> str:
     return "closed" if study.state == Study.State.CLOSED else "not yet"
 
 
-def _join(request: HttpRequest, study: Study, worker: Worker | None) -> HttpResponse:
+def _join_study(request: HttpRequest, study: Study, worker: Worker | None) -> HttpResponse:
     form = JoinForm(request.POST)
     if not form.is_valid():
         return _study_page(request, study, form=form, status=400)

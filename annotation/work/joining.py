@@ -221,7 +221,9 @@ def join_study(
         rate_limits.count("join", study.slug)
     worker, token, resume = _find_or_create_worker(study, name, known, country)
     log_about(worker=worker.pk)
-    participation = joined_before or _participate(study, worker, code, consent, new=resume is not None)
+    participation = joined_before or _find_or_create_participation(
+        study, worker, code, consent, new=resume is not None
+    )
     return Joined(worker=worker, participation=participation, token=token, resume=resume)
 
 
@@ -240,7 +242,7 @@ def resume_worker(
         _check_may_join(study, design_of(study), code, consent)
         check_requirements(requirements=design_of(study).workers, worker=worker, country=country)
         _store_country(worker, country)
-        participation = _participate(study, worker, code, consent, new=False)
+        participation = _find_or_create_participation(study, worker, code, consent, new=False)
     return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
 
 
@@ -381,10 +383,12 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
         return joined
     if design_of(study).consent and not consent:
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
-    return _participate(study, worker, "", consent, new=False)
+    return _find_or_create_participation(study, worker, "", consent, new=False)
 
 
-def _participate(study: Study, worker: Worker, code: str, consent: bool, *, new: bool) -> Participation:
+def _find_or_create_participation(
+    study: Study, worker: Worker, code: str, consent: bool, *, new: bool
+) -> Participation:
     design = design_of(study)
     version = note_version(study)
     terms = {

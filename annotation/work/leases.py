@@ -102,12 +102,12 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
     """
     try:
         with transaction.atomic():
-            return _retake(assignment)
+            return _retake_assignment(assignment)
     except IntegrityError:  # reclaimed in another window at the same moment
         raise SlotTaken(_other_work_message()) from None
 
 
-def _retake(assignment: Assignment) -> Assignment:
+def _retake_assignment(assignment: Assignment) -> Assignment:
     study, now = assignment.study, timezone.now()
     share_pause_lock(study)
     expired = Assignment.objects.select_for_update().get(pk=assignment.pk)

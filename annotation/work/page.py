@@ -142,7 +142,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
         "next": number + 1 if number < count else 0,
         "preview": f"{preview_address(study)}?number={number}",
         "controls": sum(unit.control for unit in units),
-        "items": [_describe(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
+        "items": [_describe_unit(unit, items[unit.image] if is_draft else unit.item, kind) for unit in units],
         "shows_picture": kind.page.shows_picture or design.source.show,
         "new_hits": range(1, max((change.hit for change in design.by_hand), default=0) + 2),
         "images": study.dataset.items.values_list("name", flat=True)[:MAX_IMAGES],
@@ -151,7 +151,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
     return TemplateResponse(request, "admin/annotation/study_hit.html", context)
 
 
-def _describe(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
+def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
     texts = shown_texts(unit)
     labels = TEXT_LABELS if "second" in texts else {**TEXT_LABELS, "first": TEXT_LABELS["text"]}
     control: dict[str, Any] = (

@@ -125,7 +125,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     """
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
-        submission = _submit(sheet)
+        submission = _submit_sheet(sheet)
     _require_complete(submission)
     _run_rules(submission)
     return submission
@@ -165,13 +165,13 @@ def _submit_with_claim(
     with transaction.atomic():
         if candidate is not None:
             share_pause_lock(study)  # take the pause lock before the assignment is locked
-        submission = _submit(sheet)
+        submission = _submit_sheet(sheet)
         claim = commit_claim(candidate) if not submission.missing_positions else None
     _require_complete(submission)
     return submission, None if _run_rules(submission) else claim
 
 
-def _submit(sheet: CheckedAnswers) -> SubmissionResult:
+def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
     """Store the judgments. If answers are missing, store a draft instead."""
     locked = lock_assignment(sheet.assignment)
     if locked.submitted_at is not None:  # submitted before, whatever its state is now

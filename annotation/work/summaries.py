@@ -222,14 +222,14 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     ):
         drawn_units[study][hit].append((item, control == REPEATED))
     return {
-        study.pk: _effort(
+        study.pk: _effort_of_page(
             design_of(study), drawn_units[study.pk], study.notes, changed=study.pk in changed_studies
         )
         for study in listed
     }
 
 
-def _effort(
+def _effort_of_page(
     design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
 ) -> Effort:
     """Return the effort of a page. ``changed`` is true if a HIT lost a control item, or an arena drew its units."""

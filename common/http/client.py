@@ -156,7 +156,7 @@ class Client:
         number = 1
         while True:
             try:
-                answer = self._once(method, address, content, sent, parameters)
+                answer = self._send_once(method, address, content, sent, parameters)
             except CallFailed as error:
                 if number == retries.tries or (error.sent and not repeatable):
                     raise
@@ -179,7 +179,7 @@ class Client:
             before_next()
             number += 1
 
-    def _once(
+    def _send_once(
         self,
         method: str,
         address: str,

@@ -73,22 +73,22 @@ class _Stream(httpcore.NetworkStream):
     def __init__(self, stream: httpcore.NetworkStream, ends: float) -> None:
         self._stream, self._ends = stream, ends
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         left = self._ends - time.monotonic()
         if left <= 0:
             raise httpcore.ReadTimeout
         return left
 
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._left())
+        return self._stream.read(max_bytes, self._seconds_left())
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._left())
+        self._stream.write(buffer, self._seconds_left())
 
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._left()), self._ends)
+        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._seconds_left()), self._ends)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

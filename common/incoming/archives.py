@@ -52,7 +52,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
     A long table of contents is not checked, since that is too slow for a request. The job that unpacks it checks it.
     """
     if listing_size(packed, name) <= MAX_REQUEST_BYTES:
-        _wanted_members(_archive(packed, name), name, suffixes, _size(packed))
+        _members_to_unpack(_archive(packed, name), name, suffixes, _size(packed))
     packed.seek(0)
 
 
@@ -72,7 +72,7 @@ def unpack(
     archive = _archive(packed, name)
     until = time.monotonic() + limits().seconds
     left_out = []
-    for member in _wanted_members(archive, name, suffixes, _size(packed)):
+    for member in _members_to_unpack(archive, name, suffixes, _size(packed)):
         inner = PurePosixPath(member.filename)
         progress(0.0, inner.name)
         if inner.suffix.lower() in passed_over:
@@ -153,7 +153,7 @@ def _archive(packed: IO[bytes] | UploadedFile, name: str) -> zipfile.ZipFile:
         ) from None
 
 
-def _wanted_members(
+def _members_to_unpack(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[zipfile.ZipInfo]:
     """Return the files of an archive. Raise UploadRefused if one may not be unpacked."""

@@ -90,10 +90,10 @@ class _BoundedFile(io.RawIOBase):
         self._size += len(data)
         self._lines += max(data.count(b"\n"), data.count(b"\r"))
         count_bytes(len(data))
-        self._check()
+        self._check_bounds()
         return len(data)
 
-    def _check(self) -> None:
+    def _check_bounds(self) -> None:
         most = self._limits
         if self._size > most.bytes:
             raise LimitExceeded(f"more than {most.bytes:,} bytes", "fewer (the setting INCOMING_BYTES)")

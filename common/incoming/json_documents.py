@@ -79,41 +79,41 @@ class JSONStream:
             TooDeep: the document is nested too deeply.
             LimitExceeded: an entry is too long, or a list has too many entries.
         """
-        if (mark := self._next(peek=True)) == "[":
+        if (mark := self._next_character(peek=True)) == "[":
             yield from self._list("")
         elif mark == "{":
             yield from self._object()
         else:
             yield "", None, self._value()
-        if self._next():
-            raise self._fault("Extra data")
+        if self._next_character():
+            raise self._syntax_error("Extra data")
 
     def _object(self) -> Iterator[tuple[str, int | None, Any]]:
-        self._next()
-        if self._next(peek=True) == "}":
-            self._next()
+        self._next_character()
+        if self._next_character(peek=True) == "}":
+            self._next_character()
             return
         mark = ","
         while mark == ",":
-            if self._next(peek=True) != '"':
-                self._next()
-                raise self._fault("Expecting property name enclosed in double quotes")
+            if self._next_character(peek=True) != '"':
+                self._next_character()
+                raise self._syntax_error("Expecting property name enclosed in double quotes")
             key = self._value()
-            if self._next() != ":":
-                raise self._fault("Expecting ':' delimiter")
-            if self._next(peek=True) == "[":
+            if self._next_character() != ":":
+                raise self._syntax_error("Expecting ':' delimiter")
+            if self._next_character(peek=True) == "[":
                 yield from self._list(key)
             else:
                 yield key, None, self._value()
-            mark = self._next()
+            mark = self._next_character()
         if mark != "}":
-            raise self._fault("Expecting ',' delimiter")
+            raise self._syntax_error("Expecting ',' delimiter")
 
     def _list(self, key: str) -> Iterator[tuple[str, int | None, Any]]:
-        self._next()
+        self._next_character()
         yield key, None, []
-        if self._next(peek=True) == "]":
-            self._next()
+        if self._next_character(peek=True) == "]":
+            self._next_character()
             return
         number, mark, most = 0, ",", limits().lines
         while mark == ",":
@@ -122,11 +122,11 @@ class JSONStream:
                     f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)"
                 )
             yield key, number, self._value()
-            number, mark = number + 1, self._next()
+            number, mark = number + 1, self._next_character()
         if mark != "]":
-            raise self._fault("Expecting ',' delimiter")
+            raise self._syntax_error("Expecting ',' delimiter")
 
-    def _more(self) -> bool:
+    def _read_more(self) -> bool:
         """Read more text into the buffer. Return False at the end of the file."""
         if self._ended:
             return False
@@ -139,7 +139,7 @@ class JSONStream:
         self.line, self._counted = self._lines + 1, 0
         return True
 
-    def _next(self, *, peek: bool = False) -> str:
+    def _next_character(self, *, peek: bool = False) -> str:
         """Return the next character that is not white space, or "" at the end. With `peek`, do not move past it."""
         while True:
             while self._at < len(self._buffer) and self._buffer[self._at] in _BLANKS:
@@ -148,12 +148,12 @@ class JSONStream:
                 self._mark = self._at
                 self._at += not peek
                 return self._buffer[self._mark]
-            if not self._more():
+            if not self._read_more():
                 self._mark = self._at
                 return ""
 
     def _value(self) -> Any:
-        self._next(peek=True)
+        self._next_character(peek=True)
         self.line += self._buffer.count("\n", self._counted, self._at)
         self._counted = self._at
         while True:
@@ -167,10 +167,10 @@ class JSONStream:
                         raise LimitExceeded(
                             f"an entry of more than {self._most:,} characters", "shorter ones"
                         ) from None
-                    if self._more():
+                    if self._read_more():
                         continue
-                raise self._with_place(error) from None
-            if len(self._buffer) - end < _MAX_TOKEN_LENGTH and self._more():
+                raise self._error_with_place(error) from None
+            if len(self._buffer) - end < _MAX_TOKEN_LENGTH and self._read_more():
                 continue  # a number at the end of the buffer may continue
             check_depth(self._buffer[self._at : end])
             self._at = end
@@ -181,11 +181,11 @@ class JSONStream:
             return False
         return error.pos + _MAX_TOKEN_LENGTH < len(self._buffer)
 
-    def _fault(self, message: str) -> ValueError:
-        """Return an error at the character that `_next` returned last."""
-        return self._with_place(json.JSONDecodeError(message, self._buffer, self._mark))
+    def _syntax_error(self, message: str) -> ValueError:
+        """Return an error at the character that `_next_character` returned last."""
+        return self._error_with_place(json.JSONDecodeError(message, self._buffer, self._mark))
 
-    def _with_place(self, error: ValueError) -> ValueError:
+    def _error_with_place(self, error: ValueError) -> ValueError:
         """Return the error with its position in the document instead of the buffer."""
         if isinstance(error, json.JSONDecodeError):
             error.colno += self._column if error.lineno == 1 else 0

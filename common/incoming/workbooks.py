@@ -107,9 +107,9 @@ class _Cells:
         yield from self.rows
 
     def start_ns(self, prefix: str | None, address: str) -> None:
-        self._keep(prefix or "", address)
+        self._keep_name(prefix or "", address)
 
-    def _keep(self, *names: str) -> None:
+    def _keep_name(self, *names: str) -> None:
         for name in names:
             if name not in self._names:
                 self._names.add(name)
@@ -119,7 +119,7 @@ class _Cells:
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         self._depth += 1
-        self._keep(tag, *attributes)
+        self._keep_name(tag, *attributes)
         if self._depth > self._most.depth:
             raise LimitExceeded("XML nested too deeply", "the sheet of a workbook")
         tag, self._silent = tag.rpartition("}")[2], 0

@@ -37,7 +37,7 @@ def query_parameter(name: str, field: Field[Any, Any] | None = None) -> Any:
     return _Parameter(name, field or BigAutoField())
 
 
-def _bind(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
+def _bind_parameters(parameters: Sequence[Any], values: Mapping[str, Any]) -> list[Any]:
     """Return a statement's parameters. Replace placeholders by their values, converted for the database."""
     return [
         parameter.output_field.get_db_prep_save(values[parameter.name], connection)
@@ -90,7 +90,7 @@ class PreparedQuery(Generic[Row]):
             compiler.get_converters = lambda columns: converters
             self._made[connection.vendor] = queryset, compiler, sql, parameters
         queryset, compiler, sql, parameters = self._made[connection.vendor]
-        compiler, bound = copy(compiler), _bind(parameters, values)
+        compiler, bound = copy(compiler), _bind_parameters(parameters, values)
         compiler.connection = connections[DEFAULT_DB_ALIAS]  # the connection of this thread
         compiler.as_sql = lambda: (sql, bound)
         rows: Any = queryset.all()
@@ -123,5 +123,5 @@ class PreparedUpdate:
             server_side_plans(),
             connection.cursor() as cursor,
         ):
-            cursor.execute(sql, _bind(parameters, values))
+            cursor.execute(sql, _bind_parameters(parameters, values))
             return cursor.rowcount

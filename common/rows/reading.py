@@ -52,7 +52,7 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         return
     ready = {
         index: lru_cache(MAX_CACHED_VALUES, typed=True)(
-            partial(_convert, functions, expression, compiler.connection)
+            partial(_convert_value, functions, expression, compiler.connection)
         )
         for index, (functions, expression) in compiler.get_converters(
             [column for column, _sql, _alias in compiler.select]
@@ -65,7 +65,9 @@ def converted_rows(rows: QuerySet[Any, Any]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*columns, strict=True)
 
 
-def _convert(functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any) -> Any:
+def _convert_value(
+    functions: Sequence[Callable[..., Any]], expression: Any, connection: Any, value: Any
+) -> Any:
     for function in functions:
         value = function(value, expression, connection)
     return value

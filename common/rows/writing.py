@@ -107,7 +107,7 @@ def _writer(
     """Return a function that inserts rows that are given as columns."""
     into, prepare, unnamed = _columns_of(model, tuple(names), frozenset(ready), connection.vendor)
     defaults = [make(field.get_default()) for field, make in unnamed]
-    insert = _insert if connection.vendor == "postgresql" else _execute
+    insert = _insert_into_postgresql if connection.vendor == "postgresql" else _insert_into_sqlite
 
     def write(values: Iterable[Iterable[Any]]) -> None:
         columns = [
@@ -144,7 +144,7 @@ def _columns_of(
     return into, prepare, [(field, _preparation(field)) for field in unnamed]
 
 
-def _execute(into: str, columns: Sequence[list[Any]], count: int) -> None:
+def _insert_into_sqlite(into: str, columns: Sequence[list[Any]], count: int) -> None:
     """Insert rows into SQLite. Insert many rows by statements of a hundred rows, with common values as literals.
 
     For many rows, binding single values and running a statement for each row would take longer than storing them.
@@ -186,11 +186,11 @@ def _literal_of(column: list[Any]) -> str:
     return f"'{value}'" if value in ("", "{}") else ""
 
 
-def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
+def _insert_into_postgresql(into: str, columns: Sequence[list[Any]], count: int) -> None:
     """Insert rows into PostgreSQL: few rows by a prepared statement, more by COPY, which needs two more messages."""
     rows = zip(*columns, strict=True)
     if count > MAX_PREPARED_ROWS:
-        _copy(into, rows)
+        _copy_rows(into, rows)
     elif count:
         marks = ", ".join([f"({', '.join(['%s'] * len(columns))})"] * count)
         sql = f"INSERT INTO {into} VALUES {marks}"  # noqa: S608 - our own names
@@ -198,7 +198,7 @@ def _insert(into: str, columns: Sequence[list[Any]], count: int) -> None:
             cursor.execute(sql, [*chain.from_iterable(rows)])
 
 
-def _copy(into: str, rows: Iterable[Sequence[Any]]) -> None:
+def _copy_rows(into: str, rows: Iterable[Sequence[Any]]) -> None:
     connection.validate_no_broken_transaction()
     # Django converts the errors of `execute`, but not those of `copy`.
     with (
@@ -215,13 +215,13 @@ def _preparation(field: Any) -> Callable[[Any], Any]:
     if isinstance(target, UNCONVERTED_FIELDS):
         return _identity
     if isinstance(target, models.JSONField):
-        return _to_json((target.encoder or json.JSONEncoder)().encode)
+        return _json_encoder((target.encoder or json.JSONEncoder)().encode)
     if isinstance(target, models.UUIDField) and not field.primary_key:  # an import repeats a few thousand
         return lru_cache(MAX_CACHED_VALUES)(lambda value: field.get_db_prep_save(value, connection))
     return lambda value: field.get_db_prep_save(value, connection)
 
 
-def _to_json(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
+def _json_encoder(encode: Callable[[Any], str]) -> Callable[[Any], str | None]:
     def ready(value: Any) -> str | None:
         if value is None:
             return None

@@ -49,8 +49,8 @@ class Queue:
                 raise QueueTimeout
             if self.name:
                 turn.file = os.open(self.name, os.O_RDWR | os.O_CREAT, 0o600)
-                _lock(turn.file, NEXT, until)
-                _lock(turn.file, TURN, until)
+                _lock_byte(turn.file, NEXT, until)
+                _lock_byte(turn.file, TURN, until)
                 fcntl.lockf(turn.file, fcntl.LOCK_UN, 1, NEXT)
             on_failure.pop_all()
             return turn
@@ -79,7 +79,7 @@ class Turn:
             self.queue.leave(self)
 
 
-def _lock(file: int, byte: int, until: float) -> None:
+def _lock_byte(file: int, byte: int, until: float) -> None:
     while True:
         try:
             return fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, byte)

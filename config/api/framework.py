@@ -86,7 +86,10 @@ class StrictJSONParser(JSONParser):
         body: bytes = (parser_context or {})["request"].body  # not the stream, which has no size limit
         try:
             parsed = load_json(
-                body.decode(), object_pairs_hook=_members, parse_constant=_no_number, parse_float=_finite
+                body.decode(),
+                object_pairs_hook=_members,
+                parse_constant=_refuse_constant,
+                parse_float=_finite_float,
             )
             # Text that cannot be stored needs an escape, and few bodies have escapes.
             broken = b"\\" in body and not can_be_stored(parsed)
@@ -109,11 +112,11 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-def _no_number(text: str) -> Any:
+def _refuse_constant(text: str) -> Any:
     raise exceptions.ParseError(f"The body is no JSON: {text} is no number of it.")
 
 
-def _finite(text: str) -> float:
+def _finite_float(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise exceptions.ParseError(f"The body holds {text[:20]}; expected numbers of at most about 1.8e308.")
@@ -150,7 +153,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     elif isinstance(error, RequestDataTooBig):
         body = problem(413, "The body is larger than this server takes.")
     elif isinstance(error, exceptions.APIException):
-        body, headers = _framework_problem(error)
+        body, headers = _problem_of_error(error)
     else:
         return None
     response = Response(body, status=body["status"], headers=headers, content_type=PROBLEM_TYPE)
@@ -158,7 +161,7 @@ def problem_response(error: Exception, context: dict[str, Any]) -> Response | No
     return response
 
 
-def _framework_problem(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
+def _problem_of_error(error: exceptions.APIException) -> tuple[dict[str, Any], dict[str, str]]:
     headers: dict[str, str] = {}
     if challenge := getattr(error, "auth_header", None):
         headers["WWW-Authenticate"] = challenge

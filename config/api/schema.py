@@ -134,7 +134,7 @@ class DocsView(ProblemErrors, APIView):
                 raise Http404
             context = {
                 "tag": tag,
-                "calls": [_call(call, objects) for call in groups[tag]],
+                "calls": [_describe_call(call, objects) for call in groups[tag]],
                 "objects": [
                     {
                         "name": name,
@@ -147,7 +147,7 @@ class DocsView(ProblemErrors, APIView):
             return render(request, "api_docs/calls.html", context)
 
 
-def _call(call: Json, objects: Json) -> dict[str, Any]:
+def _describe_call(call: Json, objects: Json) -> dict[str, Any]:
     bodies = call.get("requestBody", {}).get("content", {})
     replies = call["responses"].items()
     return {

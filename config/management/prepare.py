@@ -43,9 +43,9 @@ class Prepare(QuorumCommand):
         # Web server and worker may start at the same time. The system releases the lock when the process ends.
         with (notes / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
-            self._prepare(options["no_demo"], options["output"], options["later"])
+            self._prepare_steps(options["no_demo"], options["output"], options["later"])
 
-    def _prepare(self, no_demo: bool, output: str | None, later: bool) -> None:
+    def _prepare_steps(self, no_demo: bool, output: str | None, later: bool) -> None:
         try:
             call_command("check", tags=["database"], databases=["default"], stdout=io.StringIO())
             call_command("migrate", interactive=False, verbosity=0)
@@ -53,14 +53,14 @@ class Prepare(QuorumCommand):
             self.stderr.write(f"The database cannot be used: {' '.join(str(error).split())}.")
             raise SystemExit(1) from error
         collected = (settings.STATIC_ROOT / "staticfiles.json").exists()
-        self._once("static-files", _fingerprint(), self._collect, lost=not collected)
+        self._do_step("static-files", _fingerprint(), self._collect_static_files, lost=not collected)
         if not later:
-            self._once("metrics", quorum_version(), self._announce_compiling)
+            self._do_step("metrics", quorum_version(), self._announce_compiling)
             from config.compiling import compile_kernels  # imported late, since it loads the compiler
 
             compile_kernels()  # takes a second unless sources, numba or the cache have changed
         if not no_demo:
-            self._once("demo", "loaded", partial(self._load_demo, later))
+            self._do_step("demo", "loaded", partial(self._load_demo, later))
         if later:
             self.stdout.write(
                 "Compiling metrics and statistics in the background; the admin's first page shows how far."
@@ -75,7 +75,7 @@ class Prepare(QuorumCommand):
         else:
             self.stdout.write(printed.getvalue().strip())
 
-    def _once(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
+    def _do_step(self, step: str, wanted: str, do: Callable[[], None], *, lost: bool = False) -> None:
         """Do a step, unless it was done before with the same ``wanted``. A file in the data folder records this text.
 
         Args:
@@ -87,7 +87,7 @@ class Prepare(QuorumCommand):
         do()
         note.write_text(wanted, encoding="utf-8")
 
-    def _collect(self) -> None:
+    def _collect_static_files(self) -> None:
         self.stdout.write("Collecting static files ...")
         call_command("collectstatic", interactive=False, verbosity=0, clear=True)
 

@@ -97,13 +97,13 @@ def _waiting_work() -> Iterator[GaugeMetricFamily]:
         (name, apps.get_model(model)._default_manager.all(), created)
         for name, (model, created) in WORK_MODELS.items()
     ]
-    yield from _by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
+    yield from _metrics_by_state("quorum_work", "Jobs and messages that wait, run or failed", work)
     jobs = apps.get_model("judgments", "Job")._default_manager
     queues = [(queue, jobs.filter(queue=queue), "created_at") for queue in settings.JOB_SECONDS]
-    yield from _by_state("quorum_jobs", "Jobs that wait, run or failed", queues)
+    yield from _metrics_by_state("quorum_jobs", "Jobs that wait, run or failed", queues)
 
 
-def _by_state(
+def _metrics_by_state(
     name: str, what: str, work: Iterable[tuple[str, QuerySet[Any], str]]
 ) -> Iterator[GaugeMetricFamily]:
     labels = ["queue", "state"]

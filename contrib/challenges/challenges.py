@@ -63,7 +63,7 @@ def check_challenge_metrics(metrics: Sequence[str], tokenizer: str) -> None:
 def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge:
     """Store a new challenge with the hash of its references. Raise ChallengeError if the challenge is invalid."""
     with transaction.atomic():
-        _lock(challenge.dataset)
+        _lock_dataset(challenge.dataset)
         check_challenge(challenge)
         references = references_of(challenge.dataset, challenge.split)
         challenge.images = len(references)
@@ -74,7 +74,7 @@ def make_challenge(*, challenge: Challenge, by: User | None = None) -> Challenge
     return challenge
 
 
-def _lock(dataset: Dataset) -> None:
+def _lock_dataset(dataset: Dataset) -> None:
     """Lock the dataset, so that it cannot be shared or get new studies (``judgments.models.datasets.pre_share``)."""
     Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
 
@@ -134,7 +134,7 @@ def change_challenge(*, challenge: Challenge, fields: Sequence[str], by: User | 
     if not fields:
         return
     with transaction.atomic():
-        _lock(challenge.dataset)
+        _lock_dataset(challenge.dataset)
         check_challenge(challenge)
         challenge.save(update_fields=list(fields))
         note_challenge(challenge=challenge, what="changed", text=f"Changed: {', '.join(fields)}.", by=by)

@@ -132,9 +132,9 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
     """Yield the values of the JSON array. Only one of them is in memory at a time."""
     begun = False
     try:
-        for key, number, value in JSONStream(_decode(chunks), most=MAX_ENTRY_LENGTH).members():
+        for key, number, value in JSONStream(_decode_chunks(chunks), most=MAX_ENTRY_LENGTH).members():
             if key or (number is None and value != []):
-                raise _not_an_array()
+                raise _array_error()
             begun = True
             if number is not None:
                 yield value
@@ -145,12 +145,12 @@ def _read_entries(chunks: Iterable[bytes]) -> Iterator[Any]:
             raise SubmissionRefused(
                 _("The file has content after the end of its array; expected nothing there.")
             ) from None
-        raise _not_an_array() from None
+        raise _array_error() from None
     if not begun:
-        raise _not_an_array()
+        raise _array_error()
 
 
-def _decode(chunks: Iterable[bytes]) -> Iterator[str]:
+def _decode_chunks(chunks: Iterable[bytes]) -> Iterator[str]:
     decode = codecs.getincrementaldecoder("utf-8-sig")().decode
     try:
         for chunk in chunks:
@@ -161,7 +161,7 @@ def _decode(chunks: Iterable[bytes]) -> Iterator[str]:
         raise SubmissionRefused(_("The file is not UTF-8; expected JSON in UTF-8.")) from None
 
 
-def _not_an_array() -> SubmissionRefused:
+def _array_error() -> SubmissionRefused:
     return SubmissionRefused(
         _('The file is not COCO results JSON: expected [{"image_id": …, "caption": "…"}, …].')
     )
@@ -258,16 +258,16 @@ def store_captions(
     for _attempt in range(TRIES):
         known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
         if known is not None:
-            return _resubmit(known), False
+            return _resubmit_file(known), False
         try:
-            return _store(challenge, user, about, digest, len(captions), packed), True
+            return _store_submission(challenge, user, about, digest, len(captions), packed), True
         except IntegrityError:  # another upload of this account took the number at the same time
             continue
     raise LimitReached(_("Too many uploads at the same moment; please try again."))
 
 
 @transaction.atomic
-def _store(
+def _store_submission(
     challenge: Challenge, user: User, about: SubmissionDetails, digest: str, count: int, packed: bytes
 ) -> Submission:
     day = timezone.now().astimezone(UTC).date()
@@ -304,7 +304,7 @@ def _store(
 
 
 @transaction.atomic
-def _resubmit(known: Submission) -> Submission:
+def _resubmit_file(known: Submission) -> Submission:
     """Return an existing submission. If its scoring failed, score it again; this does not count towards limits."""
     failed = Submission.objects.filter(pk=known.pk, state=Submission.State.FAILED, removed_at__isnull=True)
     if failed.update(state=Submission.State.QUEUED, reason=""):

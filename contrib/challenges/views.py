@@ -102,11 +102,11 @@ def submit_to_challenge(request: HttpRequest, slug: str) -> HttpResponse:
         }
         # the body is not read
         return _form_page(request, challenge, SubmissionForm(), status=413, error=error)
-    return _submit(request, challenge)
+    return _submit_form(request, challenge)
 
 
 @csrf_protect
-def _submit(request: HttpRequest, challenge: Challenge) -> HttpResponse:
+def _submit_form(request: HttpRequest, challenge: Challenge) -> HttpResponse:
     user = _signed_in_user(request)
     assert user is not None, "submit asked"
     if request.method != "POST":

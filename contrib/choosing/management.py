@@ -43,9 +43,9 @@ class WeighBack(OperationCommand):
             else:
                 result = compute_weighted_estimates(study=study, **values, progress=progress)
         self.write_output(options, result)
-        (self._savings if options["savings"] else self._weighed)(result)
+        (self._savings if options["savings"] else self._print_estimates)(result)
 
-    def _weighed(self, result: dict[str, Any]) -> None:
+    def _print_estimates(self, result: dict[str, Any]) -> None:
         choice = result["choice"]
         rows = [
             (row["what"], f"{row['name']} {row['kind']}".strip(), estimate_of(row), row["plain"]["value"])

@@ -46,7 +46,7 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
     }
 
 
-def _compute(study: Study) -> dict[str, Any]:
+def _compute_result(study: Study) -> dict[str, Any]:
     try:
         return {"refused": "", "result": compute_disagreement(study=study)}
     except (EvaluationError, StatisticsError) as error:
@@ -70,7 +70,7 @@ def _version(study: Study) -> object:
 DISAGREEMENT = add_figures(
     Figures(
         "disagreement",
-        _compute,
+        _compute_result,
         rows=lambda computed: computed["result"]["judgments"] if computed["result"] else 0,
         version=_version,
         never_expires=True,

@@ -80,7 +80,7 @@ def build_checklist(study: Study) -> list[ChecklistSection]:
         (_("Pay"), _pay_lines),
         (_("Consent"), _consent_lines),
         (_("Data about participants"), _data_lines),
-        (_("Storage, erasure and publication of data"), _keeping_lines),
+        (_("Storage, erasure and publication of data"), _retention_lines),
         (_("Risks and benefits"), _risk_lines),
     )
     return [ChecklistSection(title, tuple(lines(facts))) for title, lines in parts]
@@ -372,7 +372,7 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     )
 
 
-def _keeping_lines(facts: _Facts) -> Iterator[ChecklistLine]:
+def _retention_lines(facts: _Facts) -> Iterator[ChecklistLine]:
     days = facts.design.retention.identities_days
     answer = (
         ngettext(

@@ -56,7 +56,7 @@ def _missing_answer(question: FormQuestion) -> RefusedAnswer:
     )
 
 
-def _choice(question: FormQuestion, value: Any) -> str | None:
+def _choice_answer(question: FormQuestion, value: Any) -> str | None:
     values = [option.value for option in question.options if option.value]
     if value in (None, ""):
         if question.required:
@@ -151,7 +151,7 @@ def _preset_value(question: FormQuestion, value: Any) -> str:
 
 
 CHECKS = {
-    "choice": _choice,
+    "choice": _choice_answer,
     "several": _option_values,
     "number": _number,
     "text": _text,

@@ -97,7 +97,7 @@ def check_template(
         rows_with_answers=known,
         omission_notes=(
             *template.omission_notes,
-            *_about_cells(template, columns, marked_cells, empty_cells),
+            *_describe_cells(template, columns, marked_cells, empty_cells),
             *_describe_known_rows(template, columns, known, unreadable_cells),
         ),
     )
@@ -123,7 +123,7 @@ def _check_columns(template: TemplateForm, columns: tuple[str, ...], inputs: Pat
         )
 
 
-def _about_cells(
+def _describe_cells(
     template: TemplateForm, columns: tuple[str, ...], marked: Counter[str], empty: Counter[str]
 ) -> list[str]:
     sentences = []

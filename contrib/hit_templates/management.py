@@ -34,7 +34,7 @@ class ImportTemplate(QuorumCommand):
         if options["dry_run"]:
             checked = check_template(source=source, inputs=options["inputs"], encoding=options["encoding"])
             self.say(f"Understood; nothing was stored. Without --dry-run this becomes study {slug}.")
-            self._tell(checked)
+            self._print_notes(checked)
             return
         with progress_bar() as progress:
             study, checked = import_template(
@@ -47,9 +47,9 @@ class ImportTemplate(QuorumCommand):
                 progress=progress,
             )
         self.say(f"Study {study.slug} created as a draft. Next: generate its pages of work.")
-        self._tell(checked)
+        self._print_notes(checked)
 
-    def _tell(self, checked: CheckedTemplate) -> None:
+    def _print_notes(self, checked: CheckedTemplate) -> None:
         self.say(f"  {checked.rows:>9,} rows of inputs")
         for question in checked.template.questions:
             self.say(

@@ -88,7 +88,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
     """Upload a template, check it, and create the study. Before the last step, only the upload is stored."""
     context |= {"title": gettext("New study")}
     if request.method == "POST" and "_create" in request.POST:
-        return _create(request, context)
+        return _create_study(request, context)
     form = HITTemplateForm(request.POST or None, request.FILES or None)
     if request.method == "POST" and form.is_valid():
         values = form.cleaned_data
@@ -101,13 +101,13 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
                 checked = check_template(source=values["template"], inputs=files.path)
             context |= _show_checked(request, upload, sketch, checked)
         except RequestBytesExceeded:  # a draft can still be viewed and discarded
-            return _leave_to_job(request, {"upload": upload, **sketch})
+            return _start_job(request, {"upload": upload, **sketch})
         except QuorumError as error:
             form.add_error(None, str(error))
     return _page(request, context | {"form": form})
 
 
-def _leave_to_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
+def _start_job(request: HttpRequest, args: dict[str, str]) -> HttpResponse:
     try:
         job = enqueue(kind="import_template", args=args, user=signed_in(request))
     except TooManyAttempts as error:
@@ -178,7 +178,7 @@ def _question_rows(checked: CheckedTemplate) -> list[dict[str, str]]:
     return rows
 
 
-def _create(request: HttpRequest, context: Context) -> HttpResponse:
+def _create_study(request: HttpRequest, context: Context) -> HttpResponse:
     key = request.POST.get("_create", "")
     design, upload = find_preview(request.session, key), request.session.get(CHECKED_UPLOAD_KEY, {}).get(key)
     form = HITTemplateForm()
@@ -200,7 +200,7 @@ def _create(request: HttpRequest, context: Context) -> HttpResponse:
     except RequestBytesExceeded:  # there are many pictures, which were not checked before
         del request.session[CHECKED_UPLOAD_KEY]
         sketch = {"source": design.template.html, "slug": design.slug, "name": design.name}
-        return _leave_to_job(request, {"upload": upload, **sketch})
+        return _start_job(request, {"upload": upload, **sketch})
     except QuorumError as error:
         messages.error(request, gettext("Nothing was created. %(error)s") % {"error": error})
         return _page(request, context | {"form": form})

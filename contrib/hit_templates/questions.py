@@ -89,9 +89,9 @@ class _Labels:
         self._by_id: dict[str, str] = {}
         self._around: dict[int, str] = {}
         self._group: dict[int, str] = {}
-        self._read(page, "", "")
+        self._read_labels(page, "", "")
 
-    def _read(self, nodes: list[Element | str], label: str, group: str) -> None:
+    def _read_labels(self, nodes: list[Element | str], label: str, group: str) -> None:
         for node in nodes:
             if not isinstance(node, Element):
                 continue
@@ -108,7 +108,7 @@ class _Labels:
                 inner_group = inner_text(legend) if legend is not None else group
             elif node.tag in ("input", "select", "textarea"):
                 self._around[id(node)], self._group[id(node)] = label, group
-            self._read(node.children, inner_label, inner_group)
+            self._read_labels(node.children, inner_label, inner_group)
 
     def label_of(self, control: Element) -> str:
         attributes = control.attributes
@@ -134,7 +134,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
     labels = _Labels(page)
     questions: dict[str, FormQuestion] = {}
     sentences: list[str] = []
-    _read(page, labels, questions, sentences)
+    _read_nodes(page, labels, questions, sentences)
     if len(questions) > MAX_QUESTIONS:
         raise ValueError(f"The template asks {len(questions)} questions; expected at most {MAX_QUESTIONS}.")
     for question in questions.values():
@@ -154,14 +154,14 @@ def _drop_unusable_ids(page: list[Element | str]) -> None:
         element_ids.add(element_id)
 
 
-def _read(
+def _read_nodes(
     nodes: list[Element | str], labels: _Labels, questions: dict[str, FormQuestion], sentences: list[str]
 ) -> None:
     kept_nodes: list[Element | str] = []
     for node in nodes:
         if isinstance(node, str) or node.tag not in ("input", "select", "textarea"):
             if isinstance(node, Element):
-                _read(node.children, labels, questions, sentences)
+                _read_nodes(node.children, labels, questions, sentences)
             kept_nodes.append(node)
             continue
         control = _control(node)
@@ -173,7 +173,7 @@ def _read(
                 "as an answer needs one."
             )
             continue
-        _take(node, control, labels, questions)
+        _take_control(node, control, labels, questions)
         kept_nodes.append(node)
     nodes[:] = kept_nodes
 
@@ -185,7 +185,9 @@ def _control(element: Element) -> str:
     return kind if kind in SHAPE_WORDS or kind in BUTTONS | UNSUPPORTED_TYPES else "text"
 
 
-def _take(element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]) -> None:
+def _take_control(
+    element: Element, control: str, labels: _Labels, questions: dict[str, FormQuestion]
+) -> None:
     attributes = element.attributes
     name = " ".join(attributes["name"].split())
     if FIELD.search(name):

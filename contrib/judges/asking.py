@@ -235,15 +235,15 @@ class _Run:
                 for row in rows:
                     question = self._question(row)
                     most = self._cost(question.most_tokens, self.options["max_tokens"])
-                    if self._from_cache(row, question):
+                    if self._copy_earlier_reply(row, question):
                         cached = True
-                    elif self._claim(row, question, most):
+                    elif self._claim_row(row, question, most):
                         claimed.append((row, question, most))
-                calls = [pool.submit(self._call, row, question) for row, question, _ in claimed]
+                calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed]
                 stopped = ""
                 for (row, _, most), call in zip(claimed, calls, strict=True):
-                    stopped = self._store(row, most, call.result()) or stopped
-                stopped = stopped or self._unreadable() or self._pause([call.result() for call in calls])
+                    stopped = self._store_reply(row, most, call.result()) or stopped
+                stopped = stopped or self._reason_to_stop() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
                 if not claimed and not cached and self._lacks_budget(rows):
@@ -262,7 +262,7 @@ class _Run:
         """Return the cost in millionths of the currency."""
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
-    def _claim(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
+    def _claim_row(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
         """Reserve the largest possible cost of the call, and mark the row as asked.
 
         Return False if the budget does not suffice, or another run has the row.
@@ -297,7 +297,7 @@ class _Run:
     def _digest(self, question: ChatPrompt) -> str:
         return question.digest({**self.options, "endpoint": self.endpoint.host})
 
-    def _from_cache(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
+    def _copy_earlier_reply(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
         """Copy an earlier reply to the same request in the study. Return whether there is one."""
         earlier = (
             JudgeAnswer.objects.filter(
@@ -323,7 +323,7 @@ class _Run:
         )
         return True
 
-    def _call(self, row: JudgeAnswer, question: ChatPrompt) -> Reply | AskLater | EvaluationError:
+    def _call_model(self, row: JudgeAnswer, question: ChatPrompt) -> Reply | AskLater | EvaluationError:
         """Send the request, in a thread that does not use the database."""
         name = f"quorum-{self.study.slug}-{row.pk}-{row.attempts}"
         try:
@@ -331,7 +331,7 @@ class _Run:
         except (AskLater, EvaluationError) as error:
             return error
 
-    def _store(self, row: JudgeAnswer, most: int, reply: Reply | AskLater | EvaluationError) -> str:
+    def _store_reply(self, row: JudgeAnswer, most: int, reply: Reply | AskLater | EvaluationError) -> str:
         """Store the reply. Return why the run must stop, or ""."""
         cost, why = 0, ""
         values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
@@ -347,7 +347,7 @@ class _Run:
             cost = most if reply.served else 0
         else:
             why = str(reply)
-        self._write(row, most, cost, values)
+        self._write_values(row, most, cost, values)
         return why
 
     def _pause(self, replies: Sequence[Reply | AskLater | EvaluationError]) -> str:
@@ -366,7 +366,7 @@ class _Run:
         time.sleep(min(max(backoff, *(reply.after for reply in later)), MAX_WAIT))
         return ""
 
-    def _unreadable(self) -> str:
+    def _reason_to_stop(self) -> str:
         """Return why the run must stop: there were many replies, and none could be parsed. Return "" otherwise."""
         replied = self.judge.answers.filter(answered_at__isnull=False)
         n = replied.count()
@@ -392,7 +392,7 @@ class _Run:
             values["state"] = JudgeAnswer.State.WAITING if again else JudgeAnswer.State.FAILED
         return values
 
-    def _write(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
+    def _write_values(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
         """Store the reply once, unless another run has taken the row."""
         with transaction.atomic():
             current = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
@@ -407,7 +407,7 @@ class _Run:
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )
         for row in stale:
-            self._write(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
+            self._write_values(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
 
     def _pending_sentence(self) -> str:
         count = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()

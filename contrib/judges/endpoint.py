@@ -93,12 +93,12 @@ class Endpoint(Client):
             )
             raise AskLater(f"it answers {status}", served=served, after=answer.wait)
         if status != HTTPStatus.OK:
-            detail = _clean(answer.content.decode(errors="replace"))
+            detail = _clean_text(answer.content.decode(errors="replace"))
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
-        return _read(answer.content)
+        return _read_reply(answer.content)
 
 
-def _read(body: bytes) -> Reply:
+def _read_reply(body: bytes) -> Reply:
     try:
         reply = load_json(body)
         text = reply["choices"][0]["message"]["content"]
@@ -108,8 +108,10 @@ def _read(body: bytes) -> Reply:
             raise TypeError
     except (ValueError, LookupError, TypeError, AttributeError):
         raise AskLater("its reply is no chat completion", served=True) from None
-    return Reply(_clean(str(text or "")), _clean(str(reply.get("model") or ""))[:200], counts[0], counts[1])
+    return Reply(
+        _clean_text(str(text or "")), _clean_text(str(reply.get("model") or ""))[:200], counts[0], counts[1]
+    )
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     return text.replace("\0", "").encode(errors="replace").decode()

@@ -97,7 +97,7 @@ def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
         kind=kind,
         pk=units.pk,
         image=clusters_of_units(study, units),
-        people=Summary(**_summarise(kind, unit, answers, lengths.shape)),
+        people=Summary(**_summarise_answers(kind, unit, answers, lengths.shape)),
         worker=table.worker[counted],
         lengths=lengths,
         systems=systems,
@@ -106,7 +106,9 @@ def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
     )
 
 
-def _summarise(kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]) -> dict[str, Any]:
+def _summarise_answers(
+    kind: Kind, unit: Ints, answers: Sequence[Any], shape: tuple[int, ...]
+) -> dict[str, Any]:
     """Return the fields of a ``Summary`` of N answers.
 
     Args:
@@ -222,5 +224,5 @@ def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, s
     content = [unit.tolist(), swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return JudgeAnswers(
-        **_summarise(material.kind, unit, answers, material.lengths.shape), is_swapped=swapped
+        **_summarise_answers(material.kind, unit, answers, material.lengths.shape), is_swapped=swapped
     ), digest

@@ -24,11 +24,11 @@ class BadRows:
         """Collect the rows that are refused when ``source`` is read. Return this object."""
         if not isinstance(source, TableJudgments):
             raise ImportProblem(source.path, None, "--bad-rows", "a published set", "it for tables alone")
-        source.refusals.bad_rows = partial(self._add, source)
+        source.refusals.bad_rows = partial(self._add_row, source)
         self._lines = self._lines or [csv_line(("line", "problem", *source.columns))]
         return self
 
-    def _add(self, source: TableJudgments, record: Record, problem: ImportProblem) -> None:
+    def _add_row(self, source: TableJudgments, record: Record, problem: ImportProblem) -> None:
         source.notes.count("bad-row")
         cells = (record.line, str(problem), *map(record.values.get, source.columns))
         self._lines.append(csv_line(guard_formula(as_cell(cell)) for cell in cells))

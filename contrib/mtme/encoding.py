@@ -67,7 +67,7 @@ class Mtme(Encoding):
 
     def load(self, work: ExportWork) -> None:
         if work.stage:
-            self._read(work)
+            self._read_study(work)
         else:
             self._without_votes = collect_systems(work.study, work.preparation["systems"])
 
@@ -98,12 +98,12 @@ class Mtme(Encoding):
             work.counts["left_out"] += left_out
 
     def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
-        board, references = self._read(work)
+        board, references = self._read_study(work)
         for pk in work.pieces:
             if pk in board.systems and references.present:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
-    def _read(self, work: ExportWork) -> tuple[JudgedSystems, References]:
+    def _read_study(self, work: ExportWork) -> tuple[JudgedSystems, References]:
         if self._judged is None:
             board = self._without_votes or collect_systems(work.study, work.preparation["systems"])
             for path in sorted(work.folder.glob(f"*.{CELLS}")):
@@ -121,7 +121,7 @@ class Mtme(Encoding):
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
         scored = list(parts)
-        board, references = self._read(work)
+        board, references = self._read_study(work)
         study, scratch = work.study, work.folder / "folder"
         # left over if an earlier run was stopped while joining parts
         shutil.rmtree(scratch, ignore_errors=True)

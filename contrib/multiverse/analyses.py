@@ -60,7 +60,7 @@ class _Metrics:
         self._imported = imported_scores(votes.study.dataset, metrics)
         self.computed = [name for name in metrics if name not in self._imported.names]
 
-    def _with_half(self, rows: Sequence[Texts]) -> list[Texts]:
+    def _halve_references(self, rows: Sequence[Texts]) -> list[Texts]:
         generator = np.random.default_rng(self._votes.seed)
         return [replace(row, references=draw_half(row.references, generator)) for row in rows]
 
@@ -99,7 +99,7 @@ class PairMetrics(_Metrics):
         references = chosen.get("references", ALL)
 
         def compute() -> dict[str, Ints]:
-            pairs = self._pairs if references == ALL else self._with_half(self._pairs)
+            pairs = self._pairs if references == ALL else self._halve_references(self._pairs)
             _, scores = score_pairs(
                 pairs,
                 self._documents,
@@ -140,13 +140,13 @@ class CaptionMetrics(_Metrics):
         scored = scored_captions(study, votes.table_under({}))
         self._by_unit = scored is None
         self._captions, counts = caption_texts(
-            study, self._of_units() if scored is None else scored, self._references
+            study, self._captions_of_units() if scored is None else scored, self._references
         )
         self._weights = weights_of_captions(self._captions)
         self._has_own = counts["own_reference_dropped"] > 0
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
-    def _of_units(self) -> list[CaptionConsensus]:
+    def _captions_of_units(self) -> list[CaptionConsensus]:
         """Return the captions of all units.
 
         Captions that have neither a judgment nor an imported score are left out.
@@ -179,7 +179,7 @@ class CaptionMetrics(_Metrics):
         tokenizer, references = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
 
         def compute() -> dict[str, Floats]:
-            captions = self._with(references)
+            captions = self._with_references(references)
             scored = score_captions(
                 captions,
                 self._documents,
@@ -191,9 +191,9 @@ class CaptionMetrics(_Metrics):
 
         return self._votes.cached(("scores", tokenizer, references), compute)
 
-    def _with(self, references: str) -> list[CaptionTexts]:
+    def _with_references(self, references: str) -> list[CaptionTexts]:
         if references == HALF:
-            return self._with_half(self._captions)
+            return self._halve_references(self._captions)
         if references == OWN_KEPT:
             texts = {item: [text for _, text in rows] for item, rows in self._references.of_item.items()}
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]

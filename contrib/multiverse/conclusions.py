@@ -82,7 +82,7 @@ def compute_multiverse(
             progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
             rows.append(of_metrics.figures(chosen))
         for conclusion in conclusions_of(rows[0]):
-            low, value, high = _differences(rows, conclusion)
+            low, value, high = _metric_differences(rows, conclusion)
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
             conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
@@ -158,7 +158,7 @@ def _alpha_conclusion(value: float) -> Conclusion:
     return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, is_below=value < TENTATIVE)
 
 
-def _differences(
+def _metric_differences(
     rows: Sequence[SpecificationFigures], conclusion: Conclusion
 ) -> tuple[Floats, Floats, Floats]:
     """Return the lower bound, the value and the upper bound of the better metric minus the other: three (S,) arrays.

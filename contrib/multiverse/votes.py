@@ -152,7 +152,7 @@ class StudyVotes:
             values = np.array(model.values(), dtype=np.float64)
             consensus = consensus_columns(model.units, values, model.posterior.max(axis=1))
         elif rule == "control-weighted":
-            consensus = self._by_weight(chosen)
+            consensus = self._weighted_consensus(chosen)
         else:
             consensus = unit_consensus(self.kind, self.table_under(chosen))
         return with_decisions(consensus, self.decisions)
@@ -163,7 +163,7 @@ class StudyVotes:
 
         return self.cached(("model", chosen.get("controls")), fitted)
 
-    def _by_weight(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
+    def _weighted_consensus(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
         unit, worker, value = self.columns(chosen)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()

@@ -47,7 +47,7 @@ class Replicate(QuorumCommand):
         name, output = options["pack"], options["output"]
         if options["list"]:
             for pack in shipped_packs() if name in ("", ALL_PACKS) else [pack_named(name)]:
-                self._describe(pack, data)
+                self._describe_pack(pack, data)
             return
         if not name or output is None:
             raise ReplicationError("replicate needs a pack and --output DIR, or --list.")
@@ -69,7 +69,7 @@ class Replicate(QuorumCommand):
             self.say(f"{lacking} numbers more with {running.METEOR_TABLES_HELP}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
-    def _describe(self, pack: Pack, folder: Path) -> None:
+    def _describe_pack(self, pack: Pack, folder: Path) -> None:
         self.say(f"{pack.name}: {pack.contents.title} ({len(pack.numbers)} published numbers)")
         for name, data in pack.contents.data.items():
             inside = folder / (data.path or name)

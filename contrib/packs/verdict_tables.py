@@ -62,21 +62,21 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     if compared:
         lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]
     for verdict, row in zip(compared, verdict_rows(compared), strict=True):
-        lines.append(markdown_row([*row[:-1], _with_notes(verdict, notes)]))
+        lines.append(markdown_row([*row[:-1], _add_notes(verdict, notes)]))
     if notes:
         lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
     if len(compared) < len(verdicts):
-        lines += ["", "Not reproducible:", "", *_not_reproducible(verdicts)]
+        lines += ["", "Not reproducible:", "", *_unreproducible_lines(verdicts)]
     return "\n".join(lines) + "\n"
 
 
-def _with_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
+def _add_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
     others = ". ".join(text for text in verdict.explanations if text not in notes)
     marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
     return f"{marks} {others}".strip()
 
 
-def _not_reproducible(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
+def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
     """Yield a line for each reason, with the published numbers by the place where they are printed."""
     reasons: dict[str, dict[str, list[str]]] = {}
     for verdict in verdicts:

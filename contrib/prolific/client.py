@@ -65,68 +65,70 @@ class ProlificClient(Client):
 
         This is not idempotent: first search for the draft.
         """
-        return PanelStudy.read(self._answered("POST", "studies/", body=dict(draft)))
+        return PanelStudy.read(self._request_object("POST", "studies/", body=dict(draft)))
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
         """Return the studies of a project or the account, oldest first. (Ids increase with time.)"""
         path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
-        studies = self._listed(path, {}, PanelStudy.read)
+        studies = self._list_rows(path, {}, PanelStudy.read)
         return sorted(studies, key=lambda study: study.id)
 
     def find_studies(self, internal_name: str, *, project: str = "") -> list[PanelStudy]:
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
 
     def get_study(self, study: str) -> PanelStudy:
-        return PanelStudy.read(self._answered("GET", f"studies/{known_id(study, 'study')}/"))
+        return PanelStudy.read(self._request_object("GET", f"studies/{known_id(study, 'study')}/"))
 
     def transition_study(self, study: str, action: StudyAction) -> None:
         path = f"studies/{known_id(study, 'study')}/transition/"
-        self._ask("POST", path, body={"action": action.value})
+        self._send_call("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
         """Set the total number of slots. A published study refuses a lower number; a completed study reopens."""
         path = f"studies/{known_id(study, 'study')}/"
-        self._ask("PATCH", path, body={"total_available_places": places})
+        self._send_call("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
         """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study."""
         changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
         path = f"studies/{known_id(study, 'study')}/"
-        self._ask("PATCH", path, body={"completion_codes": [changed]})
+        self._send_call("PATCH", path, body={"completion_codes": [changed]})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
         """Return the cost of slots, including this account's fee and tax."""
         body = {"reward": reward_cents, "total_available_places": places}
-        answer = self._answered("POST", "study-cost-calculator/", body=body)
+        answer = self._request_object("POST", "study-cost-calculator/", body=body)
         return read_cents_rounded_up(answer.get("total_cost"), "total_cost")
 
     def balance_cents(self, workspace: str) -> int:
         """Return the money of a workspace that is not reserved for running studies."""
-        return read_whole_number(self._balance(workspace).get("available_balance", 0), "available_balance")
+        return read_whole_number(
+            self._fetch_balance_json(workspace).get("available_balance", 0), "available_balance"
+        )
 
     def currency(self, workspace: str) -> str:
         """Return the currency of all amounts of a workspace, such as GBP."""
-        return str(self._balance(workspace).get("currency_code") or "")
+        return str(self._fetch_balance_json(workspace).get("currency_code") or "")
 
-    def _balance(self, workspace: str) -> dict[str, Any]:
-        return self._answered("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
+    def _fetch_balance_json(self, workspace: str) -> dict[str, Any]:
+        return self._request_object("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
 
     def filters(self, *, workspace: str = "") -> list[ListedFilter]:
         parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
-        return self._listed("filters/", parameters, ListedFilter.read)
+        return self._list_rows("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[PanelSubmission]:
         """Return a study's submissions by start time. Bonuses are not included."""
         parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
-        return self._listed("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
+        return self._list_rows("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
 
     def submission(self, submission: str) -> PanelSubmission:
         return PanelSubmission.read(
-            self._answered("GET", f"submissions/{known_id(submission, 'submission')}/")
+            self._request_object("GET", f"submissions/{known_id(submission, 'submission')}/")
         )
 
     def approve(self, submission: str) -> None:
-        self._decide(submission, {"action": "APPROVE"})
+        self._send_decision(submission, {"action": "APPROVE"})
 
     def reject(self, submission: str, *, message: str) -> None:
         if len(message) < MIN_REJECTION_LENGTH:
@@ -134,11 +136,13 @@ class ProlificClient(Client):
                 f"Not asked of Prolific: the reason of a rejection has {len(message)} characters; "
                 f"expected {MIN_REJECTION_LENGTH} or more."
             )
-        self._decide(submission, {"action": "REJECT", "rejection_category": "OTHER", "message": message})
+        self._send_decision(
+            submission, {"action": "REJECT", "rejection_category": "OTHER", "message": message}
+        )
 
-    def _decide(self, submission: str, body: Mapping[str, object]) -> None:
+    def _send_decision(self, submission: str, body: Mapping[str, object]) -> None:
         path = f"submissions/{known_id(submission, 'submission')}/transition/"
-        self._ask("POST", path, body=body)
+        self._send_call("POST", path, body=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
         """Set up a bonus without paying it. ``pay_bonus`` pays it."""
@@ -146,23 +150,23 @@ class ProlificClient(Client):
             "study_id": known_id(study, "study"),
             "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
         }
-        return BonusSetUp.read(self._answered("POST", "submissions/bonus-payments/", body=body))
+        return BonusSetUp.read(self._request_object("POST", "submissions/bonus-payments/", body=body))
 
     def pay_bonus(self, set_up: str) -> None:
         """Pay a bonus that was set up. The service pays within minutes.
 
         *A repeated call pays twice*: never repeat it after a lost response.
         """
-        self._ask("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
+        self._send_call("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
 
     def groups(self, workspace: str) -> list[ParticipantGroup]:
         parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
-        return self._listed("participant-groups/", parameters, ParticipantGroup.read)
+        return self._list_rows("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
         """Create an empty group. This is not idempotent: first search for its name."""
         body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
-        return ParticipantGroup.read(self._answered("POST", "participant-groups/", body=body))
+        return ParticipantGroup.read(self._request_object("POST", "participant-groups/", body=body))
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
         self._change_group("POST", group, participants)
@@ -173,7 +177,7 @@ class ProlificClient(Client):
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
         path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
         members = [known_id(participant, "participant") for participant in participants]
-        self._ask(method, path, body={"participant_ids": members})
+        self._send_call(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
         """Send a person a message about a study. Afterwards it is impossible to find out whether it was sent."""
@@ -182,7 +186,7 @@ class ProlificClient(Client):
             "study_id": known_id(study, "study"),
             "body": text,
         }
-        self._ask("POST", "messages/", body=body)
+        self._send_call("POST", "messages/", body=body)
 
     def demographics(self, study: str) -> list[dict[str, str]]:
         """Return a row for each submission, with column names in lower case.
@@ -191,7 +195,7 @@ class ProlificClient(Client):
         command-line client gets a CSV file. Both are read.
         """
         path = f"studies/{known_id(study, 'study')}/demographic-export/"
-        answer = self._ask("POST", path, body={"filters": []})
+        answer = self._send_call("POST", path, body={"filters": []})
         text = answer.content.decode("utf-8-sig", errors="replace")
         if text.lstrip()[:1] in ("[", "{"):
             rows = rows_of_answer(answer, path)
@@ -205,18 +209,18 @@ class ProlificClient(Client):
     def hook_secret(self, workspace: str) -> str:
         """Return the secret that signs the workspace's webhooks; "" if there is none."""
         parameters = {"workspace_id": known_id(workspace, "workspace")}
-        rows = self._answered("GET", "hooks/secrets/", parameters=parameters).get("results") or []
+        rows = self._request_object("GET", "hooks/secrets/", parameters=parameters).get("results") or []
         values = [str(row.get("value") or "") for row in rows if row.get("workspace_id") == workspace]
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
         """Create a new secret. It replaces an existing secret for all subscriptions."""
         body = {"workspace_id": known_id(workspace, "workspace")}
-        return str(self._answered("POST", "hooks/secrets/", body=body).get("value") or "")
+        return str(self._request_object("POST", "hooks/secrets/", body=body).get("value") or "")
 
     def hooks(self, workspace: str) -> list[Hook]:
         parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
-        return self._listed("hooks/subscriptions/", parameters, Hook.read)
+        return self._list_rows("hooks/subscriptions/", parameters, Hook.read)
 
     def subscribe(self, workspace: str, *, event: str, address: str) -> None:
         """Subscribe to an event, and confirm the subscription, as the reference requires."""
@@ -225,12 +229,12 @@ class ProlificClient(Client):
             "event_type": event,
             "target_url": address,
         }
-        answer = self._ask("POST", "hooks/subscriptions/", body=body)
+        answer = self._send_call("POST", "hooks/subscriptions/", body=body)
         hook = Hook.read(object_of_answer(answer, "POST hooks/subscriptions/"))
         secret = answer.headers.get("X-Hook-Secret", "")
-        self._ask("POST", f"hooks/subscriptions/{hook.id}/", body={"secret": secret})
+        self._send_call("POST", f"hooks/subscriptions/{hook.id}/", body={"secret": secret})
 
-    def _listed(
+    def _list_rows(
         self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
         """Return every row of a paged list once, even if rows move between pages meanwhile."""
@@ -242,7 +246,7 @@ class ProlificClient(Client):
         query: dict[str, str | int] = {**parameters, "page": 1, "page_size": PAGE_SIZE}
         previous_rows: list[Mapping[str, Any]] = []
         for number in range(2, MAX_PAGES + 2):
-            answer = self._answered("GET", path, parameters=query)
+            answer = self._request_object("GET", path, parameters=query)
             rows = answer.get("results")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise RetryLater(f"Prolific's list of {path} holds no results; expected a list of objects.")
@@ -263,11 +267,11 @@ class ProlificClient(Client):
                 query = {**query, "page": number}
         raise RetryLater(f"Prolific's list of {path} did not end after {MAX_PAGES} pages.")
 
-    def _answered(self, method: str, path: str, **request: Any) -> dict[str, Any]:
+    def _request_object(self, method: str, path: str, **request: Any) -> dict[str, Any]:
         """Return the JSON object of a response. A truncated response counts as lost."""
-        return object_of_answer(self._ask(method, path, **request), f"{method} {path}")
+        return object_of_answer(self._send_call(method, path, **request), f"{method} {path}")
 
-    def _ask(self, method: str, path: str, **call: Any) -> HTTPReply:
+    def _send_call(self, method: str, path: str, **call: Any) -> HTTPReply:
         """Send a call once, with a ``body`` or ``parameters``. The outbox decides whether and when to repeat it."""
         try:
             answer = self.send(method, path, **call)

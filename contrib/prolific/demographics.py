@@ -57,11 +57,13 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
                 rows += client.demographics(publication.external_id)
     except CrowdProblem as problem:
         raise WrongState(f"Nothing was fetched. {problem}") from problem
-    return _store(study, rows, wanted, by)
+    return _store_demographics(study, rows, wanted, by)
 
 
 @transaction.atomic
-def _store(study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by: User | None) -> int:
+def _store_demographics(
+    study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by: User | None
+) -> int:
     backend = backend_of(study)
     # wait, since raw ids may be deleted at this moment
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)

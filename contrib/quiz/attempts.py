@@ -170,12 +170,12 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
             return locked
         locked.answers = {**locked.answers, **answers_checked}
         if len(locked.answers) == len(locked.items):
-            _finish(locked, sheet)
+            _finish_attempt(locked, sheet)
         locked.save(update_fields=["answers", "right", "passed", "finished_at"])
     return locked
 
 
-def _finish(attempt: QuizAttempt, sheet: QuizSheet) -> None:
+def _finish_attempt(attempt: QuizAttempt, sheet: QuizSheet) -> None:
     complete = replace(sheet, attempt=attempt)
     right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
     attempt.right = right

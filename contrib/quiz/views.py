@@ -56,7 +56,7 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     if status.running is not None:
         return _question_page(request, study, translate_sheet(sheet_of(status.running)))
     if status.last_attempt is None:
-        return render(request, "quiz/first.html", _first_context(study, status))
+        return render(request, "quiz/first.html", _start_context(study, status))
     return _result_page(request, study, status, status.last_attempt)
 
 
@@ -161,7 +161,7 @@ def _explanation_page(
     return render(request, "quiz/explanation.html", context)
 
 
-def _first_context(study: Study, status: QuizStatus) -> dict[str, Any]:
+def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
     design = read_design(study)
     return {
         "study": study,

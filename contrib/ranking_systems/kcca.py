@@ -41,12 +41,12 @@ class Projections:
         Args:
             kernel: (K, N) kernel values with the training items.
         """
-        return self._centred(kernel, 0) @ self.first
+        return self._centre_kernel(kernel, 0) @ self.first
 
     def project_second(self, kernel: Floats) -> Floats:
-        return self._centred(kernel, 1) @ self.second
+        return self._centre_kernel(kernel, 1) @ self.second
 
-    def _centred(self, kernel: Floats, side: int) -> Floats:
+    def _centre_kernel(self, kernel: Floats, side: int) -> Floats:
         if self.means is None:
             return kernel
         means = self.means[side]

@@ -117,7 +117,7 @@ def download_registration(request: HttpRequest, study: Study, context: Context) 
     return HttpResponse(f"{text}\n", content_type="application/json", headers=headers)
 
 
-def _register(request: HttpRequest, study: Study) -> HttpResponse:
+def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
     plan = design_of(study).registration
     form = RegisteringForm(request.POST)
     wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
@@ -132,7 +132,7 @@ def _register(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "register"))
 
 
-add_step(StudyStep(name="register", label="Register", run=_register, inline=True))
+add_step(StudyStep(name="register", label="Register", run=_register_plan, inline=True))
 
 
 def _registration_point(launch: Launch) -> Iterable[ChecklistItem]:

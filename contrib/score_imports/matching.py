@@ -36,7 +36,7 @@ class RowMatcher:
         return dict(Item.objects.filter(dataset=self._dataset).values_list("name", "pk"))
 
     @cached_property
-    def _in_order(self) -> list[str]:
+    def _system_names(self) -> list[str]:
         rows = Item.objects.filter(dataset=self._dataset).order_by("position", "pk")
         return list(rows.values_list("name", flat=True))
 
@@ -69,9 +69,9 @@ class RowMatcher:
             leave_out: whether to omit rows about unknown images, captions or systems, instead of refusing them.
         """
         entries = {
-            Per.CAPTIONS: self._of_captions,
-            Per.SYSTEMS: self._of_systems,
-            Per.PAIRS: self._of_pairs,
+            Per.CAPTIONS: self._match_captions,
+            Per.SYSTEMS: self._match_systems,
+            Per.PAIRS: self._match_pairs,
         }[Per(rows.per)](rows, leave_out)
         numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
         matched = np.flatnonzero(numbers[:, 2] != NO_SYSTEM)
@@ -95,7 +95,7 @@ class RowMatcher:
         columns = {"place": subject[order], "item": item[order], "system": system[order]}
         return columns, digest.hexdigest(), matched[order], missing
 
-    def _of_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+    def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._images(rows)
         texts = self._sides(rows, "caption")
         systems = rows.keys.get("system")
@@ -108,13 +108,13 @@ class RowMatcher:
                 text = self._outputs.get((system, item))
             if item is None or system is None or text is None:
                 if not leave_out:
-                    raise self._mismatch(rows, row, image, item, systems, system)
+                    raise self._mismatch_error(rows, row, image, item, systems, system)
                 entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
             else:
                 entries.extend((stable_number(image, text), item, system))
         return entries
 
-    def _mismatch(
+    def _mismatch_error(
         self,
         rows: ScoreRows,
         row: int,
@@ -142,12 +142,12 @@ class RowMatcher:
         if "image" in rows.keys:
             return rows.keys["image"]
         most = max(rows.segments) + 1
-        if most != len(self._in_order):
+        if most != len(self._system_names):
             raise EvaluationError(
                 f"{rows.file} has {with_noun(most, 'line')} for a system, and dataset {self._dataset.name!r} "
-                f"{with_noun(len(self._in_order), 'item')}; expected a line for each, in their order."
+                f"{with_noun(len(self._system_names), 'item')}; expected a line for each, in their order."
             )
-        return [self._in_order[segment] for segment in rows.segments]
+        return [self._system_names[segment] for segment in rows.segments]
 
     def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
         if ID_COLUMNS[name] in rows.keys:
@@ -156,7 +156,7 @@ class RowMatcher:
             return None
         return [text if text in self._texts else None for text in map(one_text, rows.keys[name])]
 
-    def _of_systems(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+    def _match_systems(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         entries = array("q")
         for row, name in enumerate(rows.keys["system"]):
             system = self._systems.get(name)
@@ -170,7 +170,7 @@ class RowMatcher:
             )
         return entries
 
-    def _of_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
+    def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
         assert first is not None
         assert second is not None

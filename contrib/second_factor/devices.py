@@ -62,7 +62,7 @@ def qr_code_of(device: TOTPDevice) -> str:
 def set_up(*, user: User, code: str) -> list[str]:
     """Turn on the second factor, with the app's first code. Return the recovery codes."""
     device = device_to_set_up(user)
-    _check(user, device, code)
+    _check_code(user, device, code)
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user, confirmed=True).delete()
         TOTPDevice.objects.filter(pk=device.pk).update(confirmed=True)
@@ -86,7 +86,7 @@ def check_code(*, user: User, code: str) -> None:
     code = "".join(code.split()).lower()
     kind = TOTPDevice if code.isdigit() else StaticDevice
     device = kind.objects.filter(user=user, confirmed=True).first()
-    _check(user, device, code)
+    _check_code(user, device, code)
 
 
 def renew_codes(*, user: User, code: str) -> list[str]:
@@ -107,7 +107,7 @@ def remove_second_factor(user: User) -> bool:
         return bool(TOTPDevice.objects.filter(user=user).delete()[0])
 
 
-def _check(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
+def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str) -> None:
     account = f"code of {user.pk}"
     name = device.persistent_id if device is not None else ""
     attempt = partial(verify_token, user, name, "".join(code.split()))

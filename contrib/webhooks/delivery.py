@@ -87,8 +87,8 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
         delivery = _next_delivery()
         if delivery is None:
             break
-        if _begin(delivery):
-            delivered += _send(delivery, rng)
+        if _begin_attempt(delivery):
+            delivered += _send_message(delivery, rng)
     forget_old()
     return delivered
 
@@ -116,7 +116,7 @@ def _next_delivery() -> WebhookDelivery | None:
     return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
 
 
-def _begin(delivery: WebhookDelivery) -> bool:
+def _begin_attempt(delivery: WebhookDelivery) -> bool:
     now = timezone.now()
     begun = WebhookDelivery.objects.filter(_due_deliveries(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1
@@ -125,15 +125,15 @@ def _begin(delivery: WebhookDelivery) -> bool:
     return bool(begun)
 
 
-def _send(delivery: WebhookDelivery, rng: random.Random) -> int:
+def _send_message(delivery: WebhookDelivery, rng: random.Random) -> int:
     body = delivery_body_of(delivery)
     headers = headers_of(delivery, body, timestamp=int(timezone.now().timestamp()))
     receipt = post(delivery.webhook.url, body=body, headers=headers)
-    return _book(delivery, receipt, rng)
+    return _book_attempt(delivery, receipt, rng)
 
 
 @transaction.atomic
-def _book(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
+def _book_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Random) -> int:
     """Store the result of an attempt. Return 1 if the message was delivered, else 0.
 
     The update is guarded: a sender that was presumed dead must not change a later attempt.

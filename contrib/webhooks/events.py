@@ -39,7 +39,7 @@ def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None
         "simulated": assignment.simulated,
     }
     listening = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
-    _note(listening.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
+    _note_deliveries(listening.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
 
 
 def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
@@ -52,10 +52,10 @@ def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
         "rule": exclusion.rule or None,
         "excluded_at": exclusion.made_at.isoformat(),
     }
-    _note(listening.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
+    _note_deliveries(listening.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
 
 
-def _note(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
+def _note_deliveries(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
     rows = [WebhookDelivery(webhook_id=pk, event=event, key=key, payload=payload) for pk in webhooks]
     if rows:
         WebhookDelivery.objects.bulk_create(rows)
@@ -118,7 +118,7 @@ def _note_completion(webhook: Webhook) -> int:
             "because": "closed" if closed else "all-judged",
             "assignments": study.assignments.finished().count(),
         }
-        _note([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
+        _note_deliveries([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
     return moved
 
 

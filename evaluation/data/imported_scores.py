@@ -137,10 +137,10 @@ class ImportedScores:
     def _scores_of(
         self, column: ScoreColumn, captions: Sequence[tuple[int, str]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
-        return self._by_names(column, [(self._images[item], text) for item, text in captions], systems)
+        return self._scores_by_names(column, [(self._images[item], text) for item, text in captions], systems)
 
     @staticmethod
-    def _by_names(
+    def _scores_by_names(
         column: ScoreColumn, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
         """Return the (N,) scores of subjects that are named by an image and one or two texts; nan if missing.
@@ -177,7 +177,7 @@ class ImportedScores:
             raise self._refusal(name, "pairs")
         named = [(self._images[item], first, second) for item, first, second in pairs]
         ways = [
-            self._by_names(by_per[Per.PAIRS], [order(entry) for entry in named])
+            self._scores_by_names(by_per[Per.PAIRS], [order(entry) for entry in named])
             for order in (lambda entry: entry, lambda entry: (entry[0], entry[2], entry[1]))
         ]
         preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])

@@ -241,7 +241,7 @@ def proposals_of(study: Study) -> Proposals:
             text=text,
             query_caption=np.where(searched, _map_values(caption, asking), -1),
             rank=rank,
-            original=_original_ranks(captions, item, caption, text, searched),
+            original=_ranks_of_originals(captions, item, caption, text, searched),
             has_rank=_ranks_are_positions(study, systems, system, searched),
         ),
         list(names),
@@ -341,7 +341,7 @@ def _codes(column: pa.ChunkedArray) -> Ints:
     return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in coded)])
 
 
-def _original_ranks(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
+def _ranks_of_originals(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
     """Return ``Proposals.original``. Captions are compared by their words."""
     with_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]

@@ -139,11 +139,11 @@ class Agreement(QuorumCommand):
             return
         if options["design"] is not None:
             raise EvaluationError("--design is about open answers, expected a file that has some.")
-        table = self._read(options, given_level)
+        table = self._read_judgments(options, given_level)
         level = given_level or table.level
         if level != "nominal" and table.values.dtype == object:
             # The protocol needs numbers, but the file has a text: read it again, for an error that names the line.
-            table = self._read(options, level)
+            table = self._read_judgments(options, level)
         drawn = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
         items: Any = encode(table.items, "items")[1][table.units] if table.items else []
@@ -224,7 +224,7 @@ class Agreement(QuorumCommand):
         self._say_notes(table.excluded_counts, reason, result.note, math.isnan(result.value))
         self.write_figures(figures, options["output"])
 
-    def _read(self, options: dict[str, Any], level: str | None) -> FileJudgments:
+    def _read_judgments(self, options: dict[str, Any], level: str | None) -> FileJudgments:
         path, numeric = options["path"], level not in (None, "nominal")
         with progress_bar() as progress:
             return read_judgment_table(

@@ -201,7 +201,7 @@ def _environments() -> dict[str, Environment]:
 _ENVIRONMENTS = _environments()
 
 
-def _render(template: str, form: str, **values: Any) -> str:
+def _render_template(template: str, form: str, **values: Any) -> str:
     return _ENVIRONMENTS[form].get_template(f"{template}.{form}.j2").render(minus=MINUS_SIGN, **values)
 
 
@@ -209,15 +209,17 @@ def render_table(table: Table, form: str, signature: str = "") -> str:
     """Return a table as ``html``, ``md``, ``tex`` or ``csv``."""
     if form == "csv":
         return csv_of(*table.data())
-    return _render("table", form, table=table, stamp=signature, most=None)
+    return _render_template("table", form, table=table, stamp=signature, most=None)
 
 
 def render_report(report: Report, form: str, svgs: Mapping[str, str] | None = None) -> str:
-    return _render("report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs)
+    return _render_template(
+        "report", form, report=report, stamp=report.signature, most=ROWS_IN_TEXT, svgs=svgs
+    )
 
 
 def render_methods(report: Report, form: str) -> str:
-    return _render("methods", form, report=report)
+    return _render_template("methods", form, report=report)
 
 
 def csv_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -85,12 +85,12 @@ FOLDER = Path(__file__).parent
 SENTENCES = tomllib.loads((FOLDER / "methods.toml").read_text(encoding="utf-8"))
 
 
-def _read(text: str) -> dict[str, str]:
+def _read_bibliography(text: str) -> dict[str, str]:
     """Return the entries of a .bib file by key. Closing braces must be on lines of their own."""
     return {entry[1]: entry[0] for entry in re.finditer(r"^@\w+\{(\w+),\n.*?^\}\n", text, re.M | re.S)}
 
 
-ENTRIES = _read((FOLDER / "references.bib").read_text(encoding="utf-8"))
+ENTRIES = _read_bibliography((FOLDER / "references.bib").read_text(encoding="utf-8"))
 
 
 def bibtex_fields_of(key: str) -> dict[str, str]:

@@ -303,9 +303,9 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     """Return a plot of alpha by level and pair kind, or "" without data."""
     if not agreement or not agreement["alpha"]["n"]:
         return ""
-    figures = {_all_items(agreement["alpha"]["level"]): agreement["alpha"]}
+    figures = {_all_items_label(agreement["alpha"]["level"]): agreement["alpha"]}
     if "ordinal" in agreement:
-        figures[_all_items("ordinal")] = agreement["ordinal"]
+        figures[_all_items_label("ordinal")] = agreement["ordinal"]
     if len(agreement.get("by_kind", {})) > 1:  # a single kind would repeat the row of all items
         figures |= agreement["by_kind"]
     dots = [_dot(label, cell, accent=cell is agreement["alpha"]) for label, cell in figures.items()]
@@ -360,5 +360,5 @@ def agreement_sentence(agreement: Mapping[str, Any]) -> str:
     return sentence
 
 
-def _all_items(level: str) -> str:
+def _all_items_label(level: str) -> str:
     return _("all items (%(level)s)") % {"level": level}

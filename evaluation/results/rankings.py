@@ -95,7 +95,7 @@ def rankings_of(
             name = proposals.systems[system]
             row, figures[name] = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
             table.append({"system": name, **row})
-        compared = _compare(figures)
+        compared = _compare_with_best(figures)
         rankings[task] = [
             row | {"p": compared.get(row["system"])}
             for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
@@ -122,7 +122,7 @@ def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) ->
     return {"people": people, "automatic": automatic, **values, "systems": orders["spearman"].systems}
 
 
-def _compare(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
+def _compare_with_best(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
     """Return the p of t tests, over queries, of the best system's R-precision against each other system's."""
     names = list(figures)
     if len(names) < 2:
@@ -380,13 +380,13 @@ def audit_filter(
             for name, bound in (("value", share), ("low", low), ("high", high))
         },
         "recall": {
-            name: _recall(good, bound, dropped)
+            name: _weighted_recall(good, bound, dropped)
             for name, bound in (("value", share), ("low", high), ("high", low))
         },
     }
 
 
-def _recall(good: float | None, share: float | None, dropped: int) -> float | None:
+def _weighted_recall(good: float | None, share: float | None, dropped: int) -> float | None:
     if good is None or share is None or not good + share * dropped:
         return None
     return good / (good + share * dropped)

@@ -244,12 +244,12 @@ class Outputs:
         items = Clusters.from_columns({ITEM: self.cluster[complete]}, n)
         spread = items.spread(influence[complete])
         if self.deletions is not None:
-            spread = self._widen(spread, items, here, weight, influence)
+            spread = self._add_rater_variance(spread, items, here, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
             spread = spread.scaled(0.0)
         return mean, spread, items.number
 
-    def _widen(
+    def _add_rater_variance(
         self, spread: Spread, items: Clusters, here: Flags, weight: Floats, influence: Floats
     ) -> Spread:
         """Return the spread with the variance of raters added.

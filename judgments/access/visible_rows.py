@@ -67,7 +67,7 @@ def visible_rows(rows: QuerySet[M], user: Person) -> QuerySet[M]:
     if model is Study:
         return rows.filter(pk__in=studies.values("pk"))
     if model is Job:
-        return rows.filter(_of_jobs(user))
+        return rows.filter(_visible_jobs(user))
     lookups = lookups_of(model)
     if not lookups:
         return rows.none()
@@ -89,7 +89,7 @@ def own_jobs(user: User) -> Q:
     return Q(created_by=user.pk) & (Q(args__study__isnull=True) | Q(kind=IMPORTS_STUDY))
 
 
-def _of_jobs(user: Person) -> Q:
+def _visible_jobs(user: Person) -> Q:
     studies = Study.objects.visible_to(user)
     if not isinstance(user, User) or not user.is_active:
         return Q(pk__in=[])

@@ -148,14 +148,14 @@ class BoundedPaginator(Paginator):
 
     @cached_property
     def count(self) -> int:
-        return min(self._counted, self.most)
+        return min(self._bounded_count, self.most)
 
     @property
     def has_more(self) -> bool:
-        return self._counted > self.most
+        return self._bounded_count > self.most
 
     @cached_property
-    def _counted(self) -> int:
+    def _bounded_count(self) -> int:
         rows: Any = self.object_list
         # select only the keys, or the database would compute annotations for all counted rows
         return int(rows.order_by().values("pk")[: self.most + 1].count())
@@ -274,9 +274,9 @@ class QuorumAdmin(ModelAdmin):
         )
 
     def get_list_filter(self, request: HttpRequest) -> list[Any]:
-        return [self._bounded(entry) for entry in super().get_list_filter(request)]
+        return [self._bounded_filter(entry) for entry in super().get_list_filter(request)]
 
-    def _bounded(self, entry: Any) -> Any:
+    def _bounded_filter(self, entry: Any) -> Any:
         if not isinstance(entry, str):
             return entry
         field = get_fields_from_path(self.model, entry)[-1]

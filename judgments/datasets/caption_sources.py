@@ -117,7 +117,7 @@ def _parts_of_columns(table: UploadPart, columns: Sequence[str], tallies: _Talli
         if column not in people
     ]
     if people:
-        whole = _joined([tallies["", column] for column in people])
+        whole = _join_tallies([tallies["", column] for column in people])
         parts.insert(0, whole.part(table, columns=tuple(people)))
     elif "text" in columns:
         parts.insert(0, tallies["", ""].part(table, sources=True))
@@ -166,7 +166,7 @@ def _tally(record: Record, columns: Sequence[str], tallies: _Tallies) -> None:
             tallies["", column].add(image, cell)
 
 
-def _joined(tallies: Sequence[_Tally]) -> _Tally:
+def _join_tallies(tallies: Sequence[_Tally]) -> _Tally:
     whole = _Tally()
     for tally in tallies:
         whole.images |= tally.images

@@ -561,7 +561,7 @@ def _import_captions(
     If only some captions of the system are stored, store the others. If all are stored, compare them with the file.
     """
     if not new and not system.fingerprint:
-        return _complete(system, rows, items, source.notes)
+        return _complete_captions(system, rows, items, source.notes)
     if not new:
         outputs = system.outputs.annotations().values_list("item__name", "caption__text", "rank", "score")
         if fingerprint_of(rows) != system.fingerprint and not _has_same_rows(
@@ -628,7 +628,7 @@ def _has_same_rows(
 
 
 @transaction.atomic
-def _complete(
+def _complete_captions(
     system: System, rows: Iterable[CandidateRow], items: dict[str, int], notes: ImportNotes
 ) -> ImportSummary:
     """Store the missing captions of a system. Raise DataConflict if the file contradicts the stored captions."""

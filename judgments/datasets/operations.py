@@ -82,7 +82,7 @@ class DatasetRoleRequest(PersonRequest):
     role = serializers.ChoiceField(choices=DatasetRole.Role.values)
 
 
-def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
+def _give_role(*, dataset: Dataset, by: User | None, role: str, user: int = 0, username: str = "") -> Promise:
     """Give a person a role in a dataset. It replaces the person's previous role."""
     membership = give_dataset_role(dataset=dataset, user=person_named(user, username), role=role, by=by)
     sentence = gettext_lazy("{person} is now {role} of dataset {dataset}.")
@@ -94,7 +94,7 @@ def _give(*, dataset: Dataset, by: User | None, role: str, user: int = 0, userna
     )
 
 
-def _take(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
+def _take_role(*, dataset: Dataset, by: User | None, user: int = 0, username: str = "") -> Promise:
     """Remove a person's role in a dataset. The last owner cannot be removed."""
     person = person_named(user, username)
     take_dataset_role(dataset=dataset, user=person)
@@ -108,7 +108,7 @@ class PublishRequest(Parameters):
     system = serializers.CharField(max_length=80)
 
 
-def _publish(*, dataset: Dataset, by: User | None, system: str) -> Promise:
+def _publish_outputs(*, dataset: Dataset, by: User | None, system: str) -> Promise:
     """Show a system's outputs permanently to everybody who may read the dataset. The system's owner decides."""
     publish_system(dataset=dataset, name=system, by=by)
     return format_lazy(gettext_lazy("System {system} was published."), system=system)
@@ -127,9 +127,9 @@ OPERATIONS = {
     operation.name: operation
     for operation in (
         DatasetOperation("share", "Who may read a dataset", ShareRequest, "owner", _share),
-        DatasetOperation("give-role", "Give a role in a dataset", DatasetRoleRequest, "owner", _give),
-        DatasetOperation("take-role", "Take a role in a dataset away", PersonRequest, "owner", _take),
-        DatasetOperation("publish", "Publish a system", PublishRequest, "", _publish),
+        DatasetOperation("give-role", "Give a role in a dataset", DatasetRoleRequest, "owner", _give_role),
+        DatasetOperation("take-role", "Take a role in a dataset away", PersonRequest, "owner", _take_role),
+        DatasetOperation("publish", "Publish a system", PublishRequest, "", _publish_outputs),
         DatasetOperation("scale-pictures", "Scale a dataset's pictures", Parameters, "editor", _scale),
     )
 }

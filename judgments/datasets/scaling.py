@@ -38,7 +38,7 @@ def scaled_path(picture: str, width: int) -> Path:
 
 def small_address(item: Item, address: str) -> str:
     """Return the address of the smallest scaled picture, or the original's ``address`` if there is none."""
-    widths = _of_file(item).get("widths")
+    widths = _scaled_of_file(item).get("widths")
     return f"{address}?width={widths[0]}" if widths else address
 
 
@@ -48,7 +48,7 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
     Args:
         address: the address of the view that serves the item's picture.
     """
-    scaled = _of_file(item)
+    scaled = _scaled_of_file(item)
     if "width" not in scaled:
         return {}
     width, height, widths = scaled["width"], scaled["height"], scaled["widths"]
@@ -66,7 +66,7 @@ def attributes_of(item: Item, address: str) -> dict[str, str]:
 
 def served_path(item: Item, width: str) -> Path | None:
     """Return the file of a scaled picture; None if the original is to be served."""
-    widths = {str(pixels): pixels for pixels in _of_file(item).get("widths", ())}
+    widths = {str(pixels): pixels for pixels in _scaled_of_file(item).get("widths", ())}
     if width not in widths or item.scaled["bytes"] != item.picture.size:
         return None
     path = scaled_path(str(item.picture), widths[width])
@@ -75,7 +75,7 @@ def served_path(item: Item, width: str) -> Path | None:
 
 def is_scaled(item: Item) -> bool:
     """Return whether the picture has not changed since it was scaled, and its scaled files exist."""
-    scaled = _of_file(item)
+    scaled = _scaled_of_file(item)
     try:
         return (
             bool(scaled)
@@ -86,7 +86,7 @@ def is_scaled(item: Item) -> bool:
         return False
 
 
-def _of_file(item: Item) -> dict[str, Any]:
+def _scaled_of_file(item: Item) -> dict[str, Any]:
     """Return ``item.scaled`` if it describes the item's present picture, else {}."""
     return item.scaled if item.picture and item.scaled.get("picture") == str(item.picture) else {}
 
@@ -121,19 +121,19 @@ def scale_picture(picture: str) -> dict[str, Any]:
             )  # other formats are served without EXIF
             sent = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if sent else {}
-            pixels = _in_colour(upright, b"" if sent else profile)
+            pixels = _convert_to_rgb(upright, b"" if sent else profile)
             for box, most in SIZES:
                 target = _fit_size(size, box)
                 if target == size and attributes["bytes"] <= most:  # small enough as it is
                     break
-                data = _encoded(
+                data = _encode_picture(
                     pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
                     most,
                     drawn=not photograph,
                     **options,
                 )
                 if target[0] not in attributes["widths"] and len(data) < attributes["bytes"]:
-                    _write(scaled_path(picture, target[0]), data)
+                    _write_file(scaled_path(picture, target[0]), data)
                     attributes["widths"].append(target[0])
     except (PictureProblem, PillowImage.DecompressionBombError, OSError, ValueError, SyntaxError, EOFError):
         attributes["widths"] = []  # a corrupt picture; the browser shows what it can
@@ -145,7 +145,7 @@ def _fit_size(size: tuple[int, int], box: tuple[int, int]) -> tuple[int, int]:
     return max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
 
 
-def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
+def _convert_to_rgb(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
     """Convert a picture to RGB, or to RGBA if it is transparent. Convert colours with a profile to sRGB."""
     if profile:
         try:
@@ -160,7 +160,7 @@ def _in_colour(picture: PillowImage.Image, profile: bytes) -> PillowImage.Image:
     return picture if picture.mode == mode else picture.convert(mode)
 
 
-def _encoded(picture: PillowImage.Image, most: int, *, drawn: bool, **options: Any) -> bytes:
+def _encode_picture(picture: PillowImage.Image, most: int, *, drawn: bool, **options: Any) -> bytes:
     data = b""
     for quality in QUALITIES:
         data = _webp(picture, quality=quality, **options)
@@ -178,7 +178,7 @@ def _webp(picture: PillowImage.Image, **options: Any) -> bytes:
     return stream.getvalue()
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write_file(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     draft.touch(mode=0o600)

@@ -102,7 +102,7 @@ def inspect_upload(
             )
             break
         try:
-            part = _whole(file, root, encoding)
+            part = _part_of_file(file, root, encoding)
             if not part.format:
                 continue
             if part.format not in TABLE_FORMATS:
@@ -149,7 +149,7 @@ def inspect_upload(
     return understood
 
 
-def _whole(file: Path, root: Path, encoding: str) -> UploadPart:
+def _part_of_file(file: Path, root: Path, encoding: str) -> UploadPart:
     """Return a part for a file, or for the published set that it belongs to; see `Recogniser`."""
     part, head = UploadPart(file=str(file.relative_to(root))), partial(_head, file, encoding)
     recognisers: list[Recogniser] = of_features("upload_recognisers")

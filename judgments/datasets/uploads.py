@@ -189,7 +189,7 @@ def open_upload(upload: str, progress: Progress = no_progress) -> Iterator[Unpac
         except QuorumError as error:
             if not job_file(upload).exists():  # if the file exists, a page shows the errors to correct
                 discard_upload(upload)
-            raise UploadRefused(_without(str(error), work, folder)) from error
+            raise UploadRefused(_remove_folders(str(error), work, folder)) from error
 
 
 def look_at(
@@ -216,13 +216,13 @@ def look_at(
             elif file.suffix.lower() in PICTURE_SUFFIXES:
                 pictures.append(file.name)
             else:
-                _copy(file, root / file.name)
+                _copy_file(file, root / file.name)
         return inspect_upload(
             root, pictures, uploaded=uploaded, encoding=encoding, maps=maps or {}, progress=progress
         )
 
 
-def _without(sentence: str, *folders: Path) -> str:
+def _remove_folders(sentence: str, *folders: Path) -> str:
     for folder in folders:
         for subfolder in ("files", "pictures"):
             sentence = sentence.replace(f"{folder / subfolder}/", "").replace(
@@ -231,7 +231,7 @@ def _without(sentence: str, *folders: Path) -> str:
     return sentence
 
 
-def _copy(file: Path, target: Path) -> None:
+def _copy_file(file: Path, target: Path) -> None:
     check_head(file.stat().st_size)
     shutil.copyfile(file, target)
 
@@ -245,7 +245,7 @@ def _unpack_files(
             with file.open("rb") as packed:
                 unpack(packed, target, name=file.name, suffixes=suffixes, progress=progress)
         else:
-            _copy(file, target / file.name)
+            _copy_file(file, target / file.name)
     inside = sorted(target.iterdir())
     while len(inside) == 1 and inside[0].is_dir():  # the archive has a folder instead of its files
         target = inside[0]

@@ -13,12 +13,12 @@ from pathlib import Path
 from django.utils.translation import gettext
 
 
-def _read() -> dict[str, str]:
+def _read_countries() -> dict[str, str]:
     with Path(__file__).with_name("countries.csv").open(encoding="utf-8", newline="") as file:
         return {row["code"]: row["name"] for row in csv.DictReader(file)}
 
 
-COUNTRIES = _read()  # English names by code
+COUNTRIES = _read_countries()  # English names by code
 
 
 def country_name(code: str) -> str:
@@ -28,10 +28,10 @@ def country_name(code: str) -> str:
 def countries_by_name() -> dict[str, str]:
     """Return the countries sorted by their translated names, ignoring diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
-    return dict(sorted(names.items(), key=lambda named: _plain(named[1])))
+    return dict(sorted(names.items(), key=lambda named: _plain_name(named[1])))
 
 
-def _plain(name: str) -> str:
+def _plain_name(name: str) -> str:
     return "".join(
         sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
     )

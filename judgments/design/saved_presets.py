@@ -94,7 +94,7 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
         ObjectNotFound: there is no such preset.
         WrongState: the preset belongs to another person.
     """
-    preset = _own(slug, by)
+    preset = _own_preset(slug, by)
     preset.title, preset.description = title.strip(), description.strip()
     preset.save(update_fields=["title", "description"])
     return preset
@@ -103,14 +103,14 @@ def rename_preset(*, slug: str, title: str, description: str, by: User) -> Saved
 @transaction.atomic
 def delete_preset(*, slug: str, by: User) -> None:
     """Delete a saved preset. Studies that were made from the preset keep their designs."""
-    _own(slug, by).delete()
+    _own_preset(slug, by).delete()
 
 
 def may_change_preset(preset: SavedPreset, user: User) -> bool:
     return preset.made_by_id == user.pk or user.has_perm("judgments.delete_study")
 
 
-def _own(slug: str, by: User) -> SavedPreset:
+def _own_preset(slug: str, by: User) -> SavedPreset:
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
         raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})
@@ -149,7 +149,7 @@ def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> 
     slug, _, number = name.partition("@")
     study = studies.filter(slug=slug).first()
     if study is not None and number:
-        return _earlier(study, number)
+        return _earlier_design(study, number)
     if study is not None:
         return NamedDesign(title=study.name, design=design_of(study))
     presets = {**saved_presets(), **PRESETS}
@@ -181,7 +181,7 @@ def _changes(study: Study) -> QuerySet[StudyEvent]:
     return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
 
 
-def _earlier(study: Study, number: str) -> NamedDesign:
+def _earlier_design(study: Study, number: str) -> NamedDesign:
     event = _changes(study).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
     if event is None:
         raise ObjectNotFound(

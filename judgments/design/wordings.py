@@ -49,9 +49,9 @@ class Wording:
 TRANSLATED_FIELDS = {"label", "hint", "keys", "contradiction"}
 
 
-def _as_shown(name: str, value: Any) -> Any:
+def _translate_field(name: str, value: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_as_shown(name, entry) for entry in value)
+        return tuple(_translate_field(name, entry) for entry in value)
     return _(value) if name in TRANSLATED_FIELDS else value
 
 
@@ -59,7 +59,7 @@ def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
     """Return the wordings in a TOML file, by kind and by type of judged text."""
     return {
         kind: {
-            judged: Wording(**{name: _as_shown(name, value) for name, value in values.items()})
+            judged: Wording(**{name: _translate_field(name, value) for name, value in values.items()})
             for judged, values in wordings.items()
         }
         for kind, wordings in tomllib.loads(path.read_text(encoding="utf-8")).items()

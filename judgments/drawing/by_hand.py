@@ -78,7 +78,7 @@ class _ChangedDraw:
                 )
             )
         unit = next(unit for unit in self._pages[page] if unit.key == change.item)
-        texts, image = self._differences(unit, change)
+        texts, image = self._changed_texts(unit, change)
         if "document" in unit.content:
             raise ValueError(
                 gettext(
@@ -95,9 +95,9 @@ class _ChangedDraw:
         if change.out or not (texts or image):
             if not (change.out or change.hit):
                 raise ValueError(gettext("the change has no effect: the item stays the same"))
-            self._exchange(page, unit, None)
+            self._exchange_unit(page, unit, None)
             if not change.out:
-                self._add(-change.hit, unit)
+                self._add_unit(-change.hit, unit)
             return
         if unit.control:
             raise ValueError(
@@ -111,11 +111,11 @@ class _ChangedDraw:
             if new.key in self._page_of:
                 raise ValueError(gettext("the study already has the same item"))
             if change.hit:
-                self._add(-change.hit, new)
+                self._add_unit(-change.hit, new)
             else:
-                self._exchange(page, mate, new)
+                self._exchange_unit(page, mate, new)
 
-    def _differences(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
+    def _changed_texts(self, unit: UnitSpec, change: HandChange) -> tuple[dict[str, str], Image | None]:
         """Return the texts that a change alters, and the new image if the change replaces the image.
 
         Raises:
@@ -166,14 +166,14 @@ class _ChangedDraw:
         key = content_key("by hand", self._design.seed, unit.key, page, image.name, texts)
         shown = {"key": key, "image": image.name, "content": content, **captions}
         new = replace(unit, filtered=False, audited=False, **shown)
-        return self._with_pair(new, image) if unit.pair else new
+        return self._pair_unit(new, image) if unit.pair else new
 
     def _text(self, text: str, of_image: dict[str, Text]) -> Text:
         form = one_text(text)
         known = of_image.get(form) or self._texts.get(form)
         return known or self._new_texts.setdefault(form, Text(text_key(text), text))
 
-    def _with_pair(self, unit: UnitSpec, image: Image) -> UnitSpec:
+    def _pair_unit(self, unit: UnitSpec, image: Image) -> UnitSpec:
         """Return the changed unit with a new pair. The pair has no systems if its texts or image were changed."""
         before = self._pairs[unit.pair]
         changes: dict[str, Any] = {
@@ -187,12 +187,12 @@ class _ChangedDraw:
         self._pairs[pair.key] = pair
         return replace(unit, pair=pair.key, kind=pair.kind)
 
-    def _add(self, page: int, unit: UnitSpec) -> None:
+    def _add_unit(self, page: int, unit: UnitSpec) -> None:
         self._pages.setdefault(page, []).append(unit)
         self._page_of[unit.key] = page
         self._touched.add(page)
 
-    def _exchange(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
+    def _exchange_unit(self, page: int, unit: UnitSpec, new: UnitSpec | None) -> None:
         """Replace a unit and its repetition by ``new``, or remove both if ``new`` is None."""
         units, self._pages[page] = self._pages[page], []
         self._touched.add(page)
@@ -208,9 +208,9 @@ class _ChangedDraw:
                     "content": {**new.content, ORIGINAL_UNIT: new.key},
                 }
                 control: dict[str, Any] = {"control": True, "control_kind": REPEATED, "kind": "", "pair": ""}
-                self._add(page, replace(new, **repetition_fields, **control))
+                self._add_unit(page, replace(new, **repetition_fields, **control))
             elif new is not None:
-                self._add(page, new)
+                self._add_unit(page, new)
 
     def batch(self) -> Batch:
         hits = tuple(self._hits())

@@ -77,7 +77,7 @@ def draw_captions(
             for image, texts in _SOURCES[design.sampling.pairs_from](design, material, division)
         }
         able = [image for image in division.judged_images if texts_by_image.get(image.name)]
-        pool = _distinct(text for image in able for text in texts_by_image[image.name])
+        pool = _distinct_texts(text for image in able for text in texts_by_image[image.name])
         which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
         drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
     if not pool:
@@ -89,7 +89,7 @@ def draw_captions(
     return CaptionDraw(division, captions, pool, pairs)
 
 
-def _distinct(texts: Iterable[Text]) -> list[Text]:
+def _distinct_texts(texts: Iterable[Text]) -> list[Text]:
     return list({text.text: text for text in reversed(list(texts))}.values())[::-1]
 
 
@@ -103,10 +103,10 @@ def _every_text(images: Sequence[Image]) -> list[Text]:
 
 def _outputs(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     for image in division.judged_images:
-        yield image, _distinct(text for _, text in image.outputs)
+        yield image, _distinct_texts(text for _, text in image.outputs)
 
 
-def _top_k(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
+def _top_captions(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Yield, for each image, the captions that any ranked list pairs with it among the first k (H13 §4.3.2).
 
     A list has captions for an image or, if the task is search, images for a caption.
@@ -119,7 +119,7 @@ def _top_k(design: StudyDesign, material: Material, division: Division) -> Drawn
                 texts += [text for _, text in outputs][:k]
         if task != "annotation":
             texts += [text for _, text, rank in image.retrievals if rank <= k]
-        yield image, _distinct(texts)
+        yield image, _distinct_texts(texts)
 
 
 def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
@@ -128,7 +128,7 @@ def _references(design: StudyDesign, material: Material, division: Division) -> 
     images = division.judged_images
     for image in images:
         rng = rng_for(design.seed, f"references of {image.name}")
-        references = _distinct(image.references)
+        references = _distinct_texts(image.references)
         if wanted != "all":
             references = [
                 references[index]
@@ -178,10 +178,10 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
             )
         texts_by_image.setdefault(name, []).append(named)
     for name, texts in texts_by_image.items():
-        yield judged[name], _distinct(texts)
+        yield judged[name], _distinct_texts(texts)
 
 
-_SOURCES = {"outputs": _outputs, "top-k": _top_k, "references": _references, "list": _listed_texts}
+_SOURCES = {"outputs": _outputs, "top-k": _top_captions, "references": _references, "list": _listed_texts}
 
 
 def _no_captions_error(design: StudyDesign, material: Material) -> DesignError:

@@ -216,7 +216,7 @@ class TableJudgments(JudgmentSource):
             self.protocol = self.protocol or row.protocol
             return row
 
-        yield from self._read(self._records, _COLUMNS, checked)
+        yield from self._read_rows(self._records, _COLUMNS, checked)
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
@@ -279,7 +279,7 @@ class TableJudgments(JudgmentSource):
         return ""
 
     def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
-        record = _unguarded(record)
+        record = _unguard_cells(record)
         protocol = self._protocol(record)
         if protocol is not None and protocol not in self._rules:
             self._rules[protocol] = self._rule(protocol)
@@ -291,7 +291,7 @@ class TableJudgments(JudgmentSource):
                 raise record.problem(
                     "scale", *answer_problem(record.get("scale"), error, rule.plain)
                 ) from None
-        value, answer = _answered(record, rule)
+        value, answer = _answer_of(record, rule)
         values = {
             "protocol": protocol,
             "value": value,
@@ -317,7 +317,7 @@ class TableJudgments(JudgmentSource):
             return row
         if rule.plain.is_open:
             # dataclasses.replace would copy all fields of a million rows
-            object.__setattr__(row, "stored", _stored(record, row, rule, captions))
+            object.__setattr__(row, "stored", _stored_form(record, row, rule, captions))
         elif row.expected is not None:
             _check_expected(record, row, rule, value, None)
         return row
@@ -396,7 +396,7 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
     return f" (systems are {systems[0] or 'nobody'} {where}, and {systems[1] or 'nobody'} here)"
 
 
-def _unguarded(record: Record) -> Record:
+def _unguard_cells(record: Record) -> Record:
     if not (record.textual or record.json_texts) and any(
         isinstance(record.values.get(name), str) and str(record.values[name]).startswith("{")
         for name in ("systems", "content", "expected")
@@ -412,7 +412,7 @@ def _unguarded(record: Record) -> Record:
     return replace(record, values={**record.values, **cells}) if cells else record
 
 
-def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
+def _answer_of(record: Record, rule: AnswerRule | None) -> tuple[float | None, object | None]:
     answer = _json_or_text(record, "answer")
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
@@ -440,7 +440,7 @@ def _answered(record: Record, rule: AnswerRule | None) -> tuple[float | None, ob
     return value, None
 
 
-def _stored(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
+def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: Captions | None) -> object:
     """Return the stored form of an open kind's answer. Check it against the unit's content and expected answer."""
     kind, content = rule.plain, row.content or {}
     try:

@@ -73,7 +73,7 @@ class MappedJudgments(TableJudgments):
         **options: Any,
     ) -> None:
         how.check(path, NAMES)
-        super().__init__(path, self._counted, protocol=protocol or how.protocol or None, **options)
+        super().__init__(path, self._answered_records, protocol=protocol or how.protocol or None, **options)
         self.how, self._worker_name = how, worker_name
         of_mapping = tuple(name for name in NAMES if name in how.columns) + ("marks",) * how.merge
         self.columns = tuple(dict.fromkeys(JUDGMENT_COLUMNS + of_mapping))
@@ -101,7 +101,7 @@ class MappedJudgments(TableJudgments):
         self._orders.clear()
         return super().judgments(images, captions)
 
-    def _counted(
+    def _answered_records(
         self, path: Path, columns: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         """Yield the records that have an answer. Count the records without an answer in the notes."""
@@ -116,15 +116,15 @@ class MappedJudgments(TableJudgments):
 
     def records(self) -> Iterator[Record]:
         """Yield the file's records with Quorum's columns. They are not checked yet."""
-        rows = self._counted(self.path, Columns(()), self.notes, self._encoding)
-        yield from self.refusals.rows(rows, self._named)
+        rows = self._answered_records(self.path, Columns(()), self.notes, self._encoding)
+        yield from self.refusals.rows(rows, self._name_columns)
 
     def _row(self, record: Record, captions: Mapping[str, str] | None) -> JudgmentRow:
-        return super()._row(self._named(record), captions)
+        return super()._row(self._name_columns(record), captions)
 
-    def _named(self, record: Record) -> Record:
+    def _name_columns(self, record: Record) -> Record:
         """Return a record with Quorum's columns, with its unit, its worker and the systems that it credits."""
-        values = self._present(record)
+        values = self._typed_values(record)
         self._compose_names(record, values)
         if values.get("used") in (False, "false"):
             self.notes.count("rejected-assignment")
@@ -136,10 +136,10 @@ class MappedJudgments(TableJudgments):
             text = foreign.split_marked_text(str(values["first_text"]))[0]
             values["first_text"] = self._texts.setdefault(str(values.get("unit")), text)
         if not (self.as_before or "unit" in values):
-            self._turn(values)
+            self._swap_sides(values)
         self._credit(record, values)
         if self.how.spans:
-            values["answer"] = self._marks(record, values)
+            values["answer"] = self._marked_answer(record, values)
         values["unit"] = self._unit(record, values)
         if self.how.workers == ANONYMOUS_WORKERS:
             self._raters[unit := hash(values["unit"])] += 1
@@ -147,9 +147,9 @@ class MappedJudgments(TableJudgments):
         ours = {name: value for name, value in values.items() if name in JUDGMENT_COLUMNS}
         return replace(record, values=ours, textual=True)
 
-    def _present(self, record: Record) -> dict[str, Any]:
+    def _typed_values(self, record: Record) -> dict[str, Any]:
         """Return the typed values of a record, including outputs that are empty on purpose."""
-        values = {name: self._typed(record, name, value) for name, value in record.values.items()}
+        values = {name: self._typed_value(record, name, value) for name, value in record.values.items()}
         outputs = output_columns(KINDS.get(str(values.get("protocol") or self.protocol)))
         return {
             name: value
@@ -184,7 +184,7 @@ class MappedJudgments(TableJudgments):
         shown = values | {name: form(str(values[name])) for name in TEXTS if name in values}
         return content_key("unit", *(shown.get(name) for name in CONTENT_COLUMNS), *systems)
 
-    def _typed(self, record: Record, name: str, value: Any) -> Any:
+    def _typed_value(self, record: Record, name: str, value: Any) -> Any:
         value = value if name in STRUCTURED_COLUMNS else foreign.unwrap_value(value)
         text = value.strip() if isinstance(value, str) else value
         if text is None or text == "":
@@ -222,7 +222,7 @@ class MappedJudgments(TableJudgments):
             raise _problem(record, name, text, expected)
         return compose_name(text)
 
-    def _turn(self, values: dict[str, Any]) -> None:
+    def _swap_sides(self, values: dict[str, Any]) -> None:
         """Swap the sides of a pair, and its answer, if an earlier row of the same unit has the opposite order."""
         kind = KINDS.get(str(values.get("protocol") or self.protocol))
         if kind is None or not kind.two_sided or not values.keys() >= {"first_text", "second_text"}:
@@ -303,7 +303,7 @@ class MappedJudgments(TableJudgments):
                 credits.setdefault(values[side], []).extend(of_side)
         values.setdefault("systems", credits)
 
-    def _marks(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
+    def _marked_answer(self, record: Record, values: dict[str, Any]) -> dict[str, Any]:
         """Return the marked errors of a row as an answer, with the row's score if it has one."""
         marks = values.get("marks")
         if marks is None:

@@ -76,11 +76,11 @@ _BRACED_NAME = re.compile(r"\{([^{}]+)\}")
 _CONSTANT = re.compile(r"""(['"])(.+)\1""")
 
 
-def _listed(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (str(value),) if isinstance(value, str) or type(value) is int else value
 
 
-def _by_column(value: object) -> object:
+def _words_by_column(value: object) -> object:
     """Move words without a column into the column `value`."""
     if not isinstance(value, dict):
         return value
@@ -90,7 +90,7 @@ def _by_column(value: object) -> object:
 
 
 Text = Annotated[str, BeforeValidator(lambda value: str(value) if type(value) is int else value)]
-Sources = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Sources = Annotated[tuple[str, ...], BeforeValidator(_as_tuple)]
 
 
 class ColumnMapping(BaseModel):
@@ -133,7 +133,7 @@ class ColumnMapping(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     columns: Mapping[str, Sources] = Field(default_factory=dict)
-    values: Annotated[Mapping[str, Mapping[str, Text]], BeforeValidator(_by_column)] = Field(
+    values: Annotated[Mapping[str, Mapping[str, Text]], BeforeValidator(_words_by_column)] = Field(
         default_factory=dict
     )
     zone: str = ""
@@ -167,7 +167,7 @@ class ColumnMapping(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_people(cls, values: Any) -> Any:
+    def _people_columns(cls, values: Any) -> Any:
         if isinstance(values, dict) and values.get("people"):
             return values | {"columns": {"value": NUMBER, "worker": NUMBER} | dict(values.get("columns", {}))}
         return values
@@ -234,7 +234,7 @@ class ColumnMapping(BaseModel):
             reading = _Reading(self, path, columns, notes, alone)
             rows = reading.rows(read, encoding)
             rows = _latest_records(rows, notes) if self.latest else rows
-            yield from _merged(rows) if self.merge else rows
+            yield from _merge_rows(rows) if self.merge else rows
             reading.finish()
 
         return records
@@ -256,11 +256,11 @@ class ColumnMapping(BaseModel):
     def correct_cells(self, record: Record) -> Record:
         if record.path or not (fixes := self.fixes.get(str(record.line))):
             return record
-        corrected = {name: _as_before(record.values.get(name), text) for name, text in fixes.items()}
+        corrected = {name: _parse_correction(record.values.get(name), text) for name, text in fixes.items()}
         return replace(record, values={**record.values, **corrected})
 
 
-def _as_before(value: object, text: str) -> object:
+def _parse_correction(value: object, text: str) -> object:
     """Return a correction. Parse it as JSON if the original value is not a text."""
     if isinstance(value, str):
         return text
@@ -330,7 +330,7 @@ class _Reading:
             raise ImportProblem(path, None, None, "no such files", f"some as {' or '.join(how.files)}")
         return files
 
-    def _fits(self, values: Mapping[str, Any]) -> bool:
+    def _fulfils_condition(self, values: Mapping[str, Any]) -> bool:
         """Return whether a row fulfils the condition of ``where``."""
         cells = {column: foreign.look_up(values, column) for column in self.how.where}
         self.unseen -= {column for column, cell in cells.items() if cell is not None}
@@ -362,7 +362,7 @@ class _Reading:
                         for name, rule in how.skip.items()
                     ):
                         self.notes.count("skipped-row")
-                    elif not how.where or self._fits(values):
+                    elif not how.where or self._fulfils_condition(values):
                         yield record, values
 
     def opened(self, record: Record) -> dict[str, Any]:
@@ -450,7 +450,10 @@ class _Reading:
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get(name), str):
                     values[entry[name]] = foreign.unwrap_value(entry.get(value))
-        records = [self._ours(replace(record, values=cells), key) for key, cells in self._keyed(values)]
+        records = [
+            self._map_record(replace(record, values=cells), key)
+            for key, cells in self._judgments_of_row(values)
+        ]
         self.notes.count("empty-answer", not records)
         for judgment in records:
             if len(records) > 1:  # the time of several answers together is not the time of each answer
@@ -458,7 +461,7 @@ class _Reading:
                 judgment = replace(judgment, values=values)
             yield judgment
 
-    def _keyed(self, values: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
+    def _judgments_of_row(self, values: dict[str, Any]) -> Iterable[tuple[str, dict[str, Any]]]:
         """Return, for each judgment in a row, the value of ``{n}`` and the row's values.
 
         If no source has ``{n}``, the row is one judgment.
@@ -478,7 +481,7 @@ class _Reading:
                 }
                 for key, member in foreign.members_of(foreign.look_up(values, path))
             }
-            return [(key, values | whole) for key in sorted(keys, key=_in_order)]
+            return [(key, values | whole) for key in sorted(keys, key=_numeric_order)]
         if self.list_source:
             cell = foreign.look_up(values, self.list_source)
             if isinstance(cell, str) and cell.lstrip().startswith("["):
@@ -508,7 +511,7 @@ class _Reading:
         matches = (pattern.fullmatch(key) for key, _ in foreign.members_of(container))
         return [match.group(1) for match in matches if match]
 
-    def _ours(self, record: Record, key: str) -> Record:
+    def _map_record(self, record: Record, key: str) -> Record:
         missing = self.missing
         mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}
@@ -544,13 +547,13 @@ class _Reading:
             return constant.group(2)
         if "{" not in source:
             return foreign.look_up(record.values, source)
-        cells = {name: _in_braces(record, name) for name in _BRACED_NAME.findall(source)}
+        cells = {name: _braced_value(record, name) for name in _BRACED_NAME.findall(source)}
         if any(cell is None or cell == "" for cell in cells.values()):
             return None
         return _BRACED_NAME.sub(lambda match: str(cells[match.group(1)]).strip(), source)
 
 
-def _in_braces(record: Record, name: str) -> Any:
+def _braced_value(record: Record, name: str) -> Any:
     if name == FOLDER:
         return record.file.parent.name
     return (
@@ -558,11 +561,11 @@ def _in_braces(record: Record, name: str) -> Any:
     )
 
 
-def _in_order(key: str) -> tuple[int, str]:
+def _numeric_order(key: str) -> tuple[int, str]:
     return (int(key), key) if key.isdecimal() else (0, "")
 
 
-def _merged(records: Iterable[Record]) -> Iterator[Record]:
+def _merge_rows(records: Iterable[Record]) -> Iterator[Record]:
     """Merge the rows of a unit and a worker, each with a marked error, into one record with all errors as ``marks``."""
     groups: dict[tuple[str, ...], Record] = {}
     for record in records:

@@ -43,7 +43,7 @@ class NamesOfImages:
         return self._names is not None and name in self._names
 
     @cached_property
-    def _by_core(self) -> dict[str, list[str]]:
+    def _files_by_core(self) -> dict[str, list[str]]:
         by_core: defaultdict[str, list[str]] = defaultdict(list)
         names: Iterable[str] = self._names if isinstance(self._names, Iterable) else ()
         for name in names:
@@ -55,7 +55,7 @@ class NamesOfImages:
 
         Names may differ in case, blanks and file extension.
         """
-        names = [] if name in self else self._by_core.get(_comparable_name(name), [])
+        names = [] if name in self else self._files_by_core.get(_comparable_name(name), [])
         return names[0] if len(names) == 1 else name
 
     def check(self, record: Record, name: str) -> None:
@@ -90,7 +90,7 @@ def find_pictures(names: Collection[str], files: Collection[str]) -> PicturesOfN
     pictures = PicturesOfNames({name: name for name in names if name in available})
     indexes: list[tuple[Callable[[str], str], defaultdict[str, list[str]]]] = []
     if len(pictures.files) < len(set(names)):
-        for spelling in (_spelled, _without_folder, _without_ending):
+        for spelling in (_normal_name, _without_folder, _without_ending):
             index: defaultdict[str, list[str]] = defaultdict(list)
             for file in files:
                 index[spelling(file)].append(file)
@@ -119,12 +119,12 @@ def names_picture(name: str) -> bool:
     return bool(_PICTURE_SUFFIX.search(name.casefold()))
 
 
-def _spelled(name: str) -> str:
+def _normal_name(name: str) -> str:
     return re.sub(r"\.jpeg$", ".jpg", compose_name(name).replace("\\", "/").strip().casefold())
 
 
 def _without_folder(name: str) -> str:
-    return PurePosixPath(_spelled(name)).name
+    return PurePosixPath(_normal_name(name)).name
 
 
 def _without_ending(name: str) -> str:

@@ -56,30 +56,32 @@ def _read_state(path: Path, encoding: str | None) -> Iterator[Record]:
         values = {
             "id": item,
             "user_id": state.get("user_id") or path.parent.name,
-            "label_annotations": _by_scheme(record, labels, _of_item(state, ORDERS, item)),
-            "behavioral_data": _of_item(state, BEHAVIOUR, item),
+            "label_annotations": _answers_by_scheme(record, labels, _state_of_item(state, ORDERS, item)),
+            "behavioral_data": _state_of_item(state, BEHAVIOUR, item),
         }
         yield Record(path, None, values, path=record.path)
 
 
-def _of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any]:
+def _state_of_item(state: Mapping[str, Any], name: str, item: str) -> Mapping[str, Any]:
     by_item = state.get(name)
     of_item = by_item.get(item) if isinstance(by_item, dict) else None
     return of_item if isinstance(of_item, dict) else {}
 
 
-def _by_scheme(record: Record, labels: object, orders: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _answers_by_scheme(
+    record: Record, labels: object, orders: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
     """Return an item's answers by scheme and label, converted to the order of the item's own texts."""
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
             raise record.problem(None, quoted(entry), "a label and its value")
         scheme, label = str(entry[0].get("schema")), str(entry[0].get("name"))
-        schemes.setdefault(scheme, {})[label] = _unshuffled(record, entry[1], label, orders.get(scheme))
+        schemes.setdefault(scheme, {})[label] = _unshuffle_answer(record, entry[1], label, orders.get(scheme))
     return schemes
 
 
-def _unshuffled(record: Record, value: Any, label: str, order: object) -> Any:
+def _unshuffle_answer(record: Record, value: Any, label: str, order: object) -> Any:
     """Convert an answer about shown positions to an answer about the item's own texts."""
     if not isinstance(order, list) or not all(type(position) is int for position in order):
         return value

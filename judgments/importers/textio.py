@@ -191,7 +191,7 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
     most = limits().line  # a file without line ends would fill the memory
     number = 0
     with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
-        stream = _decoded(path, raw, encoding, newline)
+        stream = _text_reader(path, raw, encoding, newline)
         while line := stream.readline(most):
             number += 1
             if len(line) == most:
@@ -207,7 +207,7 @@ def read_chunks(path: Path, *, encoding: str | None = None) -> Iterator[str]:
     """Yield the text in parts. Raise ImportProblem as `read_lines` does."""
     number = 0
     with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
-        stream = _decoded(path, raw, encoding, "\n")
+        stream = _text_reader(path, raw, encoding, "\n")
         while chunk := stream.read(READ_SIZE):
             yield chunk
             number += chunk.count("\n")
@@ -273,7 +273,7 @@ def _encoding_of_mark(head: bytes) -> str | None:
     return next((name for mark, name in _MARKS if head.startswith(mark)), None)
 
 
-def _decoded(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
+def _text_reader(path: Path, raw: io.BufferedReader, encoding: str | None, newline: str) -> io.TextIOWrapper:
     head = raw.peek(256)[:256]
     for start, (actual, expected) in _BINARY_FORMATS.items():
         if head.startswith(start):

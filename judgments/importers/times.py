@@ -72,11 +72,11 @@ def _moment(parts: dict[str, str | None]) -> datetime:
         if not 1 <= numbers["hour"] <= 12:
             raise ValueError("no such hour")
         numbers["hour"] = numbers["hour"] % 12 + (12 if half.lower() == "pm" else 0)
-    zone = _zone(parts.get("zone"), parts.get("offset"))
+    zone = _time_zone(parts.get("zone"), parts.get("offset"))
     return datetime(**numbers, tzinfo=zone)
 
 
-def _zone(name: str | None, offset: str | None) -> tzinfo | None:
+def _time_zone(name: str | None, offset: str | None) -> tzinfo | None:
     if name is not None and name not in ZONES:
         raise ValueError(f"the unknown zone {name}")
     if offset is not None:

@@ -44,7 +44,7 @@ def start_run(
     owner = owner_name()
     local_owners.add(owner)
     try:
-        run = _claim(job_id, owner)
+        run = _claim_job(job_id, owner)
         if run is None:
             return None
         with add_log_fields(job=run.job_id, kind=run.kind), run, within(run):
@@ -68,7 +68,7 @@ def _asked_for_by(run: JobRun) -> User | None:
     return User.objects.filter(pk__in=Job.objects.filter(pk=run.job_id).values("created_by")).first()
 
 
-def _claim(job_id: int, owner: str) -> JobRun | None:
+def _claim_job(job_id: int, owner: str) -> JobRun | None:
     job = Job.objects.filter(pk=job_id, state__in=[Job.State.QUEUED, Job.State.RUNNING]).first()
     if job is None:
         return None

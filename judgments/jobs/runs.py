@@ -111,7 +111,7 @@ class JobRun:
         if _stopping[0]:
             raise WorkerShutdown
         if self.has_lost_claim and not self.is_finished:
-            raise self._lost_claim()
+            raise self._lost_claim_error()
 
     @contextmanager
     def commit(self) -> Iterator[dict[str, Any]]:
@@ -131,13 +131,13 @@ class JobRun:
                 finished_at=timezone.now(),
             )
             if not changed:
-                raise self._lost_claim()
+                raise self._lost_claim_error()
         self.is_finished = True
 
     def _seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def _lost_claim(self) -> LostClaim:
+    def _lost_claim_error(self) -> LostClaim:
         return LostClaim(f"Job {self.job_id} was cancelled or given to another worker.")
 
     def _row(self) -> JobQuerySet:
@@ -163,11 +163,11 @@ class JobRun:
             self._row().give_back(counted=False)
             return isinstance(error, WorkerShutdown)
         if isinstance(error, ServiceBusy):
-            self._retry(BUSY_RETRY_SECONDS, counted=False)
+            self._retry_later(BUSY_RETRY_SECONDS, counted=False)
             return True
         if isinstance(error, DATABASE_FAILURES) and self.attempts < MAX_ATTEMPTS:
             log.warning("Job %s will be tried again: %s", self.job_id, error)
-            self._retry(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
+            self._retry_later(BACKOFF * 2 ** (self.attempts - 1) * random.uniform(0.5, 1.5))
             return True
         named = type(error).__module__.partition(".")[0] in OWN_PACKAGES
         if isinstance(error, MemoryError):
@@ -182,7 +182,7 @@ class JobRun:
         )
         return named  # the message of a QuorumError suffices; other errors are logged with a traceback
 
-    def _retry(self, seconds: float, *, counted: bool = True) -> None:
+    def _retry_later(self, seconds: float, *, counted: bool = True) -> None:
         if self._row().give_back(sent_in=timedelta(seconds=seconds), counted=counted):
             self.retry_in = seconds
 
@@ -206,20 +206,20 @@ class _HeartbeatThread(threading.Thread):
                 silent += CHECK_SECONDS
                 stopping += CHECK_SECONDS * _stopping[0]
                 if stopping >= STOP_SECONDS[self.run_.queue]:
-                    self._leave()
+                    self._leave_job()
                 if not self.run_.has_lost_claim or self.run_.is_finished:
                     ours = time.monotonic()
                 elif time.monotonic() - ours >= LOST_SECONDS:
                     self._leave_lost()
                 now = (self.run_.share, self.run_.message)
                 if now == written and silent < beat_every:
-                    self._look()
-                elif self._look(progress=now[0], words=now[1], heartbeat=Now()):
+                    self._beat()
+                elif self._beat(progress=now[0], words=now[1], heartbeat=Now()):
                     written, silent = now, 0.0
         finally:
             connection.close()
 
-    def _look(self, **values: Any) -> bool:
+    def _beat(self, **values: Any) -> bool:
         """Write the values, and note whether the job still belongs to this run. Return False if the database fails."""
         try:
             row = self.run_._row()
@@ -230,7 +230,7 @@ class _HeartbeatThread(threading.Thread):
             return False
         return True
 
-    def _leave(self) -> None:
+    def _leave_job(self) -> None:
         """End this process during the work, and give the job to another worker. The attempt does not count."""
         with suppress(*DATABASE_FAILURES):
             if self.run_._row().give_back(counted=False):
@@ -240,7 +240,7 @@ class _HeartbeatThread(threading.Thread):
         with suppress(*DATABASE_FAILURES):
             # A run that has finished may still be sending notifications.
             if not Job.objects.filter(pk=self.run_.job_id, state=Job.State.DONE).exists():
-                _end_process(str(self.run_._lost_claim()))
+                _end_process(str(self.run_._lost_claim_error()))
 
     def stop(self) -> None:
         self.stopped.set()

@@ -36,7 +36,7 @@ def requeue_lost_jobs(at_broker: Callable[[str], int | None] = lambda queue: Non
         if not _is_lapsed(job):
             continue
         run = Job.objects.filter(pk=job.pk, state=Job.State.RUNNING, owner=job.owner)
-        if error := _why_given_up(job):
+        if error := _failure_reason(job):
             run.update(state=Job.State.FAILED, owner="", error=error, finished_at=timezone.now())
         else:
             run.give_back()
@@ -65,7 +65,7 @@ def _offer_unknown_kinds() -> None:
             send_message(oldest)
 
 
-def _why_given_up(job: Job) -> str:
+def _failure_reason(job: Job) -> str:
     if job.attempts >= MAX_ATTEMPTS:
         return f"The worker was gone before the work was done, {job.attempts} times over."
     if job.started_at and job.heartbeat:

@@ -450,7 +450,7 @@ class BestWorst(OpenKind):
         groups = [
             Group(image.name, (self._unit(design, image, chosen),))
             for image in images
-            for chosen in self._lists(design, image, texts[image.name])
+            for chosen in self._draw_lists(design, image, texts[image.name])
         ]
         hits = self.hits(design, groups, control_images=division.controls)
         left_out = len(division.judged_images) - len(usable)
@@ -459,7 +459,7 @@ class BestWorst(OpenKind):
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(reference=self._reference_control, degraded=self._degraded_control)
 
-    def _lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
+    def _draw_lists(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[list[Text]]:
         """Draw lists of the image's texts. Images with the same number of texts share a balanced design."""
         sampling = design.sampling
         lists = balanced_lists(

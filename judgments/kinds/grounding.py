@@ -267,7 +267,7 @@ class Grounding(OpenKind):
         groups = [
             Group(image.name, (self.unit(design, image, text),))
             for image in images
-            for text in self._drawn(design, image)
+            for text in self._drawn_texts(design, image)
         ]
         usable = [image for image in division.controls if certain_links(image)]
         if needs_split(design) and len(usable) < 2:
@@ -282,7 +282,7 @@ class Grounding(OpenKind):
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(reference=self._control, quiz_usable=lambda image: bool(certain_links(image)))
 
-    def _drawn(self, design: StudyDesign, image: Image) -> list[Text]:
+    def _drawn_texts(self, design: StudyDesign, image: Image) -> list[Text]:
         wanted = design.sampling.references
         if wanted == "all" or int(wanted) >= len(image.references):
             return list(image.references)

@@ -251,7 +251,7 @@ class Keywords(OpenKind):
             )
         images = draw_images(images_with_text, design.sampling.images, rng_for(design.seed, "images"))
         titles = design.keywords.titles
-        offered = self._offered(design, images, images_with_text)
+        offered = self._offered_collocations(design, images, images_with_text)
         groups = [Group(image.name, (self.unit(design, image, offered[image.name]),)) for image in images]
         hits = self.hits(design, groups)
         count = sum(map(len, offered.values()))
@@ -264,7 +264,7 @@ class Keywords(OpenKind):
             hits=hits, notes={"sentences": [f"Phrases offered to participants: {count:,}, {source}."]}
         )
 
-    def _offered(
+    def _offered_collocations(
         self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
     ) -> dict[str, list[str]]:
         """Return the collocations that the page offers, spelled as in the text, by image."""

@@ -156,15 +156,15 @@ class Relevance(ImageCaptionKind):
             return None
         units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
         units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged_captions.values()]
-        units += self._filled(slot, image, units)
+        units += self._filler_units(slot, image, units)
         return Group(image.name, tuple(shuffle(units, rng)))
 
     def known_control(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
         units = [self.known_unit(slot, item) for item in items[: slot.design.captions_per_image]]
-        units += self._filled(slot, items[0].image, units)
+        units += self._filler_units(slot, items[0].image, units)
         return Group(items[0].image.name, tuple(shuffle(units, slot.rng)))
 
-    def _filled(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
+    def _filler_units(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
         """Return captions of other images that fill up a group of control items. A short group could be recognised."""
         taken = {unit.first.text for unit in units if unit.first is not None}
         lacking = slot.design.captions_per_image - len(units)

@@ -23,11 +23,11 @@ def store_plan(*, study: Study, plan: RegistrationPlan) -> None:
 
 
 def design_of(study: Study) -> StudyDesign:
-    return _validate(json.dumps(study.design))
+    return _validate_design(json.dumps(study.design))
 
 
 @lru_cache(maxsize=50)  # a request reads the design several times, and people work on few studies at once
-def _validate(design: str) -> StudyDesign:
+def _validate_design(design: str) -> StudyDesign:
     return StudyDesign.model_validate(json.loads(design))
 
 

@@ -107,7 +107,9 @@ class StudyAdmin(QuorumAdmin):
         return [
             url("numbers/<slug:key>/", "numbers", numbers.show_numbers),
             url("compare/", "compare", partial(reuse.show_comparison, self), "designing.md#use-again"),
-            url("from-file/", "from_file", self._for_adding(from_file.add_study_from_file), "study-files.md"),
+            url(
+                "from-file/", "from_file", self._check_adding(from_file.add_study_from_file), "study-files.md"
+            ),
             url("<int:pk>/do/<slug:name>/", "do", require_POST(self.step_view)),
             *(
                 url(f"<int:pk>/{page.name}/", page.name, partial(self.page_view, page=page), _help_of(page))
@@ -166,17 +168,17 @@ class StudyAdmin(QuorumAdmin):
             refusal = replace_keys_by_labels(str(error), study.design)
             if step.inline:
                 store_refusal(request, study, step.name, refusal)
-                return self._back(request, study, f"#{step.name}")
+                return self._redirect_back(request, study, f"#{step.name}")
             if step.refusal_address is not None and isinstance(error, DesignError) and error.field:
                 return HttpResponseRedirect(step.refusal_address(study, error.field))
             messages.error(request, refusal)
-            return self._back(request, study)
+            return self._redirect_back(request, study)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
             self._keep_in_log(request, study, step, last)
         if step.message:
             messages.success(request, gettext(step.message))
-        return answer or self._back(request, study)
+        return answer or self._redirect_back(request, study)
 
     @staticmethod
     def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
@@ -190,7 +192,7 @@ class StudyAdmin(QuorumAdmin):
                 study=study, what=step.name, sentence=sentence, why=request.POST.get("why", ""), by=person
             )
 
-    def _back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
+    def _redirect_back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
         page = PAGES.get(request.POST.get("page", ""))
         address = (
             study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
@@ -229,7 +231,7 @@ class StudyAdmin(QuorumAdmin):
             raise PermissionDenied
         return start.add_study(self, request)
 
-    def _for_adding(
+    def _check_adding(
         self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
     ) -> Callable[[HttpRequest], HttpResponse]:
         def checked(request: HttpRequest) -> HttpResponse:

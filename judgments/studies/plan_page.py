@@ -54,7 +54,7 @@ def place_of_problem(study: Study, key: str) -> str:
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
 
 
-def _try_plan(study: Study) -> StudyPlan | DesignError:
+def _plan_or_error(study: Study) -> StudyPlan | DesignError:
     """Return the plan, or the error that prevents drawing from the design."""
     try:
         return plan_study(design_of(study), study.dataset, maker=study.created_by_id)
@@ -82,7 +82,7 @@ def _is_large(study: Study) -> bool:
 PLAN: Figures[StudyPlan | DesignError] = add_figures(
     Figures(
         "plan",
-        _try_plan,
+        _plan_or_error,
         rows=lambda plan: 0 if isinstance(plan, DesignError) else plan.units,
         as_json=lambda plan: (
             {"problem": str(plan), "field": plan.field} if isinstance(plan, DesignError) else asdict(plan)

@@ -67,13 +67,13 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
-    statistics = comparison.cached(("bleu", view), lambda: _count(comparison, view))
+    statistics = comparison.cached(("bleu", view), lambda: _count_ngrams(comparison, view))
     if length == CLOSEST:
         return statistics
     return replace(statistics, reference_length=_mean_lengths(comparison, view))
 
 
-def _count(comparison: Comparison, view: View) -> BleuStatistics:
+def _count_ngrams(comparison: Comparison, view: View) -> BleuStatistics:
     task = comparison.task(view)
     length = comparison.tokens(view).lengths[: comparison.size]
     guessed = np.maximum(length[:, None] - np.arange(ORDERS), 0)

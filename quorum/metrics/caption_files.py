@@ -141,7 +141,7 @@ def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
                 if _is_row(line):
                     yield from _json_lines(path, chain([(number, line)], numbered))
                 else:
-                    yield from document(path, _parse(path, number, line + lines.read()))
+                    yield from document(path, _parse_json(path, number, line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
     except (EOFError, zlib.error) as error:
@@ -164,7 +164,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         if not line.strip():
             continue
         where = f"{line_prefix}{number}"
-        value = _parse(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
+        value = _parse_json(path, number, line.rstrip(_BLANKS), _DECODE_ROW)
         if not isinstance(value, dict):
             raise InvalidFile(
                 f"{where}: found {_describe_value(value)}, expected an object with image and caption"
@@ -175,7 +175,7 @@ def _json_lines(path: Path, lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         yield _Row(where, _image(value, "image", where), _caption(value, where), system)
 
 
-def _parse(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
+def _parse_json(path: Path, first_line: int, text: str, decode: Callable[[str], Any] = _DECODE) -> Any:
     try:
         return decode(text)
     except json.JSONDecodeError as error:

@@ -106,7 +106,9 @@ def _orders(comparison: Comparison, view: View, variant: Variant) -> Iterator[tu
         np.exp(np.arange(variant.n, dtype=np.float64)) if variant.weights == "exp" else np.ones(variant.n)
     )
     for order, share in enumerate((shares / shares.sum()).tolist(), start=1):
-        frequencies, longer, longer_repeated = _count(comparison, tokens, numbers, repeated, order, variant.n)
+        frequencies, longer, longer_repeated = _count_order(
+            comparison, tokens, numbers, repeated, order, variant.n
+        )
         yield Grams(order, numbers, frequencies, weights), share
         numbers, repeated = longer, longer_repeated
 
@@ -121,7 +123,7 @@ def _weights_by_frequency(documents: int, variant: Variant) -> Floats:
     return weights
 
 
-def _count(
+def _count_order(
     comparison: Comparison, tokens: TokenizedTexts, grams: Numbers, repeated: Flags, order: int, most: int
 ) -> tuple[Numbers, Numbers, Flags]:
     """Return the document frequencies of an order, and the numbers and repetition flags of the next order's n-grams.
@@ -171,7 +173,7 @@ class Split(NamedTuple):
 @declare
 def _split_texts(shared: tuple[Any, ...], texts: tuple[int, int]) -> Split:
     grams, tokens, starts, repeated, order, rounds = shared
-    positions, counts = _split(grams, tokens, starts, repeated, order, rounds, *texts)
+    positions, counts = _split_turns(grams, tokens, starts, repeated, order, rounds, *texts)
     first, end = (int(starts[text]) for text in texts)
     return Split(np.split(positions, np.cumsum(counts)[:-1]), first, end - first)
 
@@ -206,7 +208,7 @@ def _find_repeated(numbers: Numbers, size: int) -> Flags:
 
 
 @compiled
-def _split(
+def _split_turns(
     grams: Numbers,
     tokens: Numbers,
     starts: Ints,
@@ -266,7 +268,7 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
         slot = _slot(table, shorter, word)
         if table[slot, 2] < 0:
             if 2 * known >= table.shape[0]:
-                table = _double_table(table)
+                table = _doubled_table(table)
                 slot = _slot(table, shorter, word)
             if known == repeats.size:
                 repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
@@ -293,7 +295,7 @@ def _slot(table: Numbers, shorter: int, word: int) -> int:
 
 
 @compiled
-def _double_table(table: Numbers) -> Numbers:
+def _doubled_table(table: Numbers) -> Numbers:
     larger = np.full((2 * table.shape[0], 3), -1, dtype=np.int32)
     for row in range(table.shape[0]):
         if table[row, 2] >= 0:
@@ -383,7 +385,9 @@ def _write_vectors(grams: Grams, starts: Ints, first: int, last: int, alone: flo
 
 
 @compiled
-def _multiply(candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats) -> None:
+def _multiply_weights(
+    candidate: Vectors, references: Vectors, clipped: bool, products: Floats, sums: Floats
+) -> None:
     grams, values, size = candidate.grams, candidate.values, candidate.bounds[1]
     other_grams, other_values, bounds = references.grams, references.values, references.bounds
     for other in range(sums.size):
@@ -446,7 +450,7 @@ def _add_scores(task: Task, grams: Grams, documents_of: Ints, how: Similarity, s
             _write_vectors(grams, starts, text, text + 1, grams.weights[0], candidate)
             if candidate_norm[0] == 0:
                 continue
-            _multiply(candidate, references, how.clipped, products, sums[:many])
+            _multiply_weights(candidate, references, how.clipped, products, sums[:many])
             total = 0.0
             for other in range(many):
                 norms = candidate_norm[0] * reference_norms[other]

@@ -106,7 +106,7 @@ def content_selection(
         precision[is_empty & (gold.counts > 0)] = 0.0
     is_only_selection_empty = np.isnan(precision) & ~np.isnan(recall)
     return _score(
-        [precision, recall, _harmonic(precision, recall)],
+        [precision, recall, _harmonic_mean(precision, recall)],
         gold,
         int(is_empty.sum()),
         {
@@ -132,7 +132,8 @@ def content_upper_bound(descriptions: Sequence[Sequence[Boxes]]) -> ContentScore
     is_undefined = np.isnan(precision) | np.isnan(recall)
     precision[is_undefined] = recall[is_undefined] = np.nan
     by_image = [
-        _group_means(figure, image_of, images) for figure in (precision, recall, _harmonic(precision, recall))
+        _group_means(figure, image_of, images)
+        for figure in (precision, recall, _harmonic_mean(precision, recall))
     ]
     return _score(
         by_image,
@@ -183,7 +184,7 @@ def _compare_sets(sets: _BoxSets, image_of: Ints, left_out: Ints, gold: _Gold) -
     return precision, recall
 
 
-def _harmonic(precision: Floats, recall: Floats) -> Floats:
+def _harmonic_mean(precision: Floats, recall: Floats) -> Floats:
     total = precision + recall
     return np.divide(2 * precision * recall, total, out=total.copy(), where=total > 0)
 
@@ -236,7 +237,7 @@ def _gold_of(descriptions: Sequence[Sequence[Boxes]]) -> _Gold:
 def _box_sets(sets: Sequence[Boxes], name_of: Callable[[int], str]) -> _BoxSets:
     sizes = _sizes(sets, name_of)
     flat = list(chain.from_iterable(sets))
-    if not (_are_whole(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
+    if not (_are_integers(flat) and (not flat or (min(flat) >= 0 and max(flat) < _LIMIT))):
         index = next(index for index, boxes in enumerate(sets) if not all(map(_is_box, boxes)))
         box = next(box for box in sets[index] if not _is_box(box))
         raise InvalidInput(
@@ -256,13 +257,13 @@ def _sizes(groups: Sequence[Collection[Any]], name_of: Callable[[int], str]) -> 
     return np.fromiter(map(len, groups), dtype=np.int64, count=len(groups))
 
 
-def _are_whole(values: Sequence[object]) -> bool:
+def _are_integers(values: Sequence[object]) -> bool:
     # Checking the distinct types is faster than checking each value.
     return all(kind is not bool and issubclass(kind, Integral) for kind in set(map(type, values)))
 
 
 def _is_box(value: Any) -> bool:
-    return _are_whole([value]) and 0 <= value < _LIMIT
+    return _are_integers([value]) and 0 <= value < _LIMIT
 
 
 CALLS: dict[str, Callable[..., ContentScore]] = {

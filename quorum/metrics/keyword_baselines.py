@@ -161,7 +161,7 @@ def sentence_extraction(
     for position, document in enumerate(documents):
         check_lists_of(document, f"documents[{position}]", "terms")
         sentences = [pick.filtered(sentence) for sentence in document]
-        best = _closest(sentences, float(smoothing))
+        best = _closest_sentence(sentences, float(smoothing))
         chosen.append(best)
         lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
     signed = measure_signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
@@ -257,7 +257,7 @@ def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:
     return -entry[1], entry[0]
 
 
-def _closest(sentences: Sequence[Terms], smoothing: float) -> int:
+def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
     # Minimising KL(P_D || P_S) maximises sum_w P_D(w) log P_S(w). Words that are not in the sentence have equal log
     # P_S.
     document = Counter(chain.from_iterable(sentences))

@@ -82,7 +82,7 @@ def _list_grams(pairs: TextPairs, text: int, counted: GramRule, other: int, gram
 
 
 @compiled
-def _find(table: Ints, mask: int, gram: int) -> int:
+def _find_slot(table: Ints, mask: int, gram: int) -> int:
     slot = (gram ^ (gram >> 9) ^ (gram >> 18)) & mask
     while table[slot] >= 0 and table[slot] != gram:
         slot = (slot + 1) & mask
@@ -113,7 +113,7 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
             table[slot] = -1
             counts[slot] = 0
         for index in range(many):
-            slot = _find(table, mask, grams[index])
+            slot = _find_slot(table, mask, grams[index])
             table[slot] = grams[index]
             counts[slot] += 1
         for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
@@ -122,7 +122,7 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
             many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
             matched = 0
             for index in range(many):
-                slot = _find(table, mask, grams[index])
+                slot = _find_slot(table, mask, grams[index])
                 if left[slot] > 0:
                     left[slot] -= 1
                     matched += 1

@@ -59,7 +59,7 @@ def fit_topics(
         terms = np.random.default_rng(seed).gamma(100.0, 0.01, (topics, vocabulary))
     gamma = np.ones((documents, topics))
     for sweep in range(1, sweeps + 1):
-        theta, beta = _geometric(gamma), _geometric(terms)
+        theta, beta = _geometric_means(gamma), _geometric_means(terms)
         total = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
         ratio = scipy.sparse.csr_array((counts.data / total, (rows, columns)), shape=counts.shape)
         before, gamma = gamma, prior + theta * (ratio @ beta.T)
@@ -74,7 +74,7 @@ def _shares(parameters: Floats) -> Floats:
     return np.asarray(parameters / parameters.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
-def _geometric(parameters: Floats) -> Floats:
+def _geometric_means(parameters: Floats) -> Floats:
     """Return exp(E[log p]) of each row, where p has the Dirichlet distribution with the row's parameters."""
     digamma = scipy.special.psi
     return np.asarray(np.exp(digamma(parameters) - digamma(parameters.sum(axis=1, keepdims=True))))

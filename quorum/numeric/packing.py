@@ -75,7 +75,7 @@ declare_kind(type(Path()), str, Path)
 def write(value: Any, file: BinaryIO) -> None:
     """Write a value for another process. Raise NotPackable, before anything is written, if it cannot be serialised."""
     arrays: list[Any] = []
-    line = json.dumps(_pack(value, arrays))
+    line = json.dumps(_pack_value(value, arrays))
     file.write(f"{line}\n".encode())
     for array in arrays:
         np.save(file, array, allow_pickle=False)
@@ -86,20 +86,22 @@ def read(file: BinaryIO, packages: Collection[str]) -> Any:
     return _Reader(file, packages).unpacked(json.loads(file.readline()))
 
 
-def _pack(value: Any, arrays: list[Any]) -> Any:
+def _pack_value(value: Any, arrays: list[Any]) -> Any:
     kind = type(value)
     if kind in PLAIN_TYPES:
         return value
     if kind is list:
-        return value if set(map(type, value)) <= PLAIN_TYPES else [_pack(item, arrays) for item in value]
+        return (
+            value if set(map(type, value)) <= PLAIN_TYPES else [_pack_value(item, arrays) for item in value]
+        )
     if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
         arrays.append(value)
         return {"array": None}
     name = _name(value if hasattr(value, "__qualname__") else kind)
     if name in _simplifiers:
-        return {name: _pack(_simplifiers[name](value), arrays)}
+        return {name: _pack_value(_simplifiers[name](value), arrays)}
     if _declared.get(name) in (value, kind):
-        return {name: None if value is _declared[name] else _pack(_attributes(value), arrays)}
+        return {name: None if value is _declared[name] else _pack_value(_attributes(value), arrays)}
     raise NotPackable(f"{kind.__module__}.{kind.__qualname__} is not declared")
 
 
@@ -127,7 +129,9 @@ class _Reader:
             return array if array.ndim else array[()]
         if name in _restorers:
             return _restorers[name](self.unpacked(content))
-        thing = self._declared(name)  # import this first, as its module may declare the objects in the value
+        thing = self._declared_class(
+            name
+        )  # import this first, as its module may declare the objects in the value
         if content is None:
             return thing
         if issubclass(thing, tuple):
@@ -137,7 +141,7 @@ class _Reader:
             object.__setattr__(instance, attribute, part)
         return instance
 
-    def _declared(self, name: str) -> Any:
+    def _declared_class(self, name: str) -> Any:
         module = name.partition(":")[0]
         if name not in _declared and module.partition(".")[0] in self._packages:
             import_module(module)

@@ -50,8 +50,8 @@ class Signature:
         return Signature(self.name, fields, self.version)
 
     def __str__(self) -> str:
-        parts = [f"{_encoded(key)}:{_encoded(_text(value))}" for key, value in self.fields.items()]
-        return "|".join([_encoded(self.name), *parts, f"v:{_encoded(self.version)}"])
+        parts = [f"{_encode_text(key)}:{_encode_text(_text(value))}" for key, value in self.fields.items()]
+        return "|".join([_encode_text(self.name), *parts, f"v:{_encode_text(self.version)}"])
 
 
 def parse(text: str) -> Signature:
@@ -124,7 +124,7 @@ def name_given(lists: Collection[Collection[str]]) -> str:
     return f"{PLACEHOLDER}-{len(lists)}-{digest.hexdigest()[:8]}"
 
 
-def _encoded(text: str) -> str:
+def _encode_text(text: str) -> str:
     return "".join(_MARKS.get(mark, mark) for mark in text)
 
 
@@ -138,14 +138,14 @@ def _text(value: Value) -> str:
 
 def _value(text: str) -> Value:
     try:
-        return _frozen(json.loads(text))
+        return _freeze_value(json.loads(text))
     except ValueError:
         return text
 
 
-def _frozen(value: object) -> Value:
+def _freeze_value(value: object) -> Value:
     if isinstance(value, list):
-        return tuple(_frozen(item) for item in value)
+        return tuple(_freeze_value(item) for item in value)
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise ValueError("an object is no value of a field")

@@ -78,7 +78,7 @@ class _Design:
         self._met = [[0] * items for _ in range(items)]
         for members in lists:
             for first, second in combinations(members, 2):
-                self._meet(first, second, 1)
+                self._count_meeting(first, second, 1)
 
     def improve(self, rng: np.random.Generator, tries: int) -> None:
         """Exchange items between lists while this repeats no list and does not make pairs less even."""
@@ -89,11 +89,13 @@ class _Design:
             mine = sorted(self.lists[first] - self.lists[second])
             theirs = sorted(self.lists[second] - self.lists[first])
             if mine:  # it is empty if the two lists are equal
-                self._exchange(first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))])
+                self._exchange_items(
+                    first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))]
+                )
             elif first != second:
                 self._part(first, rng)
 
-    def _exchange(self, first: int, second: int, gone: int, come: int) -> None:
+    def _exchange_items(self, first: int, second: int, gone: int, come: int) -> None:
         """Exchange item `gone` of the first list for item `come` of the second, unless this makes the lists worse."""
         old = self.lists[first], self.lists[second]
         new = old[0] - {gone} | {come}, old[1] - {come} | {gone}
@@ -106,8 +108,8 @@ class _Design:
             return
         for mine, theirs, lost, got in ((old[0], old[1], gone, come), (old[1], old[0], come, gone)):
             for item in mine - theirs - {lost}:
-                self._meet(lost, item, -1)
-                self._meet(got, item, 1)
+                self._count_meeting(lost, item, -1)
+                self._count_meeting(got, item, 1)
         self._same.subtract(old)
         self._same.update(new)
         self.lists[first], self.lists[second] = new
@@ -119,7 +121,7 @@ class _Design:
         theirs = sorted(self.lists[second] - self.lists[first])
         if mine:
             gone, come = (items[int(rng.integers(len(items)))] for items in (mine, theirs))
-            self._exchange(first, second, gone, come)
+            self._exchange_items(first, second, gone, come)
 
     def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
         """Return half of the change in the sum of squared co-occurrences."""
@@ -128,6 +130,6 @@ class _Design:
             met[gone][item] - met[come][item] + 1 for item in old[1] - old[0] - {come}
         )
 
-    def _meet(self, first: int, second: int, times: int) -> None:
+    def _count_meeting(self, first: int, second: int, times: int) -> None:
         self._met[first][second] += times
         self._met[second][first] += times

@@ -240,7 +240,7 @@ def weighted_kendall(
         reason = "one of the two is the same everywhere, so that nothing is ordered"
         number = len(encode(items)[0]) if items is not None else len(x)
         confidence = check_confidence(confidence)
-        effective = _effective(weight, items)
+        effective = _effective_items(weight, items)
         return WeightedEstimate(math.nan, len(x), number, effective, confidence=confidence, reason=reason)
     root = math.sqrt(apart * apart_too)
     value = float(same / root)
@@ -248,7 +248,7 @@ def weighted_kendall(
     return _estimate(value, weight * slope, weight, items, confidence)
 
 
-def _effective(weight: Floats, items: Iterable[Any] | None) -> float:
+def _effective_items(weight: Floats, items: Iterable[Any] | None) -> float:
     of_items = weight if items is None else np.bincount(encode(items, "items")[1], weights=weight)
     return float(of_items.sum() ** 2 / np.square(of_items).sum())
 
@@ -262,7 +262,7 @@ def _estimate(
         item = encode(items, "items")[1]
         same_length(values=influence, items=item)
         of_items = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
-    count, effective = len(of_items), _effective(weight, items)
+    count, effective = len(of_items), _effective_items(weight, items)
     reason, half = "", math.nan
     if count < MIN_CLUSTERS:
         reason = too_few(ITEM, count)

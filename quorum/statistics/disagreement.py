@@ -108,7 +108,7 @@ def soft_labels(
     shares = counts / judgments[:, np.newaxis]
     concentration = np.full(width, np.nan)
     if correction == "dirichlet":
-        concentration = _concentration(counts)
+        concentration = _fit_concentration(counts)
         entropy = _expected_entropy(counts + concentration)
     else:
         entropy = scipy.special.entr(shares).sum(axis=1)
@@ -129,7 +129,7 @@ def soft_labels(
     )
 
 
-def _concentration(counts: Ints) -> Floats:
+def _fit_concentration(counts: Ints) -> Floats:
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 

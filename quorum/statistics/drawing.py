@@ -97,7 +97,7 @@ class Drawing:
         is_open = np.asarray(open_pairs, dtype=bool)
         if not is_open.any():
             raise BadValue("no pair is open")
-        variance = self._of_differences()
+        variance = self._difference_variances()
         gains = np.log1p(self.information * variance) * scipy.special.ndtr(
             -np.abs(self.difference) / np.sqrt(variance)
         )
@@ -117,7 +117,7 @@ class Drawing:
         self.variance = self.variance - np.outer(toward, toward) * (each / (1 + each * spread))
         return pair, float(chances[pair])
 
-    def _of_differences(self) -> Floats:
+    def _difference_variances(self) -> Floats:
         variances = np.diag(self.variance)
         return variances[self.first] + variances[self.second] - 2 * self.variance[self.first, self.second]
 

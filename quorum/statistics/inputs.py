@@ -170,12 +170,12 @@ def encode_both(
         together, places = encode([*labels.tolist(), *other_labels.tolist()], name)
     return (
         together,
-        _reorder(first_codes, places[: len(labels)]),
-        _reorder(second_codes, places[len(labels) :]),
+        _reorder_codes(first_codes, places[: len(labels)]),
+        _reorder_codes(second_codes, places[len(labels) :]),
     )
 
 
-def _reorder(codes: Ints, places: Ints) -> Ints:
+def _reorder_codes(codes: Ints, places: Ints) -> Ints:
     return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
 
 

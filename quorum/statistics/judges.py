@@ -152,7 +152,7 @@ def alternative_annotator_test(
         nearness, judge_nearness = _nearness(unit, values, predictions)
     # A single unit has no variance, so at least two are needed.
     least = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
-    name, cluster = _one_column(clusters, unit, "a row")
+    name, cluster = _single_column(clusters, unit, "a row")
     # Leave out rows whose unit nobody else judged, and people with few units.
     usable = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
     counts = np.bincount(rater[usable], minlength=len(names))
@@ -316,7 +316,7 @@ def prediction_powered_mean(
     refuse_values(label, np.isinf(label), "people", "a finite number, or nan")
     if power is not None and not (math.isfinite(power) and 0 <= power <= 1):
         raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
-    codes = _one_column(clusters, np.arange(len(label)), "a unit")
+    codes = _single_column(clusters, np.arange(len(label)), "a unit")
     labelled = np.flatnonzero(~np.isnan(label))
     alone = np.flatnonzero(np.isnan(label))
     n = len(labelled)
@@ -371,7 +371,7 @@ def tuned_power(people: Floats, judge: Floats) -> float:
     return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
 
 
-def _one_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
+def _single_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
     """Return the name and the codes of the only column of clusters.
 
     Without clusters, they are ITEM and the codes `alone`. Raise BadOption if there are several columns.

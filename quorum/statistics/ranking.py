@@ -92,7 +92,7 @@ def recall_at_k(
 
     In H13, the original item is the only relevant one.
     """
-    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
+    cut, lists, hits, blank = _cut_rankings(rankings, relevant, k, unjudged)
     share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
     return _result(f"R@{cut}", lists, blank, unjudged, share, best)
 
@@ -106,7 +106,7 @@ def success_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
-    cut, lists, hits, blank = _first_k(rankings, relevant, k, unjudged)
+    cut, lists, hits, blank = _cut_rankings(rankings, relevant, k, unjudged)
     success, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
     return _result(f"S@{cut}", lists, blank, unjudged, success, best)
 
@@ -199,7 +199,7 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
     listed = list(chain.from_iterable(rankings))
     wanted_items = list(chain.from_iterable(relevant))
     items, wanted = _number_items(listed, wanted_items)
-    return _judge(
+    return _judge_rankings(
         np.repeat(queries, lengths),
         items,
         np.repeat(queries, [len(wanted) for wanted in relevant]),
@@ -223,7 +223,7 @@ def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
     return numbers
 
 
-def _judge(
+def _judge_rankings(
     query: Ints,
     item: Ints,
     wanted_query: Ints,
@@ -273,7 +273,7 @@ def _judged_rankings(
     return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
 
 
-def _first_k(
+def _cut_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
 ) -> tuple[int, JudgedRankings, Ints, Ints]:
     cut = check_positive_int(k, "k")

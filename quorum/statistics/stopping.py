@@ -117,7 +117,7 @@ def simulate_stopping(
     right = np.random.default_rng(seed).random((pairs, references, votes)) < accuracy
     cast = np.where(right, 1, -1).astype(np.int8)
     full = np.sign(np.sign(cast.sum(axis=2)).sum(axis=1))
-    used, outcome = _run(cast, rule=rule, minimum=minimum, margin=margin)
+    used, outcome = _run_votes(cast, rule=rule, minimum=minimum, margin=margin)
     shares = used / (references * votes)
     return StoppingResult(
         share=float(shares.mean()),
@@ -128,7 +128,7 @@ def simulate_stopping(
     )
 
 
-def _run(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
+def _run_votes(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
     pairs, references, votes = cast.shape
     used = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far

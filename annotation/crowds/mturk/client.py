@@ -299,24 +299,26 @@ class TurkClient:
         self._client, self._reads = client, reads
 
     def balance_cents(self) -> int:
-        return cents_of(self._read("get_account_balance", "AvailableBalance")["AvailableBalance"])
+        return cents_of(self._read_members("get_account_balance", "AvailableBalance")["AvailableBalance"])
 
     def hit_type(self, properties: Mapping[str, Any]) -> str:
         """Return the id of the HIT type with these properties; equal properties give the same id."""
-        type_id: str = self._read("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
+        type_id: str = self._read_members("create_hit_type", "HITTypeId", **properties)["HITTypeId"]
         return type_id
 
     def set_notification(self, hit_type: str, *, transport: str, destination: str) -> None:
         notification = {
             "Destination": destination, "Transport": transport, "Version": "2006-05-05", "EventTypes": EVENTS,
         }  # fmt: skip
-        self._read("update_notification_settings", HITTypeId=hit_type, Notification=notification, Active=True)
+        self._read_members(
+            "update_notification_settings", HITTypeId=hit_type, Notification=notification, Active=True
+        )
 
     def create_hit(
         self, hit_type: str, *, places: int, seconds: int, question: str, annotation: str, token: str
     ) -> TurkHIT:
         """Create a HIT. Raise ``HitAlreadyExists`` if the same token was used within the last 24 hours."""
-        answer = self._ask(
+        answer = self._send_call(
             "create_hit_with_hit_type",
             "HIT",
             HITTypeId=hit_type,
@@ -329,14 +331,14 @@ class TurkClient:
         return hit_of(answer["HIT"])
 
     def hit(self, hit: str) -> TurkHIT:
-        return hit_of(self._read("get_hit", "HIT", HITId=hit)["HIT"])
+        return hit_of(self._read_members("get_hit", "HIT", HITId=hit)["HIT"])
 
     def hits(self) -> Iterator[TurkHIT]:
         return map(hit_of, self._pages("list_hits", "HITs"))
 
     def add_places(self, hit: str, *, places: int, token: str) -> None:
         """Add slots to a HIT. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
-        self._ask(
+        self._send_call(
             "create_additional_assignments_for_hit",
             HITId=hit,
             NumberOfAdditionalAssignments=places,
@@ -348,11 +350,11 @@ class TurkClient:
 
         Raise ``TokenAlreadyUsed`` if the service refuses a time equal to the current one (Dallinger#3109).
         """
-        self._ask("update_expiration_for_hit", HITId=hit, ExpireAt=at)
+        self._send_call("update_expiration_for_hit", HITId=hit, ExpireAt=at)
 
     def delete(self, hit: str) -> None:
         """Delete a HIT and its results. Raise ``WrongStateAtTurk`` unless it is over and all its work is decided."""
-        self._ask("delete_hit", HITId=hit)
+        self._send_call("delete_hit", HITId=hit)
 
     def assignments(self, hit: str) -> Iterator[CrowdWork]:
         statuses = ["Submitted", "Approved", "Rejected"]
@@ -362,19 +364,19 @@ class TurkClient:
     def assignment(self, assignment: str) -> CrowdWork:
         """Return an assignment. Raise ``WrongStateAtTurk`` while somebody works on it (turkserver-meteor#56)."""
         return assignment_of(
-            self._read("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
+            self._read_members("get_assignment", "Assignment", AssignmentId=assignment)["Assignment"]
         )
 
     def approve(self, assignment: str, *, feedback: str = "", override: bool = False) -> None:
         more = {"RequesterFeedback": feedback} if feedback else {}
-        self._ask("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **more)
+        self._send_call("approve_assignment", AssignmentId=assignment, OverrideRejection=override, **more)
 
     def reject(self, assignment: str, *, feedback: str) -> None:
-        self._ask("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
+        self._send_call("reject_assignment", AssignmentId=assignment, RequesterFeedback=feedback)
 
     def send_bonus(self, bonus: TurkBonus, *, token: str) -> None:
         """Pay a bonus. Raise ``TokenAlreadyUsed`` if the same token was used within the last 24 hours."""
-        self._ask(
+        self._send_call(
             "send_bonus",
             WorkerId=bonus.worker,
             AssignmentId=bonus.assignment,
@@ -389,17 +391,17 @@ class TurkClient:
             yield TurkBonus(row["WorkerId"], row["AssignmentId"], cents, row.get("Reason", ""))
 
     def block(self, worker: str, *, reason: str) -> None:
-        self._ask("create_worker_block", WorkerId=worker, Reason=reason)
+        self._send_call("create_worker_block", WorkerId=worker, Reason=reason)
 
     def unblock(self, worker: str, *, reason: str) -> None:
-        self._ask("delete_worker_block", WorkerId=worker, Reason=reason)
+        self._send_call("delete_worker_block", WorkerId=worker, Reason=reason)
 
     def notify(self, workers: Sequence[str], *, subject: str, text: str) -> dict[str, str]:
         """Send a message to workers whose work was reviewed. Not idempotent.
 
         Return the error of each worker who did not get it, by the worker's id.
         """
-        answer = self._ask(
+        answer = self._send_call(
             "notify_workers",
             "NotifyWorkersFailureStatuses",
             WorkerIds=list(workers),
@@ -421,12 +423,12 @@ class TurkClient:
         return next((row["QualificationTypeId"] for row in rows if row["Name"] == name), None)
 
     def create_qualification(self, properties: Mapping[str, Any]) -> str:
-        answer = self._ask("create_qualification_type", "QualificationType", **properties)
+        answer = self._send_call("create_qualification_type", "QualificationType", **properties)
         qualification: str = answer["QualificationType"]["QualificationTypeId"]
         return qualification
 
     def qualify(self, qualification: str, worker: str, value: int) -> None:
-        self._ask(
+        self._send_call(
             "associate_qualification_with_worker",
             QualificationTypeId=qualification,
             WorkerId=worker,
@@ -437,7 +439,7 @@ class TurkClient:
     def disqualify(self, qualification: str, worker: str) -> None:
         """Take a qualification away from a worker; do nothing if the worker lacks it."""
         try:
-            self._ask(
+            self._send_call(
                 "disassociate_qualification_from_worker", QualificationTypeId=qualification, WorkerId=worker
             )
         except (NotFoundAtTurk, WrongStateAtTurk):
@@ -446,26 +448,26 @@ class TurkClient:
     def _pages(self, operation: str, member: str, **parameters: Any) -> Iterator[dict[str, Any]]:
         token: dict[str, str] = {}
         while True:
-            answer = self._read(operation, member, MaxResults=PAGE, **parameters, **token)
+            answer = self._read_members(operation, member, MaxResults=PAGE, **parameters, **token)
             yield from answer[member]
             following = answer.get("NextToken")
             if not following or not answer[member]:
                 return
             token = {"NextToken": following}
 
-    def _read(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+    def _read_members(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
         rng = random.Random()
         for times in range(1, self._reads):
             try:
-                return self._ask(operation, *members, **parameters)
+                return self._send_call(operation, *members, **parameters)
             except RetryLater as problem:
                 if problem.final:
                     raise
                 longest = min(MAX_PAUSE, settings.CROWD_BACKOFF_SECONDS * 2.0**times)
                 time.sleep(rng.uniform(0.0, longest))
-        return self._ask(operation, *members, **parameters)
+        return self._send_call(operation, *members, **parameters)
 
-    def _ask(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
+    def _send_call(self, operation: str, *members: str, **parameters: Any) -> dict[str, Any]:
         """Send one call and return the response, which must have all ``members``."""
         try:
             answer: dict[str, Any] = getattr(self._client, operation)(**parameters)

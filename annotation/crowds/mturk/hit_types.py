@@ -43,7 +43,7 @@ def hit_type_of(client: TurkClient, platform: str, study: Study, design: StudyDe
     more += _own_qualification_requirements(client, design.workers, platform=platform)
     if has_qualification_test(design):
         test = quiz_backend().qualification_test(design, title=title_of(design))
-        more.append(score_at_least(_test(client, study, design), test.required_score))
+        more.append(score_at_least(_create_test(client, study, design), test.required_score))
     properties: dict[str, Any] = {
         "Title": title_of(design),
         "Description": description_of(design),
@@ -126,7 +126,7 @@ def _qualification_name(wanted: str) -> str:
     return f"{wanted} ({installation_id()})"
 
 
-def _test(client: TurkClient, study: Study, design: StudyDesign) -> str:
+def _create_test(client: TurkClient, study: Study, design: StudyDesign) -> str:
     quiz = design.quiz
     test = quiz_backend().qualification_test(design, title=title_of(design))
     retry = {"RetryDelayInSeconds": RETRY_SECONDS} if quiz.attempts > 1 else {}

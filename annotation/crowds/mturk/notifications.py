@@ -81,7 +81,7 @@ def read_sns(
         NotFetched: the certificate could not be fetched.
     """
     message = _parse_object(body)
-    _verify(message, topic=topic, now=now, certificate=certificate)
+    _verify_message(message, topic=topic, now=now, certificate=certificate)
     if message["Type"] == "SubscriptionConfirmation":
         return Subscription(message["SubscribeURL"])
     if message["Type"] == "UnsubscribeConfirmation":
@@ -117,7 +117,7 @@ def topic() -> str:
 def certificate(address: str) -> bytes:
     """Return the certificate (PEM) at a verified address. Raise NotFetched if it cannot be fetched."""
     if address not in _certificates:
-        pem = _fetch(address)
+        pem = _fetch_certificate(address)
         if len(_certificates) >= MAX_CERTIFICATES:
             _certificates.clear()
         _certificates[address] = pem
@@ -125,7 +125,7 @@ def certificate(address: str) -> bytes:
 
 
 def confirm(address: str) -> None:
-    _fetch(address)
+    _fetch_certificate(address)
 
 
 def _parse_object(body: str | bytes) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _hits_of(document: Mapping[str, Any]) -> Set[str]:
     return hits
 
 
-def _verify(
+def _verify_message(
     message: Mapping[str, Any], *, topic: str, now: datetime, certificate: Callable[[str], bytes]
 ) -> None:
     """Verify a message. Fetch the certificate only after all other checks.
@@ -251,7 +251,7 @@ def _check_signature(message: Mapping[str, Any], *, now: datetime, pem: bytes) -
         raise NotificationForged(problem) from None
 
 
-def _fetch(address: str) -> bytes:
+def _fetch_certificate(address: str) -> bytes:
     try:
         with Client(seconds=SECONDS, largest=MAX_TOPIC_BYTES, in_time=True) as client:
             answer = client.send("GET", address)

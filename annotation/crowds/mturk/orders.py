@@ -52,7 +52,7 @@ def _is_old(call: CrowdCall) -> bool:
     return began is not None and now - began > TOKEN_LIFETIME
 
 
-def _publish(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
     if _is_old(call):
         existing = _find_by_token(client, study, call.key)
@@ -97,7 +97,7 @@ def _publication_facts(hit: TurkHIT) -> dict[str, Any]:
     }
 
 
-def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
@@ -110,7 +110,7 @@ def _extend(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {}
 
 
-def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _expire_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Set the expiration to a time in the past. Each attempt uses a different time, since an equal one is refused."""
     publication = call.publication_now()
     try:
@@ -123,7 +123,7 @@ def _expire(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {}
 
 
-def _delete(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Delete a HIT after checking that all of its work is decided and booked in the database."""
     publication = call.publication_now()
     if _is_gone(client, publication.external_id):
@@ -160,17 +160,17 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     _run_once(lambda: client.set_expiration(hit, at))
 
 
-def _approve(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    return _decide(
+def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    return _decide_work(
         client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
     )
 
 
-def _reject(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
-    return _decide(client, call, client.reject, Status.REJECTED)
+def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+    return _decide_work(client, call, client.reject, Status.REJECTED)
 
 
-def _decide(
+def _decide_work(
     client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
@@ -231,12 +231,12 @@ def _block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return {}
 
 
-def _unblock(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _unblock_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     client.unblock(_raw_id_of(call), reason=call.why or "Unblocked.")
     return {}
 
 
-def _qualify(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _grant_qualification(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     qualification = qualification_id(client, call.payload["qualification"])
     value = int(call.payload.get("value", 1))
     if value:
@@ -283,15 +283,15 @@ def _run_once(order: Callable[[], None]) -> None:
 
 
 ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
-    Ability.PUBLISH: _publish,
-    Ability.EXTEND: _extend,
-    Ability.EXPIRE: _expire,
-    Ability.DELETE: _delete,
-    Ability.APPROVE: _approve,
-    Ability.REJECT: _reject,
+    Ability.PUBLISH: _publish_hit,
+    Ability.EXTEND: _extend_hit,
+    Ability.EXPIRE: _expire_hit,
+    Ability.DELETE: _delete_hit,
+    Ability.APPROVE: _approve_work,
+    Ability.REJECT: _reject_work,
     Ability.BONUS: _send_bonus,
     Ability.BLOCK: _block,
-    Ability.UNBLOCK: _unblock,
-    Ability.QUALIFY: _qualify,
+    Ability.UNBLOCK: _unblock_worker,
+    Ability.QUALIFY: _grant_qualification,
     Ability.MESSAGE: _send_message,
 }

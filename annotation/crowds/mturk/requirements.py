@@ -36,14 +36,14 @@ def qualification_requirements(workers: Workers, *, more: Iterable[Requirement] 
                 f"workers.countries names {len(workers.countries)} countries; Mechanical Turk takes {MAX_LOCALES}."
             )
         places = [{"Country": code} for code in workers.countries]
-        requirements.append(_require(LOCALE, "In", LocaleValues=places))
+        requirements.append(_requirement(LOCALE, "In", LocaleValues=places))
     if workers.approval_above:
         requirements.append(
-            _require(PERCENT_APPROVED, "GreaterThan", IntegerValues=[_percent(workers.approval_above)])
+            _requirement(PERCENT_APPROVED, "GreaterThan", IntegerValues=[_percent(workers.approval_above)])
         )
     if workers.approved_at_least:
         requirements.append(
-            _require(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
+            _requirement(NUMBER_APPROVED, "GreaterThanOrEqualTo", IntegerValues=[workers.approved_at_least])
         )
     requirements += more
     if len(requirements) > MAX_REQUIREMENTS:
@@ -65,14 +65,14 @@ def score_at_least(qualification: str, value: int) -> Requirement:
 
 def require_qualification(qualification: str, *, wanted: bool) -> Requirement:
     """Require that a worker has, or lacks, one of Quorum's own qualifications."""
-    return _require(qualification, "Exists" if wanted else "DoesNotExist")
+    return _requirement(qualification, "Exists" if wanted else "DoesNotExist")
 
 
 def is_master(*, live: bool) -> Requirement:
-    return _require(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
+    return _requirement(MASTERS_LIVE if live else MASTERS_SANDBOX, "Exists")
 
 
-def _require(qualification: str, comparator: str, **values: Any) -> Requirement:
+def _requirement(qualification: str, comparator: str, **values: Any) -> Requirement:
     return {
         "QualificationTypeId": qualification,
         "Comparator": comparator,

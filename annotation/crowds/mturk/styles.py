@@ -34,7 +34,7 @@ def _used_rules(sheet: str, classes: Collection[str], tags: Collection[str]) -> 
             continue
         wanted = [selector for selector in _split_selectors(head) if _may_match(selector, classes, tags)]
         if wanted:
-            yield f"{','.join(wanted)}{{{_minify(body)}}}"
+            yield f"{','.join(wanted)}{{{_minify_style(body)}}}"
 
 
 def _rules(sheet: str) -> Iterator[tuple[str, str]]:
@@ -70,6 +70,6 @@ def _may_match(selector: str, classes: Collection[str], tags: Collection[str]) -
     )
 
 
-def _minify(declarations: str) -> str:
+def _minify_style(declarations: str) -> str:
     parts = (part.strip() for part in declarations.split(";"))
     return ";".join(re.sub(r"^([\w-]+)\s*:\s*", r"\1:", " ".join(part.split())) for part in parts if part)

@@ -76,13 +76,13 @@ def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
         raise Http404("This study is not at Mechanical Turk.")
     mark_as_entrance(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
-    arrived = errors_as_pages(_arrive)
+    arrived = errors_as_pages(_admit_arrival)
     response = csp_replace(policy)(lambda framed: arrived(framed, study=study, sites=sites))(request)
     response.headers["Referrer-Policy"] = "no-referrer"
     return response
 
 
-def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
+def _admit_arrival(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> HttpResponse:
     arrival = read_arrival(request.GET, sites=sites)
     design = read_design(study)
     if arrival.is_preview:
@@ -98,7 +98,7 @@ def _arrive(request: HttpRequest, *, study: Study, sites: tuple[str, ...]) -> Ht
     if _refused_by_quiz(session, design) is None:
         if not agreed and _should_read_first(session, design):
             page = "annotation:start"
-        _take(session)
+        _take_hit(session)
     return SeeOther(framed_address(new_ticket(session, site=arrival.site), page, study.slug))
 
 
@@ -151,7 +151,7 @@ def _refused_by_quiz(session: CrowdSession, design: StudyDesign) -> NotAdmitted 
     return None
 
 
-def _take(session: CrowdSession) -> None:
+def _take_hit(session: CrowdSession) -> None:
     hit = session.publication.hit
     assert hit is not None  # guaranteed by ``arrive``
     if session.status == CrowdSession.Status.WORKING:
@@ -185,15 +185,15 @@ def _entrance(
 def work_in_frame(request: HttpRequest, frame: Frame) -> HttpResponse:
     session, design = frame.session, design_of(frame.session.study)
     refuse_returned_session(session)
-    assignment = _latest(session)
+    assignment = _latest_assignment(session)
     if assignment is None:
         refusal = _refused_by_quiz(session, design)
         if refusal is not None and refusal.address:
             return redirect(refusal.address, session.study.slug)
         if refusal is not None:
             raise refusal
-        _take(session)
-        assignment = _latest(session)
+        _take_hit(session)
+        assignment = _latest_assignment(session)
     if assignment is None or _is_handed_in(assignment):
         return redirect("annotation:finish", session.study.slug)
     if assignment.state == Assignment.State.INVALIDATED:
@@ -218,7 +218,7 @@ def late_page(request: HttpRequest, assignment: Assignment) -> HttpResponse:
     return render(request, "annotation/ended.html", context, status=409)
 
 
-def _latest(session: CrowdSession) -> Assignment | None:
+def _latest_assignment(session: CrowdSession) -> Assignment | None:
     return Assignment.objects.filter(session=session).order_by("-accepted_at").first()
 
 
@@ -232,7 +232,7 @@ def finish(request: HttpRequest, slug: str) -> HttpResponse:
     frame = frame_of(request)
     if frame is None:
         raise Http404("This page is part of a HIT of Mechanical Turk.")
-    assignment = _latest(frame.session)
+    assignment = _latest_assignment(frame.session)
     if assignment is None or not _is_handed_in(assignment):
         return see_other("annotation:work", slug)
     record_handed_in(session=frame.session)

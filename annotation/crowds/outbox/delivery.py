@@ -71,7 +71,7 @@ def carry_out_calls(
         if call.next_at > now:
             wait((call.next_at - now).total_seconds())
             continue
-        if not _start(call):
+        if not _start_call(call):
             continue
         attempts[call.pk] += 1
         unanswered += 1
@@ -81,28 +81,28 @@ def carry_out_calls(
             unanswered = 0
         # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
-            parked += _park(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
+            parked += _park_call(call, f"The crowd did it, but it is not booked: {problem}", unsure=True)
         except (CrowdRefusal, QuorumError) as problem:
-            parked += _park(call, error_of_call(call, str(problem)))
+            parked += _park_call(call, error_of_call(call, str(problem)))
             unanswered = 0
         except UnknownOutcome as problem:
-            parked += _park(call, error_of_call(call, str(problem)), unsure=True)
+            parked += _park_call(call, error_of_call(call, str(problem)), unsure=True)
             unanswered = 0
         except OutOfFunds as problem:
             stopped = error_of_call(call, str(problem))
-            _postpone(call, stopped, after=0.0, had_no_effect=True)
+            _postpone_call(call, stopped, after=0.0, had_no_effect=True)
             skipped_abilities = tuple(PAID_ABILITIES)
         except RetryLater as problem:
             message = error_of_call(call, str(problem))
             if call.attempts >= MAX_TRIES:
-                parked += _park(
+                parked += _park_call(
                     call,
                     f"Given up after {call.attempts} attempts: {message}",
                     unsure=_may_have_succeeded(call) or not problem.had_no_effect,
                 )
             else:
                 pause = _pause(rng, attempts[call.pk], problem.after)
-                _postpone(call, message, after=pause, had_no_effect=problem.had_no_effect)
+                _postpone_call(call, message, after=pause, had_no_effect=problem.had_no_effect)
             if problem.final:
                 stopped = message
                 break
@@ -157,7 +157,7 @@ def _open_calls(now: datetime) -> Q:
     return Q(state=CrowdCall.State.WAITING) | Q(state=CrowdCall.State.STARTED, started_at__lte=latest_start)
 
 
-def _start(call: CrowdCall) -> bool:
+def _start_call(call: CrowdCall) -> bool:
     """Mark the call as started before it is sent, so that each attempt is recorded.
 
     Return False if another runner has taken the call.
@@ -174,7 +174,7 @@ def _start(call: CrowdCall) -> bool:
     return bool(moved)
 
 
-def _postpone(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
+def _postpone_call(call: CrowdCall, problem: str, *, after: float, had_no_effect: bool) -> None:
     """Return a call to the queue for another attempt. If it certainly had no effect, it counts as never started."""
     _own_attempt(call).update(
         state=CrowdCall.State.WAITING,
@@ -221,7 +221,7 @@ def finish_call(*, call: CrowdCall, answer: dict[str, Any]) -> bool:
 
 
 @transaction.atomic
-def _park(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
+def _park_call(call: CrowdCall, problem: str, *, unsure: bool = False) -> int:
     """Mark a call as failed and release its reservation, or mark it as indeterminate and keep the reservation.
 
     Return 0 if another runner has taken the call, else 1.

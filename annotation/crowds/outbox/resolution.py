@@ -47,7 +47,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     CrowdCall.objects.filter(pk=call.pk).update(
         state=CrowdCall.State.DONE, done_at=timezone.now(), reserved_cents=0
     )
-    _note(parked, "it was done", by)
+    _note_resolution(parked, "it was done", by)
     parked.refresh_from_db()
     return parked
 
@@ -56,7 +56,7 @@ def resolve_as_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
 def resolve_as_not_done(*, call: CrowdCall, by: User | None = None) -> CrowdCall:
     refusal = "Nothing was changed: only a failed call can be marked as not done."
     _start_again(call, refusal, by, answer={})
-    _note(call, "it was not done, so it is asked for again", by)
+    _note_resolution(call, "it was not done, so it is asked for again", by)
     return call
 
 
@@ -72,7 +72,7 @@ def _start_again(call: CrowdCall, refusal: str, by: User | None, **changes: obje
         reserve_for_call(call=call, cents=cents, by=by)
 
 
-def _note(call: CrowdCall, outcome: str, by: User | None) -> None:
+def _note_resolution(call: CrowdCall, outcome: str, by: User | None) -> None:
     note_event(
         study=call.study,
         what="looked",

@@ -64,16 +64,16 @@ VERDICT_GROUPS = (
 )
 
 
-def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
+def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
     columns = {kind: request.POST.get(f"column-{kind}", "").strip() for kind in LIST_COLUMNS}
     upload = request.FILES.get("list")
     if "job" in request.POST:
-        return _leave_to_job(
+        return _start_job(
             request, study, _job_of(request, study, request.POST["job"]).args["upload"], columns
         )
     if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_BYTES:
         upload.name = "list.csv"
-        return _leave_to_job(request, study, uploads.keep([upload]), columns)
+        return _start_job(request, study, uploads.keep([upload]), columns)
     text = _text_of(request)
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
@@ -84,7 +84,7 @@ def _reconcile(request: HttpRequest, study: Study) -> HttpResponse:
     return _show_list(request, study, submissions)
 
 
-def _leave_to_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
+def _start_job(request: HttpRequest, study: Study, upload: str, columns: dict[str, str]) -> HttpResponse:
     args = {"study": study.slug, "upload": upload, "columns": columns}
     job = enqueue(kind=READ_LIST, args=args, user=signed_in(request))
     return redirect("admin:judgments_job_change", job.pk)
@@ -132,14 +132,14 @@ def _show_list(request: HttpRequest, study: Study, submissions: Sequence[PanelLi
         "odd": sum(row.is_contradictory for row in compared),
         "count": len(submissions),
         "pay": sum(row.verdict == "pay" for row in compared),
-        "to_approve": sum(_to_approve(row) for row in compared),
+        "to_approve": sum(_needs_approval(row) for row in compared),
         "books": sum(bool(row.new_status or row.unmatched_payment) for row in compared),
         "sealed": signing.dumps([study.pk, rows], salt=SALT, compress=True),
     }
     return TemplateResponse(request, "admin/annotation/study_reconcile.html", page)
 
 
-def _to_approve(row: ComparedSubmission) -> bool:
+def _needs_approval(row: ComparedSubmission) -> bool:
     return (
         row.verdict == "pay"
         and row.session is not None
@@ -165,7 +165,7 @@ def _text_of(request: HttpRequest) -> str:
         raise WrongState(_("Nothing was compared: %(error)s") % {"error": error}) from None
 
 
-def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
+def _signed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     try:
         pk, rows = signing.loads(request.POST.get("sealed", ""), salt=SALT, max_age=LIST_SECONDS)
         if pk == study.pk:
@@ -175,10 +175,10 @@ def _sealed_list(request: HttpRequest, study: Study) -> list[PanelListLine]:
     raise WrongState(_("Nothing was changed: the list was uploaded more than an hour ago. Upload it again."))
 
 
-def _book(request: HttpRequest, study: Study) -> HttpResponse:
+def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
     booked = book_list(
         study=study,
-        submissions=_sealed_list(request, study),
+        submissions=_signed_list(request, study),
         approve="approve" in request.POST,
         by=signed_in(request),
     )
@@ -203,7 +203,7 @@ def _book(request: HttpRequest, study: Study) -> HttpResponse:
 
 def _payment_list(request: HttpRequest, study: Study) -> HttpResponse:
     with translation.override("en"):  # the file is in English, like the one that the command writes
-        compared = compare_panel_list(study=study, submissions=_sealed_list(request, study))
+        compared = compare_panel_list(study=study, submissions=_signed_list(request, study))
     return csv_download(payment_list(study, compared), f"{study.slug}-payments.csv")
 
 
@@ -215,11 +215,13 @@ def csv_download(rows: Sequence[Sequence[object]], name: str) -> HttpResponse:
 
 RESULT_PAGES[READ_LIST] = lambda job: study_page_address(find_study(job.args["study"]), "panel")
 add_step(
-    StudyStep(name="reconcile", label="Compare with the panel's list", run=_reconcile, permission=Right.VIEW)
+    StudyStep(
+        name="reconcile", label="Compare with the panel's list", run=_reconcile_list, permission=Right.VIEW
+    )
 )
 add_step(
     StudyStep(
         name="payment-list", label="Download the payment list", run=_payment_list, permission=Right.VIEW
     )
 )
-add_step(StudyStep(name="book-list", label="Record the panel's list", run=_book))
+add_step(StudyStep(name="book-list", label="Record the panel's list", run=_book_list))

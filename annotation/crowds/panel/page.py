@@ -80,7 +80,7 @@ def _pay_pages(request: HttpRequest, study: Study) -> HttpResponse:
     return redirect(study_page_address(study, "panel"))
 
 
-def _forget(request: HttpRequest, study: Study) -> HttpResponse:
+def _forget_ids(request: HttpRequest, study: Study) -> HttpResponse:
     if request.POST.get("typed", "").strip() != study.slug:
         raise WrongState(_("Nothing was deleted: to confirm, type %(slug)s.") % {"slug": study.slug})
     gone = forget_raw_ids(study=study, by=signed_in(request))
@@ -94,4 +94,4 @@ add_step(StudyStep(name="bonus-list", label="Make a bonus list", run=_bonus_list
 add_step(
     StudyStep(name="pay-pages", label="Pay for pages of work in sessions that ended early", run=_pay_pages)
 )
-add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget))
+add_step(StudyStep(name="forget-ids", label="Delete raw ids", run=_forget_ids))

@@ -103,13 +103,13 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
         rate_limits.count("join", study.slug)
     country = checked_country(country)
-    attempt = partial(_enter, study, design, ids, consent=consent, country=country)
+    attempt = partial(_enter_session, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED
     for _try in range(MAX_TRIES):  # another person may take the freed slot first
         try:
             return _retry_on_conflict(attempt)
         except PlacesTaken:
-            outcome = _free_a_place(study, ids)
+            outcome = _free_slot(study, ids)
             if outcome is not FreeingOutcome.FREED:
                 break
     return _retry_on_conflict(partial(attempt, replace=outcome is FreeingOutcome.UNCLEAR))
@@ -121,7 +121,7 @@ class FreeingOutcome(Enum):
     UNCLEAR = "the crowd does not say whom it knows, so people who answered nothing have to make room"
 
 
-def _free_a_place(study: Study, ids: PanelIds) -> FreeingOutcome:
+def _free_slot(study: Study, ids: PanelIds) -> FreeingOutcome:
     """Free a slot held by a person whom the crowd does not confirm, for ``ids``, whom it confirms."""
     publication, backend = _publications(study).last(), backend_of(study)
     if publication is None or design_of(study).panel.signature:  # the ids in signed links cannot be invented
@@ -190,7 +190,7 @@ def _retry_on_conflict(attempt: Callable[[], CrowdSession]) -> CrowdSession:
 
 
 @transaction.atomic
-def _enter(
+def _enter_session(
     study: Study,
     design: StudyDesign,
     ids: PanelIds,

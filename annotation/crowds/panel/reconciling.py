@@ -309,7 +309,7 @@ def book_list(
                 session=row.session, status=row.new_status, feedback=feedback, fact=True
             )
         elif row.new_status:
-            counts["ended"] += _end(row.session, row.new_status)
+            counts["ended"] += _end_session(row.session, row.new_status)
         elif approve and row.verdict == "pay" and row.session.status == Status.SUBMITTED:
             decide_session(session=row.session, approve=True, by=by)
             counts[Status.APPROVED] += 1
@@ -337,7 +337,7 @@ def book_list(
     return booked
 
 
-def _end(session: CrowdSession, status: str) -> int:
+def _end_session(session: CrowdSession, status: str) -> int:
     if session.status == Status.WORKING:
         return int(end_panel_session(session=session, status=status, why="The panel says so."))
     return CrowdSession.objects.filter(pk=session.pk, status=Status.SUBMITTED).update(

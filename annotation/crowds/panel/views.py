@@ -62,14 +62,14 @@ def entry(request: HttpRequest, slug: str) -> HttpResponse:
         why = "simulated" if study.simulated else "not yet"
         return render(request, "annotation/panel/not_open.html", {"study": study, "why": why})
     if request.method == "POST":
-        return _start(request, study, design)
+        return _start_session(request, study, design)
     ids = ids_of_link(design.panel, request.GET)
     refuse_unsigned(study=study, design=design, ids=ids, query=request.GET)
     known = known_session(study=study, ids=ids)
     if known is not None and outcome_of(known):
-        return _way_back(request, study, design, outcome_of(known), known)
+        return _outcome_page(request, study, design, outcome_of(known), known)
     if known is None and study.state != Study.State.OPEN:
-        return _way_back(request, study, design, "full")
+        return _outcome_page(request, study, design, "full")
     if known is None:
         refuse_paused_study(study)
     return _entry_page(request, study, design, ids, known)
@@ -106,12 +106,12 @@ def _entry_page(
     return render(request, "annotation/panel/entry.html", context, status=status)
 
 
-def _start(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
+def _start_session(request: HttpRequest, study: Study, design: StudyDesign) -> HttpResponse:
     if request.headers.get("Sec-Fetch-Site", "same-origin") not in ("same-origin", "none"):
         raise CrossSiteForm(_("Nothing was recorded: please press “Start” on the page of the study."))
     ids = read_signed_ids(study, request.POST.get("seal", ""))
     if "decline" in request.POST:  # nothing is stored about people who decline
-        return _way_back(request, study, design, "returned")
+        return _outcome_page(request, study, design, "returned")
     known = known_session(study=study, ids=ids)
     try:
         session = start_session(
@@ -142,7 +142,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
         return see_other("annotation:panel-end", slug)
     design = read_design(study)
     if outcome_of(session):
-        return _way_back(request, study, design, outcome_of(session), session)
+        return _outcome_page(request, study, design, outcome_of(session), session)
     context = {
         "study": study,
         "design": design,
@@ -153,7 +153,7 @@ def end(request: HttpRequest, slug: str) -> HttpResponse:
     return render(request, "annotation/panel/stop.html", context)
 
 
-def _way_back(
+def _outcome_page(
     request: HttpRequest, study: Study, design: StudyDesign, outcome: str, session: CrowdSession | None = None
 ) -> HttpResponse:
     code = code_of(session) if session is not None else code_for(study, design, outcome)

@@ -52,7 +52,12 @@ def report_of(study: Study, discrepancies: Iterable[Discrepancy]) -> SyncReport:
         budget_cents=budget.budget_cents if budget else 0,
         reserved_cents=budget.reserved_cents if budget else 0,
         spent_cents=budget.spent_cents if budget else 0,
-        discrepancies=[*discrepancies, *_parked_calls(study), *_unconfirmed(study), *_check_books(budget)],
+        discrepancies=[
+            *discrepancies,
+            *_parked_calls(study),
+            *_unconfirmed_discrepancies(study),
+            *_check_books(budget),
+        ],
     )
 
 
@@ -69,18 +74,20 @@ def _parked_calls(study: Study) -> list[Discrepancy]:
     ]
 
 
-def _unconfirmed(study: Study) -> list[Discrepancy]:
+def _unconfirmed_discrepancies(study: Study) -> list[Discrepancy]:
     sessions = at_crowd(CrowdSession, study).select_related("worker")
     reason = "never had or took away before: they are kept apart and not paid."
     unknown = sessions.filter(status=Status.UNKNOWN)
-    discrepancies = [_about_answers("apart", session, reason) for session in unknown]
+    discrepancies = [_answers_discrepancy("apart", session, reason) for session in unknown]
     if Ability.LIST in backend_of(study).can:
         unnamed = sessions.filter(status=Status.SUBMITTED, confirmed=False)
-        discrepancies += [_about_answers("unnamed", session, "does not name (yet).") for session in unnamed]
+        discrepancies += [
+            _answers_discrepancy("unnamed", session, "does not name (yet).") for session in unnamed
+        ]
     return discrepancies
 
 
-def _about_answers(kind: str, session: CrowdSession, reason: str) -> Discrepancy:
+def _answers_discrepancy(kind: str, session: CrowdSession, reason: str) -> Discrepancy:
     return Discrepancy(
         kind,
         f"Answers came for assignment {session.external_id}, which the crowd {reason}",

@@ -78,7 +78,7 @@ def _consent(launch: Launch) -> Iterable[ChecklistItem]:
         )
 
 
-def _improvable(can_be_improved: object) -> Readiness:
+def _readiness_of(can_be_improved: object) -> Readiness:
     return Readiness.MISSING if can_be_improved else Readiness.READY
 
 
@@ -89,7 +89,7 @@ def _contact(launch: Launch) -> Iterable[ChecklistItem]:
         if contact
         else _("Participants have nobody to contact if something goes wrong.")
     )
-    yield launch.point(_("Contact"), _improvable(not contact), sentence, key="contact")
+    yield launch.point(_("Contact"), _readiness_of(not contact), sentence, key="contact")
 
 
 def _links(launch: Launch) -> Iterable[ChecklistItem]:
@@ -101,7 +101,7 @@ def _links(launch: Launch) -> Iterable[ChecklistItem]:
         yield launch.point(_("Panel links"), Readiness.MISSING, describe_unsigned(), key=key)
 
 
-def _attention(launch: Launch) -> Iterable[ChecklistItem]:
+def _attention_item(launch: Launch) -> Iterable[ChecklistItem]:
     controls, quiz = launch.design.controls.per_hit, asks_anything(launch.design.quiz)
     title = _("Quiz or check questions")
     if not quiz and not controls:
@@ -146,7 +146,7 @@ def _attention(launch: Launch) -> Iterable[ChecklistItem]:
         )
         parts.append(remedy % {"n": met})
     link_words = _("Change the check questions")
-    yield launch.point(title, _improvable(key), " ".join(parts), key=key, link_words=link_words)
+    yield launch.point(title, _readiness_of(key), " ".join(parts), key=key, link_words=link_words)
 
 
 def _pictures(launch: Launch) -> Iterable[ChecklistItem]:
@@ -162,7 +162,7 @@ def _pictures(launch: Launch) -> Iterable[ChecklistItem]:
         yield ChecklistItem(_("Pictures"), Readiness.MISSING, sentence % {"n": thousands(elsewhere)})
 
 
-def _pay(launch: Launch) -> Iterable[ChecklistItem]:
+def _pay_item(launch: Launch) -> Iterable[ChecklistItem]:
     crowd, forecast, currency = launch.design.crowd, launch.forecast, launch.design.currency
     title = _("Pay")
     if not crowd.reward_cents:
@@ -196,7 +196,7 @@ def _pay(launch: Launch) -> Iterable[ChecklistItem]:
             "participants can earn much less."
         )
         key, link_words = "crowd.floor_cents_per_hour", _("Set a wage floor")
-    yield launch.point(title, _improvable(key), sentence % figures, key=key, link_words=link_words)
+    yield launch.point(title, _readiness_of(key), sentence % figures, key=key, link_words=link_words)
 
 
 def _cost(launch: Launch) -> Iterable[ChecklistItem]:
@@ -245,8 +245,8 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
 add_check(0, _obstacles)
 add_check(10, _consent)
 add_check(15, _contact)
-add_check(20, _attention)
+add_check(20, _attention_item)
 add_check(25, _pictures)
 add_check(30, _links)
-add_check(50, _pay)
+add_check(50, _pay_item)
 add_check(60, _cost)

@@ -55,7 +55,7 @@ class ConsentView(WorkView):
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return the consent text in force."""
-        return private_response(self._reply(slug, calling_worker(request)))
+        return private_response(self._consent_json(slug, calling_worker(request)))
 
     @worker_call(
         "studies_agree",
@@ -75,9 +75,9 @@ class ConsentView(WorkView):
         if version != consent_version(design_of(study)):
             raise WrongState("Nothing was changed: the text has another version now; read it again.")
         agree(study=study, worker=worker)
-        return private_response(self._reply(slug, worker))
+        return private_response(self._consent_json(slug, worker))
 
-    def _reply(self, slug: str, worker: Worker) -> dict[str, Any]:
+    def _consent_json(self, slug: str, worker: Worker) -> dict[str, Any]:
         study = find_study(slug)
         part, design = require_participation(study=study, worker=worker), design_of(study)
         version = consent_version(design)

@@ -51,7 +51,7 @@ def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit],
     return [
         page_unit.position
         for group in screens_of(page_units, kind)
-        if bool(_ticked_positions(form, group)) == _says_none(form, group)
+        if bool(_ticked_positions(form, group)) == _answers_none(form, group)
         for page_unit in group
     ]
 
@@ -65,7 +65,7 @@ def _read_ticks(
 ) -> dict[int, Any]:
     values: dict[int, Any] = {}
     for group in groups:
-        ticked, none = _ticked_positions(form, group), _says_none(form, group)
+        ticked, none = _ticked_positions(form, group), _answers_none(form, group)
         # ticks contradict "none": keep the ticks, and leave the group undecided
         decided = none != bool(ticked) and (none or final)
         for page_unit in group:
@@ -79,7 +79,7 @@ def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set
     return {page_unit.position for page_unit in group if form.get(f"u{page_unit.position}") == "1"}
 
 
-def _says_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
+def _answers_none(form: Mapping[str, Any], group: Sequence[PageUnit]) -> bool:
     return f"none{group[0].position}" in form
 
 

@@ -66,7 +66,7 @@ def _damaged_control(
         known = {text.text for text in texts}
         other_texts = _distinct_texts([text for text in _texts(image) if text.text not in known])
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
-    for damaged, expected in chain(*(_damages(slot, image, some) for some in (texts, other_texts))):
+    for damaged, expected in chain(*(_damaged_texts(slot, image, some) for some in (texts, other_texts))):
         damages.setdefault(damaged.key, (damaged, expected))
         if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
             break
@@ -91,7 +91,9 @@ def _distinct_texts(texts: Sequence[Text]) -> list[Text]:
     return list({text.text: text for text in texts}.values())
 
 
-def _damages(slot: ControlSlot, image: Image, texts: Sequence[Text]) -> Iterator[tuple[Text, dict[str, Any]]]:
+def _damaged_texts(
+    slot: ControlSlot, image: Image, texts: Sequence[Text]
+) -> Iterator[tuple[Text, dict[str, Any]]]:
     """Yield each damaged text with its expected answer."""
     rng = slot.rng
     donors = [text.text for other in slot.images if other.name != image.name for text in _texts(other)]

@@ -39,7 +39,7 @@ class Mqm:
         return 0.0 - sum(map(self.weight, spans))
 
 
-def _read() -> Mqm:
+def _read_mqm() -> Mqm:
     document = tomllib.loads(Path(__file__).with_name("mqm.toml").read_text(encoding="utf-8"))
     return Mqm(
         labels={category["name"]: category["label"] for category in document["category"]},
@@ -52,7 +52,7 @@ def _read() -> Mqm:
     )
 
 
-MQM: Final = _read()
+MQM: Final = _read_mqm()
 
 
 def score_of(answer: Mapping[str, Any], mqm: Mqm = MQM) -> float:

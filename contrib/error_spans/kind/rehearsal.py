@@ -53,9 +53,9 @@ class SpanRehearsal(Rehearsal):
         if "within" in truth:
             start, end = truth["within"]
             outside = [span for span in anything if span[END] <= start or span[START] >= end]
-            marked = [{**self._marks(rng), START: start, END: end}] if right else []
+            marked = [{**self._draw_marks(rng), START: start, END: end}] if right else []
             return self._answer([*outside, *marked], 30.0 if right else 90.0)
-        spans = [self._read(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
+        spans = [self._mark_span(text, span, rng) for span in truth["spans"] if rng.random() >= MISSED]
         if rng.random() < INVENTED and anything:
             spans.append(anything[0])
         score = truth.get("score", 0) + float(rng.normal(0, 4))
@@ -83,16 +83,16 @@ class SpanRehearsal(Rehearsal):
             return {}
         first = int(rng.integers(len(tokens)))
         last = min(first + int(rng.integers(3)), len(tokens) - 1)
-        return {START: tokens[first][0], END: tokens[last][1], **self._marks(rng)}
+        return {START: tokens[first][0], END: tokens[last][1], **self._draw_marks(rng)}
 
-    def _marks(self, rng: np.random.Generator) -> dict[str, str]:
+    def _draw_marks(self, rng: np.random.Generator) -> dict[str, str]:
         options = self.options
         marks = {SEVERITY: options.severities[int(rng.integers(len(options.severities)))]}
         if options.categories:
             marks[CATEGORY] = options.categories[int(rng.integers(len(options.categories)))][0]
         return marks
 
-    def _read(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
+    def _mark_span(self, text: str, span: Mapping[str, Any], rng: np.random.Generator) -> dict[str, Any]:
         """Return a span as a simulated worker marks it: sometimes with another end."""
         ends = [end for _, end in word_bounds(text) if span[START] is not None and end > span[START]]
         if not ends or rng.random() >= MOVED:

@@ -30,7 +30,7 @@ def _box(element: Element) -> Nodes:
     ]
 
 
-def _no_nodes(element: Element) -> Nodes:
+def _build_nothing(element: Element) -> Nodes:
     return []
 
 
@@ -151,14 +151,14 @@ def name_radio_group(element: Element) -> str | None:
     distinct = list(dict.fromkeys(name for name in names if name))
     group = element.attributes.get("name") or element.attributes.get("id") or ""
     if not buttons or (len(distinct) == 1 and len(buttons) > 1 and all(names)):
-        _require(element, buttons)
+        _require_buttons(element, buttons)
         return None
     name = group or (distinct[0] if distinct else "")
     values = [button.attributes.get("value", "") for button in buttons]
     distinct_values = len(set(values)) == len(values) and all(values)
     for button, button_name, value in zip(buttons, names, values, strict=True):
         button.attributes |= {"name": name, "value": value if distinct_values else button_name or value}
-    _require(element, buttons)
+    _require_buttons(element, buttons)
     if len(distinct) < 2:
         return None
     return (
@@ -167,7 +167,7 @@ def name_radio_group(element: Element) -> str | None:
     )
 
 
-def _require(element: Element, buttons: list[Element]) -> None:
+def _require_buttons(element: Element, buttons: list[Element]) -> None:
     if "required" in element.attributes:
         for button in buttons:
             button.attributes["required"] = ""
@@ -188,7 +188,7 @@ def _group(element: Element) -> Nodes:
 # how each of Amazon's elements is replaced
 ELEMENT_BUILDERS: dict[str, Callable[[Element], Nodes]] = {
     "crowd-alert": _box,
-    "crowd-button": _no_nodes,
+    "crowd-button": _build_nothing,
     "crowd-card": _titled_box,
     "crowd-checkbox": _tick_builder("checkbox"),
     "crowd-classifier": _classifier("radio"),

@@ -59,36 +59,38 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
     countries = {quota.value: quota.share for quota in workers.quotas if quota.by == "country"}
     if countries:
         choices = _choices(listed, COUNTRY, "workers.quotas", countries, _country_names)
-        yield _select(COUNTRY, choices, countries)
+        yield _select_filter(COUNTRY, choices, countries)
     elif workers.countries:
         values = workers.countries
-        yield _select(COUNTRY, _choices(listed, COUNTRY, "workers.countries", values, _country_names))
+        yield _select_filter(COUNTRY, _choices(listed, COUNTRY, "workers.countries", values, _country_names))
     if workers.languages:
         values = workers.languages
-        yield _select(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", values))
+        yield _select_filter(LANGUAGE, _choices(listed, LANGUAGE, "workers.languages", values))
     if workers.approval_above:
         percent = math.floor(Fraction(str(workers.approval_above)) * 100) + 1
         upper = _find_filter(listed, APPROVAL_RATE, "workers.approval_above").maximum or 100
         if percent > upper:
-            raise _not_available(f"workers.approval_above is {workers.approval_above:g}; nobody has more")
+            raise _availability_error(
+                f"workers.approval_above is {workers.approval_above:g}; nobody has more"
+            )
         yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
     if workers.approved_at_least:
         most = _find_filter(listed, APPROVED, "workers.approved_at_least").maximum
         if most is not None and workers.approved_at_least > most:
-            raise _not_available(
+            raise _availability_error(
                 f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
             )
         bound = {} if most is None else {"upper": most}
         yield {"filter_id": APPROVED, "selected_range": {"lower": workers.approved_at_least, **bound}}
     sexes = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
     if sexes:
-        yield _select(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
+        yield _select_filter(SEX, _choices(listed, SEX, "workers.quotas", sexes), sexes)
     ages = sorted((quota.ages, quota.share) for quota in workers.quotas if quota.by == "age")
     if ages:
         yield _ages(_find_filter(listed, AGE, "workers.quotas"), ages)
 
 
-def _select(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
+def _select_filter(name: str, choices: Mapping[str, str], shares: Mapping[str, int] | None = None) -> Filter:
     filter_json: Filter = {"filter_id": name, "selected_values": list(choices.values())}
     if shares:
         filter_json["weightings"] = {choices[value]: share for value, share in shares.items()}
@@ -101,7 +103,7 @@ def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filte
     if (known.minimum is not None and lower < known.minimum) or (
         known.maximum is not None and upper > known.maximum
     ):
-        raise _not_available(
+        raise _availability_error(
             f"workers.quotas has ages from {lower} to {upper}; it knows {known.minimum} to {known.maximum}"
         )
     return {
@@ -117,7 +119,7 @@ def _ages(known: ListedFilter, ages: list[tuple[tuple[int, int], int]]) -> Filte
 def _find_filter(listed: Mapping[str, ListedFilter], name: str, key: str) -> ListedFilter:
     listed_filter = listed.get(name)
     if listed_filter is None:
-        raise _not_available(f"{key} needs its filter {name!r}, which is not in its list")
+        raise _availability_error(f"{key} needs its filter {name!r}, which is not in its list")
     return listed_filter
 
 
@@ -137,7 +139,9 @@ def _choices(
         if choice is None:
             near = nearest_name(called[0], ids)
             hint = f"; did you mean {listed[name].choices[ids[near]]!r}?" if near else ""
-            raise _not_available(f"{key} names {names(value)[0]!r}, which is not among its answers{hint}")
+            raise _availability_error(
+                f"{key} names {names(value)[0]!r}, which is not among its answers{hint}"
+            )
         choices[value] = choice
     return choices
 
@@ -146,5 +150,5 @@ def _country_names(code: str) -> tuple[str, ...]:
     return (COUNTRIES[code], *OTHER_NAMES.get(code, ()))
 
 
-def _not_available(what: str) -> CrowdRefusal:
+def _availability_error(what: str) -> CrowdRefusal:
     return CrowdRefusal(f"Nothing was made at Prolific: {what}{'' if what.endswith('?') else '.'}")

@@ -61,7 +61,7 @@ def points_of(picture: Image.Image) -> Points:
         np.arange(STEP // 2, max(size, STEP // 2 + 1), STEP).clip(max=size - 1) for size in (height, width)
     )
     grid = np.ix_(rows, columns)
-    maps = {"colour": lab, "texture": _texture(light), "sift": _sift(light)}
+    maps = {"colour": lab, "texture": _texture(light), "sift": _sift_descriptors(light)}
     places = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
     return Points(
         places.reshape(-1, 2),
@@ -85,7 +85,7 @@ def _texture(light: Floats) -> Floats:
     return np.stack(responses, axis=-1)
 
 
-def _sift(light: Floats) -> Floats:
+def _sift_descriptors(light: Floats) -> Floats:
     """Return SIFT descriptors around each of H x W pixels: (H, W, 128). They have one orientation and one size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)

@@ -88,7 +88,7 @@ class SimilarTrigrams:
 
 @compiled
 def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, alike: bool) -> Floats:
-    """Return the sums of `_match` over pairs of captions.
+    """Return the sums of `_match_documents` over pairs of captions.
 
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.
 
@@ -98,7 +98,7 @@ def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float,
     sums = np.zeros((first.bounds.size - 1, second.bounds.size - 1))
     for row in range(sums.shape[0]):
         for column in range(row if alike else 0, sums.shape[1]):
-            sums[row, column] = _match(first, row, second, column, similarity, match)
+            sums[row, column] = _match_documents(first, row, second, column, similarity, match)
             if alike:
                 sums[column, row] = sums[row, column]
     return sums
@@ -108,12 +108,12 @@ def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float,
 def _own_sums(captions: _Captions, similarity: Floats, match: float) -> Floats:
     sums = np.zeros(captions.bounds.size - 1)
     for row in range(sums.size):
-        sums[row] = _match(captions, row, captions, row, similarity, match)
+        sums[row] = _match_documents(captions, row, captions, row, similarity, match)
     return sums
 
 
 @compiled
-def _match(
+def _match_documents(
     first: _Captions, row: int, second: _Captions, column: int, similarity: Floats, match: float
 ) -> float:
     """Return the sum over matching sequences of up to three words of two documents' captions.

@@ -68,7 +68,11 @@ class TagRank:
                 by_word.setdefault(word, []).append(position)
             rows.append(
                 sorted(
-                    (numbers.setdefault(word, len(numbers)), self._absolute(at), self._relative(word, at))
+                    (
+                        numbers.setdefault(word, len(numbers)),
+                        self._absolute_weight(at),
+                        self._relative_weight(word, at),
+                    )
                     for word, at in by_word.items()
                 )
             )
@@ -81,10 +85,10 @@ class TagRank:
             stems_of_rows, relative, starts, bounds
         )
 
-    def _absolute(self, at: Sequence[int]) -> float:
+    def _absolute_weight(self, at: Sequence[int]) -> float:
         return float(1 / np.log2(1 + np.mean(at)))
 
-    def _relative(self, word: str, at: Sequence[int]) -> float:
+    def _relative_weight(self, word: str, at: Sequence[int]) -> float:
         places = self.word_positions.get(word)
         if places is None:
             return 1.0  # the word has no training occurrences

@@ -396,7 +396,7 @@ def begin_parts(
         # The token names only this snapshot's parts. Another process may still be writing parts of an earlier one.
         work = work_of(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
         work.folder.mkdir()
-        parts = list(_divide(work, encoding))
+        parts = list(_divide_into_parts(work, encoding))
         state = {
             "asked": request,
             "held": snapshot.as_json(),
@@ -409,7 +409,7 @@ def begin_parts(
         return StartedExport(snapshot, work, parts)
 
 
-def _divide(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
+def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
     number = 0
     for stage_number, stage in _stages(work, encoding).items():
         queue, after = stage.pieces(work.study), None

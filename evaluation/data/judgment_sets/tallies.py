@@ -40,7 +40,7 @@ class JudgmentTally:
         if control or not used:
             return
         if unit != self._unit:
-            self._close()
+            self._close_unit()
             self._unit = unit
         self._votes += 1
         self.counted += 1
@@ -48,7 +48,7 @@ class JudgmentTally:
             self.sided += 1
             self.first_left += presented == FIRST_LEFT
 
-    def _close(self) -> None:
+    def _close_unit(self) -> None:
         if self._votes:
             self.least = min(self.least, self._votes) if self.units else self._votes
             self.most = max(self.most, self._votes)
@@ -56,7 +56,7 @@ class JudgmentTally:
         self._votes = 0
 
     def facts(self) -> Votes:
-        self._close()
+        self._close_unit()
         self._unit = None
         return Votes(
             self.units,

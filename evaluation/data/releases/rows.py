@@ -131,17 +131,19 @@ class CompactRows:
 
     def append(self, row: Row) -> None:
         """Add a row. Raise KeyError if the row lacks a column."""
-        self.rows.append(self.table([self._shared(name, row[name]) for name in self.table.column_positions]))
+        self.rows.append(
+            self.table([self._shared_value(name, row[name]) for name in self.table.column_positions])
+        )
 
     def extend(self, rows: Iterable[Row]) -> None:
         for row in rows:
             self.append(row)
 
-    def _shared(self, name: str, value: Any) -> Any:
+    def _shared_value(self, name: str, value: Any) -> Any:
         if isinstance(value, str) and name not in UNIQUE_COLUMNS:
             return self.interned.setdefault(value, value)
         if isinstance(value, list):
-            return [self._shared(name, element) for element in value]
+            return [self._shared_value(name, element) for element in value]
         return value
 
 

@@ -149,10 +149,10 @@ def _check_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
 def verify_bundle(path: Path) -> Verification:
     """Check a bundle's hashes, and compare all its results with results computed from its rows."""
     with closing(BundleReader(path)) as reader:
-        return _verify(reader)
+        return _verify_bundle(reader)
 
 
-def _verify(reader: BundleReader) -> Verification:
+def _verify_bundle(reader: BundleReader) -> Verification:
     differences, checked = reader.problems(), len(reader.names)
     try:
         bundle = read_bundle(reader)
@@ -180,8 +180,8 @@ def _verify(reader: BundleReader) -> Verification:
             ]
         else:
             documents[f"{REPORT}report.json"] = (
-                _reword(_sections(report)),
-                [_without_added_tables(section) for section in _reword(as_json(findings.sections))],
+                _reword_sentences(_sections(report)),
+                [_without_added_tables(section) for section in _reword_sentences(as_json(findings.sections))],
             )
     except VerificationError as error:
         differences.append(str(error))
@@ -253,12 +253,12 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
     return checked, differences
 
 
-def _reword(value: Any) -> Any:
+def _reword_sentences(value: Any) -> Any:
     """Return a part of a report of wording 0 with its sentences in the current wording."""
     if isinstance(value, dict):
-        return {key: _reword(part) for key, part in value.items()}
+        return {key: _reword_sentences(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_reword(part) for part in value]
+        return [_reword_sentences(part) for part in value]
     if isinstance(value, str):
         for earlier, now in REWORDED_PATTERNS.items():
             value = re.sub(earlier, now, value)

@@ -282,7 +282,7 @@ def systems_section(inputs: ReportInputs) -> Section | None:
         comparisons=people.comparisons, ceiling=ceiling,
         most=MAX_SHOWN if len(names) > MAX_SHOWN else 0,
     )  # fmt: skip
-    levels = (Level("even", 0.5), *_human(names, won))
+    levels = (Level("even", 0.5), *_human_levels(names, won))
     drawing = DotPlot(
         tuple(names[:MAX_SHOWN]),
         (DotPanel("won against the others", tuple(won[:MAX_SHOWN]), levels),),
@@ -314,7 +314,7 @@ def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]
 def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> DotPlot:
     shown = zip(names[:MAX_SHOWN], strength, strict=False)
     ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
-    levels = (Level("mean", 0.0), *_human(names, strength))
+    levels = (Level("mean", 0.0), *_human_levels(names, strength))
     return DotPlot(
         tuple(name for name, _ in ranked),
         (DotPanel("", tuple(estimate for _, estimate in ranked), levels),),
@@ -324,7 +324,7 @@ def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leade
     )
 
 
-def _human(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
+def _human_levels(names: Sequence[str], estimates: Iterable[Estimate]) -> list[Level]:
     rows = zip(names, estimates, strict=True)
     return [
         level

@@ -84,7 +84,7 @@ def box_baselines(
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
     yield _source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
     yield _source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
-    yield _source(gettext_noop("boxes near the centre"), [_near_centre(sides)], k, sides="shares")
+    yield _source(gettext_noop("boxes near the centre"), [_rank_by_centre(sides)], k, sides="shares")
     if len(np.unique(cluster)) < 2:
         return
     for name, (ranks_of, prior, centred) in PRIORS.items():
@@ -94,14 +94,14 @@ def box_baselines(
             mentions = mentions_of([labels[image] for image in others], [people[image] for image in others])
             by_prior = ranks_of([labels[image] for image in here], prior.fit(mentions))
             if centred:
-                by_prior = mean_ranks(by_prior, _near_centre([sides[image] for image in here]))
+                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in here]))
             fitted = _source(name, [by_prior], k, fit="half")
             for image, selected in zip(here, fitted.draws[0], strict=True):
                 boxes[image] = selected
         yield fitted._replace(draws=[boxes])
 
 
-def _near_centre(sides: Sequence[Any]) -> BoxRanks:
+def _rank_by_centre(sides: Sequence[Any]) -> BoxRanks:
     return centre_ranks(sides, np.ones((len(sides), 2)))
 
 

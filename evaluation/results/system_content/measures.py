@@ -84,13 +84,13 @@ class KeywordMeasures:
         return keyword_forms(names)
 
     def scores(self, selections: Selections, people: People) -> Scores:
-        credits, overlap = self._measured(selections, people)
+        credits, overlap = self._measure_keywords(selections, people)
         # A list without keywords has no precision, which counts as 0.
         silent = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
         shares = (overlap.image_precision, overlap.image_recall, overlap.image_f1)
         return [*(score.images for score in credits), *(np.where(silent, 0.0, share) for share in shares)]
 
-    def _measured(
+    def _measure_keywords(
         self, selections: Selections, people: People
     ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
         tags = [Counter(chain.from_iterable(image)) for image in people]
@@ -115,7 +115,7 @@ class KeywordMeasures:
         return [_mean_by(np.array([row[0] for row in rows]), score, len(people)) for score in scores]
 
     def signatures(self) -> list[str]:
-        credits, overlap = self._measured([["a"]], [[["a"]]])
+        credits, overlap = self._measure_keywords([["a"]], [[["a"]]])
         return [*(score.signature for score in credits), overlap.signature]
 
 

@@ -107,7 +107,7 @@ class DesignView(APIView):
         body = body_of(request)
         toml = toml_of(body)
         design = make_design(body) if toml is None else read_toml(toml)
-        return _design_response(_change(request, study, design))
+        return _design_response(_change_study(request, study, design))
 
     @extend_schema(
         request={"application/json": OpenApiTypes.OBJECT},
@@ -120,7 +120,7 @@ class DesignView(APIView):
         """Change some keys of the study file (RFC 7396). Tables are changed key by key; null restores the default."""
         study = study_for(request, slug, Right.CHANGE)
         design = make_design(_apply_patch(study.design, body_of(request)))
-        return _design_response(_change(request, study, design))
+        return _design_response(_change_study(request, study, design))
 
 
 class PlanView(APIView):
@@ -157,7 +157,7 @@ def _design_response(study: Study) -> Response:
 
 
 @transaction.atomic
-def _change(request: Request, study: Study, design: StudyDesign) -> Study:
+def _change_study(request: Request, study: Study, design: StudyDesign) -> Study:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     known = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
     if "*" not in known and _etag(locked.design) not in known:

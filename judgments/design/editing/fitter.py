@@ -228,7 +228,7 @@ class DesignFitter:
             requested = {"MM": contests_of_systems(images)}
         wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published_pairs or sampling["source"] == "references":
-            wanted = _one_an_image(wanted, requested, images, systems_meet=shows_picture)
+            wanted = _pairs_per_image(wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
         drawing: dict[str, Any] = {
             "source": design.sampling.source,
@@ -345,7 +345,7 @@ class DesignFitter:
                 return
 
 
-def _one_an_image(
+def _pairs_per_image(
     wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
 ) -> dict[str, int]:
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.

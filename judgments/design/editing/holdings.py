@@ -35,21 +35,23 @@ class Holdings:
     def missing_for(self, preset: Preset) -> str:
         """Return a sentence about what a preset needs and the dataset lacks; "" if the dataset lacks nothing."""
         kind, shows_text = KINDS[preset.values["protocol"]], bool(preset.values.get("source", {}).get("show"))
-        return self._missing_to_show(kind, shows_text) or self._missing_to_judge(kind)
+        return self._reason_not_to_show(kind, shows_text) or self._reason_not_to_judge(kind)
 
-    def _missing_to_show(self, kind: Kind, shows_text: bool) -> str:
+    def _reason_not_to_show(self, kind: Kind, shows_text: bool) -> str:
         if shows_text and self.texts < self.images:
-            return self._short(gettext("Needs a source text for each item"), self.texts)
+            return self._shortage_sentence(gettext("Needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
-            return self._short(gettext("Needs a text for each picture"), self.texts)
+            return self._shortage_sentence(gettext("Needs a text for each picture"), self.texts)
         if "boxes" in kind.needs and not (self.boxes and self.captions):
-            return self._short(gettext("Needs pictures with labelled boxes and a caption"), self.boxes)
+            return self._shortage_sentence(
+                gettext("Needs pictures with labelled boxes and a caption"), self.boxes
+            )
         can_show_text = can_ask_about_texts(kind) and self.texts == self.images
         if kind.page.shows_picture and not (self.pictures or can_show_text or shows_text):
-            return self._short(gettext("Needs a picture for each item"), self.pictures)
+            return self._shortage_sentence(gettext("Needs a picture for each item"), self.pictures)
         return ""
 
-    def _missing_to_judge(self, kind: Kind) -> str:
+    def _reason_not_to_judge(self, kind: Kind) -> str:
         two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
@@ -59,14 +61,14 @@ class Holdings:
         if kind.compares_pairs and not (
             self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
         ):
-            return self._short(gettext("Needs two texts for each item, by people or systems"), 0)
+            return self._shortage_sentence(gettext("Needs two texts for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
-            return self._short(gettext("Needs references to compare with"), self.captioned)
+            return self._shortage_sentence(gettext("Needs references to compare with"), self.captioned)
         if kind.judges_one_caption and not (self.systems or self.captions):
-            return self._short(gettext("Needs texts by people or systems"), 0)
+            return self._shortage_sentence(gettext("Needs texts by people or systems"), 0)
         return ""
 
-    def _short(self, needs: str, there: int) -> str:
+    def _shortage_sentence(self, needs: str, there: int) -> str:
         return ngettext(
             "%(needs)s. %(there)s of %(n)s item in this dataset meets this requirement.",
             "%(needs)s. Items in this dataset that meet this requirement: %(there)s of %(n)s.",

@@ -120,7 +120,7 @@ class TranslationsField(forms.Field):
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
         translations: dict[str, Any] = {}
-        for number, row in enumerate(self._read(value, TEXTS), start=1):
+        for number, row in enumerate(self._read_part(value, TEXTS), start=1):
             language = row.pop("language")
             if language in translations:
                 raise forms.ValidationError(
@@ -136,7 +136,7 @@ class TranslationsField(forms.Field):
                 translations.setdefault(language, {})[part] = rows
         return translations or None
 
-    def _read(self, value: Any, part: str) -> list[dict[str, Any]]:
+    def _read_part(self, value: Any, part: str) -> list[dict[str, Any]]:
         try:
             return list(self.parts[part].clean(self.prepare_value(value).rows_by_part.get(part)))
         except forms.ValidationError as error:
@@ -147,7 +147,7 @@ class TranslationsField(forms.Field):
     def _numbered_rows(self, value: Any, part: str) -> dict[str, list[dict[str, Any]]]:
         """Return the rows of each language in the order of their numbers. Add empty rows for examples without rows."""
         by_language: dict[str, dict[int, dict[str, Any]]] = {}
-        for row in self._read(value, part):
+        for row in self._read_part(value, part):
             language, number = row.pop("language"), row.pop("number")
             rows = by_language.setdefault(language, {})
             if number in rows or not 1 <= number <= MAX_ROW_NUMBER:

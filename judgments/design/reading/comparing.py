@@ -48,8 +48,8 @@ def compare_designs(
         table, _, _ = key.rpartition(".")
         difference = DesignDifference(
             key=key,
-            first_value=_written(before[key]) if key in before else "",
-            second_value=_written(after[key]) if key in after else "",
+            first_value=_toml_value(before[key]) if key in before else "",
+            second_value=_toml_value(after[key]) if key in after else "",
         )
         tables.setdefault(table, []).append(difference)
     lines = difflib.unified_diff(
@@ -87,7 +87,7 @@ def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return sorted(keys, key=position)
 
 
-def _written(value: Any) -> str:
+def _toml_value(value: Any) -> str:
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

@@ -35,7 +35,7 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
     complete = values.keys() >= COMPLETE_TABLES
     if complete:
         values = with_pairs_from(values)
-        values = _merge({"controls": {"least": 1}}, values)
+        values = _merge_files({"controls": {"least": 1}}, values)
     if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
         raise DesignError(
             gettext("preset is %(preset_name)s; expected one of %(listed)s.")
@@ -54,10 +54,10 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
                 % {"preset_name": preset_name, "preset": preset["protocol"], "stated": quoted_value(stated)},
                 field="protocol",
             )
-    merged = _merge(preset, values)
+    merged = _merge_files(preset, values)
     kind = KINDS.get(str(merged.get("protocol", "")))
     if kind is not None:
-        merged = _merge(kind.defaults_for(merged), merged)
+        merged = _merge_files(kind.defaults_for(merged), merged)
         if "question" not in values:
             merged["question"] = kind.question_for(merged)
     merged = _with_requirements(merged)
@@ -104,13 +104,13 @@ def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
     return values | {"workers": workers | filled}
 
 
-def _merge(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
+def _merge_files(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
     """Merge two study files, table by table; ``sampling.pairs`` and ``chosen`` are replaced as a whole."""
     merged = dict(below)
     for key, value in above.items():
         under = below.get(key)
         merged[key] = (
-            _merge(under, value)
+            _merge_files(under, value)
             if isinstance(under, dict) and isinstance(value, dict) and key not in ("pairs", "chosen")
             else value
         )

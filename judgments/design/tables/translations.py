@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 from judgments.design.tables.base import Listed, Part
 
 
-def _offered(language: str) -> str:
+def _check_language(language: str) -> str:
     known = [code for code, _ in settings.LANGUAGES]
     if language not in known:
         raise ValueError(
@@ -21,7 +21,7 @@ def _offered(language: str) -> str:
     return language
 
 
-Language = Annotated[str, AfterValidator(_offered)]
+Language = Annotated[str, AfterValidator(_check_language)]
 
 
 class _TranslatedTexts(Part):

@@ -62,7 +62,7 @@ def control_dealer(
     if not per_hit:
         return lambda number, page: []
     usable = [image for image in images if len(image.references) >= makers.least_references]
-    _check(design.controls, usable, makers, known)
+    _check_controls(design.controls, usable, makers, known)
     rng = rng_for(seed, "controls")
     deck = Deck(usable, rng, name=lambda image: image.name)
     kinds: list[str] = list(dict.fromkeys(design.controls.kinds))
@@ -98,7 +98,9 @@ def control_dealer(
     return deal
 
 
-def _check(controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]) -> None:
+def _check_controls(
+    controls: Controls, usable: Sequence[Image], makers: Makers, known: Sequence[Known]
+) -> None:
     makers_by_kind = {REFERENCE: makers.reference, DEGRADED: makers.degraded, KNOWN_GOOD: makers.known}
     for kind, maker in makers_by_kind.items():
         if kind in controls.kinds and maker is None:

@@ -86,7 +86,7 @@ def _options(
     if kind == "HC":
         return {(): (_Option(first, second) for first, second in combinations(references, 2))}
     if kind == "HI":
-        return {(): _with_foreign(image, references, images, rng)}
+        return {(): _foreign_options(image, references, images, rng)}
     if kind == "HM":
         return {
             (name,): iter([_Option(human, text, None, name) for human in references])
@@ -99,7 +99,7 @@ def _options(
     }
 
 
-def _with_foreign(
+def _foreign_options(
     image: Image, references: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
 ) -> Iterator[_Option]:
     texts = {text.text for text in image.references}

@@ -57,7 +57,7 @@ class Columns:
         decides, and then the number of all columns.
         """
         if self.required:
-            return sum(self._holds(names, name) for name in self.required)
+            return sum(self._has_column(names, name) for name in self.required)
         return len(self.optional) * sum(name in self.optional for name in names) + len(names)
 
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
@@ -72,10 +72,10 @@ class Columns:
                 raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
-            if not self._holds(names, name):
+            if not self._has_column(names, name):
                 raise ImportProblem(file, line, name, "no such field", "it in every record")
 
-    def _holds(self, names: Collection[str], required: str) -> bool:
+    def _has_column(self, names: Collection[str], required: str) -> bool:
         return any(name in names for name in (required, *self.substitutes.get(required, ())))
 
 

@@ -92,10 +92,10 @@ def _csv_rows(
         if cells is None:
             return
         if any(cells):
-            yield start, cells if quoted else list(map(_unquoted, cells))
+            yield start, cells if quoted else list(map(_unquote_cell, cells))
 
 
-def _unquoted(cell: str) -> str:
+def _unquote_cell(cell: str) -> str:
     whole = _WHOLE_QUOTE.fullmatch(cell)
     return whole.group(1).replace('""', '"') if whole else cell
 

@@ -131,7 +131,7 @@ def _kind(value: object) -> str:
     return str(value)
 
 
-def _presented(value: object) -> str:
+def _check_presented(value: object) -> str:
     if value not in ("first-left", "second-left"):
         raise BadCell(quoted(value), "first-left, second-left or nothing")
     return str(value)
@@ -172,7 +172,7 @@ class JudgmentRow:
     control: Flag = False
     expected: object | None = None
     used: Flag = True
-    presented: Annotated[str, PlainValidator(_presented)] | None = None
+    presented: Annotated[str, PlainValidator(_check_presented)] | None = None
     simulated: Flag = False
     accepted_at: Time | None = None
     submitted_at: Time | None = None

@@ -32,7 +32,7 @@ class ImportSource:
         self.refusals = RowProblems()
         self._encoding = encoding
 
-    def _read(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
+    def _read_rows(self, records: RecordReader, columns: Columns, row: Callable[[Record], T]) -> Iterator[T]:
         """Yield the rows of a table. At its end, raise one exception with the errors of all rows, if any."""
         return self.refusals.rows(records(self.path, columns, self.notes, self._encoding), row)
 

@@ -69,12 +69,12 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
         if name not in KEYS:
             raise record.problem(None, f"the unknown key {quoted(name)}", f"one of {', '.join(KEYS)}")
     box = _BOX.read(record)
-    x, width = _within(record, ("x", "width"), box.x, box.width, size and size[0])
-    y, height = _within(record, ("y", "height"), box.y, box.height, size and size[1])
+    x, width = _read_extent(record, ("x", "width"), box.x, box.width, size and size[0])
+    y, height = _read_extent(record, ("y", "height"), box.y, box.height, size and size[1])
     return replace(box, x=x, y=y, width=width, height=height)
 
 
-def _within(
+def _read_extent(
     record: Record, names: tuple[str, str], start: float, length: float, pixels: float | None
 ) -> tuple[float, float]:
     """Return start and length as fractions of a side. `pixels` is the side's length for boxes in pixels, or None."""

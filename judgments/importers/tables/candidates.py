@@ -76,7 +76,7 @@ class TableCandidates(CandidateSource):
                     raise record.problem("system", quoted(name), expected)
                 system = name
             if "image" not in record.values:
-                record = self._with_item(record, outputs)
+                record = self._complete_item(record, outputs)
             kinds = [kind for kind in CONTENTS if kind in record.values]
             says = "caption" in record.values or not kinds
             row = self.shape.read(record) if says else CandidateRow(record.read("image", read_image), "")
@@ -87,7 +87,7 @@ class TableCandidates(CandidateSource):
                 self._add_content(record, row.image, kind)
             return row if says and register.add(record, row) else None
 
-        yield from filter(None, self._read(self._records, CANDIDATE_COLUMNS, new_row))
+        yield from filter(None, self._read_rows(self._records, CANDIDATE_COLUMNS, new_row))
         if not self.contents:
             register.finish(self.path)
 
@@ -133,7 +133,7 @@ class TableCandidates(CandidateSource):
                     return row.text
         return None
 
-    def _with_item(self, record: Record, outputs: defaultdict[str, dict[int, int]]) -> Record:
+    def _complete_item(self, record: Record, outputs: defaultdict[str, dict[int, int]]) -> Record:
         text = one_text(record.read("text", read_text))
         items = self.items_of(text) if self.items_of is not None else ()
         if not items:
@@ -177,14 +177,14 @@ class CandidateRegister:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                actual = f"a second caption of image {quoted(row.image)}{where}{self._parting(row)}"
+                actual = f"a second caption of image {quoted(row.image)}{where}{self._quote_difference(row)}"
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False
         self._seen[key] = (record.line, content)
         return True
 
-    def _parting(self, row: CandidateRow) -> str:
+    def _quote_difference(self, row: CandidateRow) -> str:
         """Return quotations of both captions from where they first differ, for an error message.
 
         Return "" after the first call, since every call reads the file again.

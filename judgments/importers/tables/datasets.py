@@ -32,7 +32,7 @@ _SPLIT_NAME = re.compile(r"[^\s/\\]{1,20}")
 read_caption = partial(read_text, expected="a caption")
 
 
-def _split(value: Any) -> str:
+def _read_split(value: Any) -> str:
     split = read_name(value)
     if not _SPLIT_NAME.fullmatch(split):
         raise BadCell(quoted(split), "a word such as train, dev or test (at most 20 letters)")
@@ -53,7 +53,7 @@ class _AboutImage:
     image: ImageName
     text: Annotated[str, PlainValidator(_long_text)] = ""
     boxes: tuple[BoxRow, ...] = ()
-    split: Annotated[str, PlainValidator(_split)] | None = None
+    split: Annotated[str, PlainValidator(_read_split)] | None = None
     url: Address | None = None
     caption_id: Name | None = None
     document: Name | None = None
@@ -88,7 +88,7 @@ class TableDataset(DatasetSource):
         register = CaptionRegister(self.notes)
         first_records: dict[str, _FirstRecord] = {}
         images_without_caption: set[str] = set()
-        read = self._read(
+        read = self._read_rows(
             self._records,
             DATASET_COLUMNS,
             lambda record: list(self._rows_of(record, first_records, images_without_caption, register)),

@@ -47,7 +47,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
     names: dict[int, str] = {}
     rows = _rows(path)
     first = list(islice(rows, MAX_LINES))
-    row = columns.header_row or columns.line_of_header(_listed(first))
+    row = columns.header_row or columns.line_of_header(_rows_of_cells(first))
     notes.count("header-row", row > 1, detail=str(row))
     for number, cells in dropwhile(lambda cells: cells[0] < row, chain(first, rows)):
         if not names:
@@ -80,7 +80,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
             raise ImportProblem(path, None, None, f"damaged data ({why})", expected) from error
 
 
-def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
+def _rows_of_cells(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[str]]]:
     return [
         (number, [cells.get(at, "") for at in range(max(cells, default=-1) + 1)]) for number, cells in rows
     ]
@@ -89,7 +89,7 @@ def _listed(rows: Iterable[tuple[int, dict[int, str]]]) -> list[tuple[int, list[
 def first_lines(path: Path, encoding: str | None, *, workbook: bool) -> list[tuple[int, list[str]]]:
     """Return the first rows of CSV or of a workbook as pairs of line number and cells, without interpreting them."""
     if workbook:
-        return _listed(islice(_rows(path), MAX_LINES))
+        return _rows_of_cells(islice(_rows(path), MAX_LINES))
     return first_cells(head_of(read_lines(path, encoding=encoding, newline="")))
 
 

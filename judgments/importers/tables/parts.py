@@ -62,7 +62,7 @@ class TablePart:
     def reader_of(self, records: RecordReader) -> RecordReader:
         def read(path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None) -> Iterator[Record]:
             if self.columns:
-                yield from self._from_columns(records, path, wanted, notes, encoding)
+                yield from self._records_of_columns(records, path, wanted, notes, encoding)
             elif self.system is None:
                 yield from records(path, wanted, notes, encoding)
             else:
@@ -77,7 +77,7 @@ class TablePart:
 
         return read
 
-    def _from_columns(
+    def _records_of_columns(
         self, records: RecordReader, path: Path, wanted: Columns, notes: ImportNotes, encoding: str | None
     ) -> Iterator[Record]:
         optional = (*wanted.optional, *self.columns)

@@ -70,7 +70,7 @@ class CaptionRule:
         if self.counts:
             count = count_words(text) if self.counts == "words" else len(text)
             return count < self.least or bool(self.most and count > self.most)
-        return _compiled(self.pattern, self.ignore_case).search(text) is not None
+        return _compile_pattern(self.pattern, self.ignore_case).search(text) is not None
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields for the page's script."""
@@ -83,7 +83,7 @@ class CaptionRule:
 
 
 @lru_cache(maxsize=128)
-def _compiled(pattern: str, ignore_case: bool) -> re.Pattern[str]:
+def _compile_pattern(pattern: str, ignore_case: bool) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE if ignore_case else 0)
 
 
@@ -97,7 +97,7 @@ def count_words(text: str) -> int:
     return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
 
 
-def _read() -> tuple[CaptionRule, ...]:
+def _read_rules() -> tuple[CaptionRule, ...]:
     rules = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))["rules"]
     return tuple(_rule(**values) for values in rules)
 
@@ -126,7 +126,7 @@ def _rule(
     )
 
 
-RULES = _read()
+RULES = _read_rules()
 
 
 def first_part(language: str) -> str:

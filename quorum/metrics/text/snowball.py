@@ -65,8 +65,8 @@ def _english_stem(word: str) -> str:
         return _IRREGULAR[word]
     word = _CONSONANT_Y.sub(r"\1Y", word.removeprefix("'"))
     prefix = _LONG_PREFIX.match(word)
-    first = prefix.end() if prefix else _after_region(word, 0)
-    second = _after_region(word, first)
+    first = prefix.end() if prefix else _region_start(word, 0)
+    second = _region_start(word, first)
     word = _english_plural(_POSSESSIVE.sub("", word))
     if word not in _UNCHANGED_WORDS:
         word = _english_past(word, first)
@@ -76,7 +76,7 @@ def _english_stem(word: str) -> str:
     return word.replace("Y", "y")
 
 
-def _after_region(word: str, start: int) -> int:
+def _region_start(word: str, start: int) -> int:
     """Return the start of the region after the first consonant that follows a vowel, searched from `start` on."""
     match = _REGION.search(word, start)
     return match.end() if match else len(word)

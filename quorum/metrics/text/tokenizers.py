@@ -48,7 +48,7 @@ def _v15(caption: str) -> list[str]:
     return _WORD.findall(caption.lower())
 
 
-def _local(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
+def _word_tokenizer(name: str, version: str, cut: Callable[[str], list[str]]) -> Tokenizer:
     return Tokenizer(name, version, cut, cut)
 
 
@@ -56,10 +56,10 @@ TOKENIZERS = {
     tokenizer.name: tokenizer
     for tokenizer in (
         Tokenizer("ptb", FIRST_VERSION, ptb_tokens, ptb_piece, ptb_edges),
-        _local("space", FIRST_VERSION, str.split),
-        _local("h13", FIRST_VERSION, _h13),
-        _local("rouge", FIRST_VERSION, _rouge),
-        _local("v15", FIRST_VERSION, _v15),
+        _word_tokenizer("space", FIRST_VERSION, str.split),
+        _word_tokenizer("h13", FIRST_VERSION, _h13),
+        _word_tokenizer("rouge", FIRST_VERSION, _rouge),
+        _word_tokenizer("v15", FIRST_VERSION, _v15),
     )
 }
 

@@ -59,7 +59,7 @@ class TokenizedTexts:
 
 
 @declare
-def _cut(texts: list[str], blocks: range) -> list[NumberedPieces]:
+def _cut_blocks(texts: list[str], blocks: range) -> list[NumberedPieces]:
     return [_cut_block(texts[first : first + BLOCK]) for first in blocks]
 
 
@@ -81,7 +81,7 @@ class Pieces:
         parts = [blocks[at : at + PART] for at in range(0, len(blocks), PART)]
         coded = []
         self.starts: Ints = np.zeros(len(texts) + 1, dtype=np.int64)
-        cut = chain.from_iterable(map_parts(_cut, texts, parts, threads=True))
+        cut = chain.from_iterable(map_parts(_cut_blocks, texts, parts, threads=True))
         for first, (pieces, ends) in zip(blocks, cut, strict=True):
             coded.append(pieces)
             self.starts[first + 1 : first + len(ends) + 1] = self.starts[first] + ends
@@ -95,7 +95,7 @@ class Pieces:
             marks = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
             is_joined = joints(numbers, starts, marks)
             if is_joined.any():
-                numbers, starts, distinct = self._joined(is_joined)
+                numbers, starts, distinct = self._join_pieces(is_joined)
         cut = [tokenizer.piece(piece) for piece in distinct]
         tokens = list(chain.from_iterable(cut))
         vocabulary = list(dict.fromkeys(tokens))
@@ -104,7 +104,7 @@ class Pieces:
         ends = starts_of([len(piece_tokens) for piece_tokens in cut])
         return TokenizedTexts(*_replace_pieces(numbers, starts, tokens_of_pieces, ends), vocabulary)
 
-    def _joined(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
+    def _join_pieces(self, is_joined: Flags) -> tuple[Numbers, Ints, list[str]]:
         """Return numbers, starts and distinct pieces, after joining each piece in `is_joined` to the one before.
 
         All pieces of a text from `_with_other_blanks` are joined, and marked in `is_joined`.

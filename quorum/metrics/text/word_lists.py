@@ -9,7 +9,7 @@ from types import MappingProxyType
 @cache
 def smart_stop_words() -> frozenset[str]:
     """Return the SMART list of common words of ROUGE-1.5.5 (596 words)."""
-    return frozenset(_read("smart_common_words.txt").split())
+    return frozenset(_read_data("smart_common_words.txt").split())
 
 
 @cache
@@ -18,9 +18,9 @@ def wordnet_exceptions() -> Mapping[str, str]:
 
     If a form has several entries, the last one is used.
     """
-    lines = _read("wordnet_2_0_exceptions.txt").splitlines()
+    lines = _read_data("wordnet_2_0_exceptions.txt").splitlines()
     return MappingProxyType(dict(line.split() for line in lines if not line.startswith("#")))
 
 
-def _read(name: str) -> str:
+def _read_data(name: str) -> str:
     return resources.files("quorum.metrics").joinpath("data", name).read_text("ascii")

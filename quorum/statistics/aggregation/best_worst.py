@@ -79,7 +79,7 @@ def best_worst_scores(
     A score is the mean over the lists that show the item, and the interval is that of this mean.
     """
     columns = cluster_columns(clusters)
-    rows = _read(shown, best, worst)
+    rows = _read_answers(shown, best, worst)
     size = len(rows.names)
     times = np.bincount(rows.item, minlength=size)
     won = np.bincount(rows.item[rows.point > 0], minlength=size)
@@ -122,7 +122,7 @@ def implied_comparisons(
 
     The best item of a list beats all others, and all others beat the worst.
     """
-    rows = _read(shown, best, worst)
+    rows = _read_answers(shown, best, worst)
     winners: list[Any] = []
     losers: list[Any] = []
     names = rows.names.tolist()
@@ -156,14 +156,14 @@ def split_half_reliability(
     """
     check_positive_int(splits, "splits")
     generator, reported = generator_of(seed)
-    rows = _read(shown, best, worst)
+    rows = _read_answers(shown, best, worst)
     _, groups = encode(tuples, "tuples")
     if len(groups) != rows.count:
         raise BadShape(f"tuples has {len(groups)} entries and shown {rows.count}, expected equally many")
     correlations = np.full((splits, 2), math.nan)
     compared = np.zeros(splits)
     for split in range(splits):
-        scores = _half_scores(rows, _halves(groups, generator))
+        scores = _half_scores(rows, _draw_halves(groups, generator))
         both = ~np.isnan(scores).any(axis=1)
         compared[split] = both.sum()
         if compared[split] >= 2:
@@ -199,7 +199,7 @@ class _Answers:
     count: int
 
 
-def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
+def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[Any]) -> _Answers:
     lists = [one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))]
     top, bottom = one_per_row(best, "best"), one_per_row(worst, "worst")
     same_length(shown=lists, best=top, worst=bottom)
@@ -223,7 +223,7 @@ def _read(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: Iterable[A
     )
 
 
-def _halves(groups: Ints, generator: np.random.Generator) -> Flags:
+def _draw_halves(groups: Ints, generator: np.random.Generator) -> Flags:
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)

@@ -63,10 +63,10 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
         raise BadShape("the rankings are empty, expected one item or more")
     ranks = np.empty((len(lists), len(names)), dtype=np.int64)
     ranks[row, codes] = np.tile(np.arange(len(names)), len(lists))
-    return _join(names, ranks)
+    return _join_rankings(names, ranks)
 
 
-def _join(names: NDArray[Any], ranks: Ints) -> BordaResult:
+def _join_rankings(names: NDArray[Any], ranks: Ints) -> BordaResult:
     rankings, items = ranks.shape
     points = (items - ranks).sum(axis=0)
     median = np.median(ranks, axis=0)

@@ -92,7 +92,7 @@ def luce_choice(
     columns = cluster_columns(clusters)
     grouped = Clusters.from_columns(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
-    fit = None if reason else _fit(rows, prior, (max_iterations, tolerance))
+    fit = None if reason else _fit_choices(rows, prior, (max_iterations, tolerance))
     freedom = np.full(len(rows.items), math.inf)
     if fit is not None and grouped is not None:
         chances, _ = _chances(rows, fit.theta)
@@ -236,7 +236,7 @@ def _derivatives(
     return slope, np.asarray(information, dtype=np.float64)
 
 
-def _fit(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
+def _fit_choices(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
     items = len(rows.items)
     won = np.asarray(rows.wins.sum(axis=0), dtype=np.float64).ravel()
 

@@ -165,7 +165,7 @@ class _Model:
             slopes += features
             slopes -= (chances @ features)[:, np.newaxis, :]
             return slopes
-        under, pull = self._under(difference, cuts), self._bound_derivatives(len(cuts))
+        under, pull = self._probability_under(difference, cuts), self._bound_derivatives(len(cuts))
         density = under * (1 - under)
         slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
         slopes /= chances[:, :, np.newaxis]
@@ -178,7 +178,7 @@ class _Model:
         if self.name == "adjacent":
             weights = counts.sum(axis=1)[:, np.newaxis] * chances
             return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
-        under, pull = self._under(difference, cuts), self._bound_derivatives(len(cuts))
+        under, pull = self._probability_under(difference, cuts), self._bound_derivatives(len(cuts))
         bend = under * (1 - under) * (1 - 2 * under)
         per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
         bend *= per_chance[:, :-1] - per_chance[:, 1:]
@@ -186,7 +186,7 @@ class _Model:
         outer = np.einsum("rc,rcm,rcn->rmn", counts, slopes, slopes, optimize=True)
         return outer - np.einsum("rb,bmn->rmn", bend, squares)
 
-    def _under(self, difference: Floats, cuts: Floats) -> Floats:
+    def _probability_under(self, difference: Floats, cuts: Floats) -> Floats:
         return scipy.special.expit(self._bounds(cuts) - difference[:, np.newaxis])
 
     def _bound_derivatives(self, cuts: int) -> Floats:
@@ -238,7 +238,7 @@ def preference_strengths(
     reason = rows.no_maximum_reason()
     fit = None
     if not reason:
-        fit, reason = _fit(rows, model, (max_iterations, tolerance))
+        fit, reason = _fit_rows(rows, model, (max_iterations, tolerance))
     return _result(rows, fit, model, confidence, grouped, weights is not None, reason)
 
 
@@ -323,7 +323,7 @@ class _Rows:
         return design, weights.reshape(len(first), -1).astype(np.float64, copy=False)
 
 
-def _fit(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
+def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | None, str]:
     """Return the fit and "", or None and the reason why there is no fit."""
     model = _Model(name, rows.levels)
     design, counts = rows.patterns()

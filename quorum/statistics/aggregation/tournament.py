@@ -89,7 +89,7 @@ def tournament(
     count, rows = len(systems), len(outcome)
     drawn, won, lost = cells
     wins, tied = won + lost.T, drawn + drawn.T
-    credits, met = _counted(wins, tied, ties)
+    credits, met = _count_wins(wins, tied, ties)
     fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
     missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
     reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
@@ -119,7 +119,7 @@ def tournament(
     elif resamples:
         check_positive_int(resamples, "resamples")
         if clusters is None:
-            draws = _redrawn_rows(wins, tied, ties, resamples, generator)
+            draws = _resample_rows(wins, tied, ties, resamples, generator)
         else:
             draws = comparisons.redrawn(cluster, count, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
@@ -191,14 +191,14 @@ class _Comparisons:
         return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
 
 
-def _counted(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
+def _count_wins(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
     met = wins + wins.T
     if ties == "set-aside":
         return wins, met
     return (wins + tied / 2 if ties == "half" else wins), met + tied
 
 
-def _redrawn_rows(
+def _resample_rows(
     wins: Ints,
     tied: Ints,
     ties: str,

@@ -181,7 +181,7 @@ class AlphaOfWeights:
             totals = patterns.frequency @ patterns.counts
             self._values = self._values - totals @ self._values / max(totals.sum(), 1)
             mean = self._counts @ self._values / self._size
-            self._observed = 2 * self._size * self._within(mean) / (self._size - 1)
+            self._observed = 2 * self._size * self._deviations_within(mean) / (self._size - 1)
         elif level == "ratio":
             self._observed = _ratio_within(patterns, self._values) / (self._size - 1)
 
@@ -194,7 +194,7 @@ class AlphaOfWeights:
             expected = self._expected(weights, n)
         return 1 - ratio((n - 1) * observed, expected)
 
-    def _within(self, mean: Floats) -> Floats:
+    def _deviations_within(self, mean: Floats) -> Floats:
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2

@@ -114,7 +114,7 @@ def reliability_table(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
         return matrix.astype(np.float64, copy=False)
     if matrix.dtype.kind not in "OUS":
         raise BadValue(f"reliability_data is of type {matrix.dtype}, expected numbers or text")
-    if matrix.dtype.kind == "O" and _only_numbers(matrix):
+    if matrix.dtype.kind == "O" and _has_only_numbers(matrix):
         return matrix.astype(np.float64)
     if numeric:
         raise BadValue(
@@ -133,7 +133,7 @@ def _answers(cell: Any) -> bool:
     return cell is not None and cell == cell
 
 
-def _only_numbers(matrix: NDArray[Any]) -> bool:
+def _has_only_numbers(matrix: NDArray[Any]) -> bool:
     return all(
         not _answers(cell) or isinstance(cell, (int, float, np.number)) for cell in matrix.ravel().tolist()
     )

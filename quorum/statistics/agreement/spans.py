@@ -93,7 +93,7 @@ def span_alpha(
         labels: (J,) lists with one label for each span; by default all spans have the same label.
         items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
-    marks = _read(texts, raters, lengths, spans, labels, items)
+    marks = _read_marks(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
     parts = [_part_of_alpha(marks, others, *of_label) for of_label in marks.labels]
     positions = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
@@ -121,7 +121,7 @@ def span_f1(
     seed: Seed = 0,
 ) -> SpanAgreement:
     """Return the F1 of marked characters over all pairs of raters of a text. Arguments are those of `span_alpha`."""
-    marks = _read(texts, raters, lengths, spans, labels, items)
+    marks = _read_marks(texts, raters, lengths, spans, labels, items)
     others = marks.readers - 1
     shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
     for judgment, start, end in marks.labels:
@@ -241,7 +241,7 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
     )
 
 
-def _read(
+def _read_marks(
     texts: Iterable[Any],
     raters: Iterable[Any],
     lengths: Sequence[int],

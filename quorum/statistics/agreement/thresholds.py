@@ -119,7 +119,7 @@ def threshold_kappa(
     clustered = bool(chosen.columns) or deletions is not None
     if clustered:
         chosen = replace(chosen, resamples=0)
-    first, second, filled, left_out = _prepare(first_scores, second_scores, missing)
+    first, second, filled, left_out = _prepare_scores(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
     cells = np.bincount(2 * yes_first.astype(np.int64) + yes_second, minlength=4)
@@ -337,7 +337,7 @@ def _expected_differences(table: Floats) -> float:
     return float(first * (n - second) + second * (n - first))
 
 
-def _prepare(
+def _prepare_scores(
     first_scores: ArrayLike, second_scores: ArrayLike, missing: str
 ) -> tuple[Floats, Floats, int, int]:
     one_of(missing, MISSING_CHOICES, "missing")

@@ -27,7 +27,7 @@ def correlation_influences(
         x, y = np.concatenate([x, points[0]]), np.concatenate([y, points[1]])
         weights = np.concatenate([weights, np.zeros(len(points[0]))])
     if coefficient == "pearson":
-        x, y = (_standardise(_scale_to_one(column), mass) for column in (x, y))
+        x, y = (_standardise_values(_scale_to_one(column), mass) for column in (x, y))
         return np.asarray((x * y - value * (x**2 + y**2) / 2) / n, dtype=np.float64)
     x_codes, y_codes = (np.unique(column, return_inverse=True)[1] for column in (x, y))
     if coefficient == "spearman":
@@ -59,7 +59,7 @@ def correlation_influences(
     return np.asarray(influences - np.average(influences[:rows], weights=mass), dtype=np.float64)
 
 
-def _standardise(values: Floats, weights: Floats) -> Floats:
+def _standardise_values(values: Floats, weights: Floats) -> Floats:
     """Return all values, standardised by the weighted mean and standard deviation of the first len(weights) values."""
     weighted = values[: len(weights)]
     mean = np.average(weighted, weights=weights)

@@ -178,13 +178,13 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
     size = int(jackknife_size(votes))
     first, second = np.ogrid[: size + 1, : size + 1]
     others = np.array(counts) - (np.array([1, -1, 0]) == vote)
-    ways = sum(map(_log_ways, others, (first, second, size - first - second)))
-    chance = np.exp(ways - _log_ways(votes - 1, size))
+    ways = sum(map(_log_binomial, others, (first, second, size - first - second)))
+    chance = np.exp(ways - _log_binomial(votes - 1, size))
     gains = _gains(counts[0] - counts[1] - (first - second), vote)
     return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - size / votes))
 
 
-def _log_ways(number: Any, choices: Any) -> Any:
+def _log_binomial(number: Any, choices: Any) -> Any:
     """Return the logarithm of a binomial coefficient, which itself may overflow. It is -inf if the coefficient is 0."""
     gammaln = scipy.special.gammaln
     return gammaln(number + 1) - gammaln(choices + 1) - gammaln(number - choices + 1)

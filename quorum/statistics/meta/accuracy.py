@@ -137,10 +137,10 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
     rest = size - first_votes - second_votes
     possible = (rest >= 0) & (rest <= tied)
     ways = (
-        _ways(won, first_votes)
-        + _ways(lost, second_votes)
-        + _ways(tied, np.clip(rest, 0, tied))
-        - _ways(n, np.array(size))
+        _log_binomial(won, first_votes)
+        + _log_binomial(lost, second_votes)
+        + _log_binomial(tied, np.clip(rest, 0, tied))
+        - _log_binomial(n, np.array(size))
     )
     chance = np.where(possible, np.exp(ways), 0.0)
     smaller, larger = (
@@ -152,7 +152,7 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
     return tuple(min(share, 1.0) for share in (agree, apart, *named))
 
 
-def _ways(of: int, taken: Ints) -> Floats:
+def _log_binomial(of: int, taken: Ints) -> Floats:
     return np.asarray(
         scipy.special.gammaln(of + 1)
         - scipy.special.gammaln(taken + 1)

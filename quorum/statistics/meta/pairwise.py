@@ -119,7 +119,7 @@ def pairwise_accuracy(
     inference = options.undefined("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
-            name: _of_groups(values, name, complete, codes, firsts)[paired]
+            name: _clusters_of_groups(values, name, complete, codes, firsts)[paired]
             for name, values in options.columns.items()
         }
         mean = share_of_rows(accuracies, columns, confidence)
@@ -149,7 +149,7 @@ def pairwise_accuracy(
     )
 
 
-def _of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
+def _clusters_of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
     """Return the (G,) cluster of each group. Raise BadValue if a group has rows of two clusters."""
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
@@ -285,7 +285,7 @@ def soft_pairwise_accuracy(
         both = np.concatenate([metric, human])
         p_scores, p_people = _one_sided_ps(both, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
-        orders = [np.sign(_gaps(table))[upper] for table in (metric, human)]
+        orders = [np.sign(_score_gaps(table))[upper] for table in (metric, human)]
         pairwise = float((orders[0] == orders[1]).mean())
     return SoftAccuracyResult(
         value=value,
@@ -310,14 +310,14 @@ def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
     return table
 
 
-def _gaps(table: Floats) -> Floats:
+def _score_gaps(table: Floats) -> Floats:
     sums = table.sum(axis=1)
     gaps = sums[:, np.newaxis] - sums
-    gaps[np.abs(gaps) <= _slack(table)] = 0.0
+    gaps[np.abs(gaps) <= _rounding_tolerance(table)] = 0.0
     return np.asarray(gaps, dtype=np.float64)
 
 
-def _slack(table: Floats) -> float:
+def _rounding_tolerance(table: Floats) -> float:
     return ROUNDING * float(np.abs(table).max(initial=0.0)) * table.shape[1]
 
 
@@ -327,8 +327,10 @@ def _one_sided_ps(
     # Count the reassignments in which a system is ahead of another by at least the observed difference.
     n = both.shape[1]
     extreme = np.zeros((2, systems, systems), dtype=np.int64)
-    observed = np.stack([_gaps(both[:systems]), _gaps(both[systems:])])
-    slack = np.array([_slack(both[:systems]), _slack(both[systems:])])[:, np.newaxis, np.newaxis]
+    observed = np.stack([_score_gaps(both[:systems]), _score_gaps(both[systems:])])
+    slack = np.array([_rounding_tolerance(both[:systems]), _rounding_tolerance(both[systems:])])[
+        :, np.newaxis, np.newaxis
+    ]
     step = max(1, CELLS // n)
     for start in range(0, reassignments, step):
         size = min(step, reassignments - start)

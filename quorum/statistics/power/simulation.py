@@ -156,7 +156,7 @@ class _Votes:
         winner = np.sign(lead)
         rater = self.rater[:, : size.pairs, : size.votes]
         rows = [
-            self._test(lead[study], part[study], gains[study], rater[study], alpha)
+            self._test_study(lead[study], part[study], gains[study], rater[study], alpha)
             for study in range(len(lead))
         ]
         score = winner * gains
@@ -170,7 +170,7 @@ class _Votes:
             ]
         )
 
-    def _test(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
+    def _test_study(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
         """Return 1 if the evaluation of one study finds the first better, -1 if it finds it worse, and 0 otherwise.
 
         lead: (P,) lead of the right winner. part: (P, V) contribution of each rater to the lead. rater: (P, V) codes.

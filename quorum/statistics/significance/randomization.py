@@ -70,7 +70,9 @@ def randomization_test(
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
     grouped = joint_clusters(cluster_columns(clusters), n)
     owner = None if grouped is None else grouped.codes[0]
-    drawn = _differences(first_scores, second_scores, name, function, reassignments, generator, owner)
+    drawn = _reassigned_differences(
+        first_scores, second_scores, name, function, reassignments, generator, owner
+    )
     as_extreme = count_extreme(drawn, difference, scale, alternative)
     return RandomizationResult(
         name,
@@ -85,7 +87,7 @@ def randomization_test(
     )
 
 
-def _differences(
+def _reassigned_differences(
     first: Floats,
     second: Floats,
     name: str,

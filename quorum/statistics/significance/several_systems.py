@@ -58,11 +58,11 @@ class BestResult:
     @property
     def leaders(self) -> list[str]:
         """The names of the best system and of those that are not significantly worse."""
-        return [name for name, behind in zip(self.names, self._behind, strict=True) if not behind]
+        return [name for name, behind in zip(self.names, self._is_behind, strict=True) if not behind]
 
     @property
     def rest(self) -> list[str]:
-        return [name for name, behind in zip(self.names, self._behind, strict=True) if behind]
+        return [name for name, behind in zip(self.names, self._is_behind, strict=True) if behind]
 
     @property
     def compared(self) -> dict[str, float | None]:
@@ -73,16 +73,16 @@ class BestResult:
     @property
     def p_of_rest(self) -> float | None:
         """The largest p of the systems that are not leaders, or None if all are leaders."""
-        return float(self.p[self._behind].max()) if self._behind.any() else None
+        return float(self.p[self._is_behind].max()) if self._is_behind.any() else None
 
     @property
     def p_of_leaders(self) -> float | None:
         """The largest p of the leaders' comparisons with the first, or None without a test."""
-        p = self.p[~self._behind]
+        p = self.p[~self._is_behind]
         return None if np.isnan(p).all() else float(np.nanmax(p))
 
     @property
-    def _behind(self) -> Flags:
+    def _is_behind(self) -> Flags:
         return np.asarray((self.p <= LEVEL) & (self.values < self.values[:1]))
 
 

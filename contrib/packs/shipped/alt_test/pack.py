@@ -23,7 +23,7 @@ def analyse(run: Run) -> None:
     if not run.has("mtbench"):
         return
     folder = run.data["mtbench"]
-    people, models = _read(folder / PEOPLE), _read(folder / MODELS)
+    people, models = _read_votes(folder / PEOPLE), _read_votes(folder / MODELS)
     votes = [(instance, person, vote) for person, votes in people.items() for instance, vote in votes.items()]
     ties = [vote for *_, vote in votes].count(TIE)
     run.judged(
@@ -51,7 +51,7 @@ def analyse(run: Run) -> None:
     run.tabulate("models", "Models", sentence, "Models beside experts", columns, rows)
 
 
-def _read(path: Path) -> dict[str, dict[str, str]]:
+def _read_votes(path: Path) -> dict[str, dict[str, str]]:
     """Return the votes by instance, by expert or model."""
     content: Any
     try:

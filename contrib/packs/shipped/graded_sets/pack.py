@@ -65,7 +65,7 @@ def analyse(run: Run) -> None:
         run.judged(
             f"{graded.title}: {len(graded.captions):,} judged captions, {len(graded.grades):,} data points."
         )
-        _correlate(run, name, graded, coefficient)
+        _correlate_metrics(run, name, graded, coefficient)
 
 
 def _grades_by_text(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[float]]:
@@ -140,11 +140,13 @@ def _rhos(run: Run, graded: GradedCaptions) -> None:
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHOS.items():
         if metric in metrics:
-            rho = correlation(scored[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0).value
+            rho = correlation(
+                scored[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0
+            ).value
             run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(graded.grades)))
 
 
-def _correlate(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
+def _correlate_metrics(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
     """Correlate every metric with the grades of one set, and report the correlations as a table and a plot."""
     printed = {number.id for number in run.pack.numbers}
     correlations = _correlations_of_set(run, graded, coefficient)

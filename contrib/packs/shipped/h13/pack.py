@@ -91,7 +91,7 @@ def analyse(run: Run) -> None:
     _kappas(run, data)
     run.progress(0.4, "filtering")
     shares = _shares(data)
-    _filter(run, data)
+    _measure_filter(run, data)
     _crowd(run, data, shares)
     _control_rule(run)
     run.progress(0.6, "ranking captions")
@@ -178,7 +178,7 @@ def _kappas(run: Run, data: Flickr8kSet) -> None:
             "those that the paper prints; for one other caption it prints none, and the best is taken, with grades of "
             "2.66 or more as everywhere in the paper."
         ],
-        plots=[_heat("kappas", "metric at least", panels)],
+        plots=[_kappa_plot("kappas", "metric at least", panels)],
         tables=[best_table],
     )
 
@@ -207,7 +207,7 @@ def _panel(title: str, rows: Sequence[float], grid: KappaGrid) -> HeatmapPanel:
     )
 
 
-def _heat(name: str, down: str, panels: Sequence[HeatmapPanel]) -> Plot:
+def _kappa_plot(name: str, down: str, panels: Sequence[HeatmapPanel]) -> Plot:
     return heat_plot(
         name,
         "Kappa by thresholds",
@@ -225,7 +225,7 @@ def _shares(data: Flickr8kSet) -> Floats:
     return shares
 
 
-def _filter(run: Run, data: Flickr8kSet) -> None:
+def _measure_filter(run: Run, data: Flickr8kSet) -> None:
     """Measure the effect of the Bleu-pre filter (4.3.2)."""
     experts, crowd = data.experts, data.crowd
     expert_pairs = experts.image, experts.caption
@@ -338,7 +338,9 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
         "Relevance by the crowd against the experts' grades",
         [("convention", "text"), ("experts at least", "number"), *coefficients],
         rows,
-        plots=[_heat("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)])],
+        plots=[
+            _kappa_plot("crowd", "crowd at least", [_panel("crowd", (1 / 3, RELEVANCE_THRESHOLD, 1.0), grid)])
+        ],
     )
     relevant = np.nan_to_num(shares, nan=0.0) >= RELEVANCE_THRESHOLD
     np.fill_diagonal(relevant, False)

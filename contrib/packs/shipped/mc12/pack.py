@@ -84,17 +84,17 @@ def analyse(run: Run) -> None:
                 number.id, "Mix LDA learns from features of the pictures, too, and the data hold texts alone"
             )
     if run.has(BBC):
-        texts = _read(run.data[BBC] / "articles.jsonl", stem="none")
+        texts = _read_images(run.data[BBC] / "articles.jsonl", stem="none")
         _overlaps(run, BBC, "BBC", texts, stated=True)
     if run.has(UNT):
-        texts = _read(run.data[UNT] / "pages.jsonl", stem="porter")
-        _substitution(run, UNT, "UNT", texts, stated=True)
+        texts = _read_images(run.data[UNT] / "pages.jsonl", stem="porter")
+        _substitution_section(run, UNT, "UNT", texts, stated=True)
     if run.has(PASCAL):
         run.progress(0.5, "rehearsing keywords")
         texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
         _overlaps(run, "rehearsed", title, texts, stated=False)
-        _substitution(run, "rehearsed", title, texts, stated=False)
+        _substitution_section(run, "rehearsed", title, texts, stated=False)
     else:
         run.judged(
             "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
@@ -173,7 +173,7 @@ def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: boo
     )
 
 
-def _substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
+def _substitution_section(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
     """Compute the substitution measures. In them, a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():
@@ -207,7 +207,7 @@ def _has_mode(tags: Mapping[str, int]) -> bool:
     return bool(counts) and (len(counts) == 1 or counts[0] > counts[1])
 
 
-def _read(file: Path, *, stem: str) -> ImageTexts:
+def _read_images(file: Path, *, stem: str) -> ImageTexts:
     """Return the images in a file. pack.toml describes its columns."""
     stop = smart_stop_words() if stem != "none" else frozenset()
     texts = ImageTexts([], [], [], [], [])

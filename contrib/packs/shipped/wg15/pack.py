@@ -56,8 +56,8 @@ def analyse(run: Run) -> None:
     nine = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
     run.number("shared-rank", Estimate(float(nine.ranks[-1])))
     if run.has(DATA):
-        training, test = _read(run.data[DATA] / "boxes.jsonl")
-        _analyse(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
+        training, test = _read_images(run.data[DATA] / "boxes.jsonl")
+        _analyse_set(run, "imageclef-2015", "ImageCLEF 2015", training, test, stated=True)
     training, test = _simulated_images(run.seed)
     people = sum(len(image) for image in test.descriptions)
     run.judged(
@@ -65,10 +65,10 @@ def analyse(run: Run) -> None:
         f"boxes of {IMAGES:,} invented images, {people:,} descriptions of test images in all. They show the analyses, "
         "and say nothing about people."
     )
-    _analyse(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
+    _analyse_set(run, "rehearsed", "Invented images and rehearsed workers", training, test, stated=False)
 
 
-def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
+def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images, *, stated: bool) -> None:
     upper = content_upper_bound(test.descriptions)
     run.signed(f"upper bound, {name}", upper.signature)
     box_counts = [len(set(boxes)) for image in training.descriptions for boxes in image]
@@ -89,7 +89,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
                 for k in (3, 4):
                     ours = Estimate(getattr(scores[baseline][k - 1], figure).mean)
                     if baseline == "random":
-                        drawn = [getattr(_random(test, seed, k), figure).mean for seed in range(DRAWS)]
+                        drawn = [getattr(_random_score(test, seed, k), figure).mean for seed in range(DRAWS)]
                         ours = estimate_of_draws(float(np.mean(drawn)), float(np.std(drawn, ddof=1)), DRAWS)
                     run.number(f"{baseline}/{k}/{figure}", ours)
         run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
@@ -136,7 +136,7 @@ def _analyse(run: Run, name: str, title: str, training: Images, test: Images, *,
     )
 
 
-def _random(test: Images, seed: int, k: int) -> ContentScore:
+def _random_score(test: Images, seed: int, k: int) -> ContentScore:
     ranks = random_ranks([len(labels) for labels in test.labels], seed=seed)
     return content_selection(ranks.selections(k), test.descriptions, empty="zero")
 
@@ -167,7 +167,7 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
     return replace(estimate_from(interval, defined.size), value=json_float(figure.mean))
 
 
-def _read(file: Path) -> tuple[Images, Images]:
+def _read_images(file: Path) -> tuple[Images, Images]:
     """Return the training and the test images in a file. pack.toml describes its columns."""
     parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))

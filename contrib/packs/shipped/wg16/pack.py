@@ -80,14 +80,14 @@ def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     ):
         if run.has(name):
             captions = (
-                _scenes(run)
+                _read_scenes(run)
                 if name == SCENES
                 else references_by_image(open_dataset(format, run.data[name] / file).rows())
             )
             yield name, list(captions.values())
 
 
-def _scenes(run: Run) -> dict[str, list[str]]:
+def _read_scenes(run: Run) -> dict[str, list[str]]:
     """Return the sentences of each scene. A line has the scene's number, the sentence's number, and the sentence."""
     captions: dict[str, list[str]] = {}
     for file in run.pack.contents.data[SCENES].files:

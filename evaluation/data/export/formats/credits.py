@@ -53,7 +53,7 @@ class Credits:
             return {}
         self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
-        lists = self._lists_with(
+        lists = self._ranked_lists(
             {image_text for captions in captions_by_unit.values() for _, image_text, *_ in captions}
         )
         of_units: dict[int, Systems] = {}
@@ -93,7 +93,7 @@ class Credits:
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 
-    def _lists_with(self, wanted: set[ImageText]) -> Lists:
+    def _ranked_lists(self, wanted: set[ImageText]) -> Lists:
         # Filter only by image, and do not sort, because otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
         lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
@@ -103,7 +103,7 @@ class Credits:
         for image, text in wanted:
             by_hash[image, hash(one_text(text))].append((image, text))
         for images in batched(sorted({item for item, _ in wanted}), KEYS_PER_QUERY):
-            self._take(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
+            self._take_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
             if self.moment.has_found_images:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
@@ -111,13 +111,13 @@ class Credits:
         # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for some in batched(sorted(query_captions), KEYS_PER_QUERY):
-            self._take(SEARCH, searches.filter(caption__in=some), by_hash, lists)
+            self._take_ranks(SEARCH, searches.filter(caption__in=some), by_hash, lists)
         return {
             image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
             for image_text, ranks in lists.items()
         }
 
-    def _take(
+    def _take_ranks(
         self,
         task: str,
         outputs: QuerySet[Output],

@@ -40,13 +40,13 @@ class DemographicLines(Encoding):
         names = design_of(work.study).crowd.demographics
         rows = Demographics.objects.filter(pk__in=work.pieces).select_related("worker").order_by("pk")
         for row in rows:
-            _write(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
+            _write_row(file, [row.worker.name, *(row.answers.get(name, "") for name in names)])
             work.counts["people"] += 1
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        _write(file, ["worker", *design_of(work.study).crowd.demographics])
+        _write_row(file, ["worker", *design_of(work.study).crowd.demographics])
         super().join(work, file, parts)
 
 
-def _write(file: HashedFile, cells: Sequence[str]) -> None:
+def _write_row(file: HashedFile, cells: Sequence[str]) -> None:
     csv_writer(file).writerow(guard_formula(cell) for cell in cells)

@@ -96,14 +96,14 @@ class JudgmentRows:
         left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
         live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
         chances: Mapping[str, float] = chosen.chances if chosen else {}
-        replaces = self._replaced(units)
-        work = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work)
+        replaces = self._replaced_ids(units)
+        work = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
             presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
-        ) in self._stored(units, documents=documents, live=live):  # fmt: skip
+        ) in self._stored_rows(units, documents=documents, live=live):  # fmt: skip
             fields = shown.pop(0) if documents else ()
             content = shown[0] if kind.is_open else {}
             named, invalidated, counted = work(assignment, worker_id)
@@ -161,7 +161,7 @@ class JudgmentRows:
                 del row[name]
             yield row
 
-    def _stored(
+    def _stored_rows(
         self, units: Sequence[int] | None, *, documents: bool, live: bool
     ) -> Iterator[tuple[Any, ...]]:
         moment = self.moment
@@ -178,14 +178,14 @@ class JudgmentRows:
             worker=STORED_COLUMNS.index("assignment__worker__name"),
         )
 
-    def _work(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+    def _work_columns(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
         return (
             str(assignment),
             self.moment.invalidating_rules.get(assignment),
             self.moment.includes(assignment, worker),
         )
 
-    def _replaced(self, units: Sequence[int] | None) -> dict[int, int]:
+    def _replaced_ids(self, units: Sequence[int] | None) -> dict[int, int]:
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 

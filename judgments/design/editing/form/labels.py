@@ -78,7 +78,7 @@ def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, Fie
 
     A key without a dot or underscore could be an ordinary word, so it is found only at the sentence's beginning.
     """
-    fields = dict(_all_fields("", StudyDesign.model_fields))
+    fields = dict(_fields_with_titles("", StudyDesign.model_fields))
     if protocol in KINDS:
         fields |= {
             key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
@@ -96,11 +96,11 @@ def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, Fie
     return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW_PATH}|^({first})\b(?=[ :])")
 
 
-def _all_fields(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
+def _fields_with_titles(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
     for name, field in fields.items():
         if field.title:
             yield f"{table}{name}", field
-        yield from _all_fields(f"{table}{name}.", fields_in(field))
+        yield from _fields_with_titles(f"{table}{name}.", fields_in(field))
 
 
 def describe_value(key: str, value: Any) -> str:

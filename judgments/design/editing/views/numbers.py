@@ -56,7 +56,7 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     except QuorumError as error:
         context["problem"] = replace_keys_by_labels(str(error), design)
     else:
-        problems += _not_checkable(design)
+        problems += _requirement_errors(design)
         for part in PLAN_PARTS:
             if part.problems is not None:
                 problems += part.problems(design, plan.hits, plan.units + plan.controls)
@@ -72,7 +72,7 @@ def numbers_of(key: str) -> str:
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
-def _not_checkable(design: StudyDesign) -> list[DesignError]:
+def _requirement_errors(design: StudyDesign) -> list[DesignError]:
     refused = requirements_not_stated(design.workers, design.crowd_name)
     return [
         DesignError(

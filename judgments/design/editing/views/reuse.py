@@ -74,13 +74,13 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         "this_title": gettext(this.title),
         "that_title": gettext(that.title),
         "found": comparison,
-        "groups": _grouped(comparison.tables, this, that),
+        "groups": _group_tables(comparison.tables, this, that),
         "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
     }
     return TemplateResponse(request, "judgments/study/compare.html", context)
 
 
-def _grouped(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
+def _group_tables(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
     titles = {
         key: (gettext(section.title), gettext(field.title or ""))
         for design in (that.design, this.design)

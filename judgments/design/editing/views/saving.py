@@ -48,14 +48,14 @@ def next_page(request: HttpRequest, study: Study) -> HttpResponse:
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
     wanted = request.POST.get("_to", "")
     if wanted == REHEARSAL and REHEARSAL in STEPS:
-        return _rehearse(request, study)
+        return _start_rehearsal(request, study)
     if wanted in NEXT_PAGES:
         return redirect(study_page_address(study, next(name for name in NEXT_PAGES[wanted] if name in PAGES)))
     at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
     return redirect(study_page_address(study, "change") + at)
 
 
-def _rehearse(request: HttpRequest, study: Study) -> HttpResponse:
+def _start_rehearsal(request: HttpRequest, study: Study) -> HttpResponse:
     """Start a rehearsal with the default crowd and the design's seed; the launch page shows its progress."""
     step = STEPS[REHEARSAL]
     if step.permission in rights_of(request.user, study) and signed_in(request).has_perm(step.requires):

@@ -109,10 +109,10 @@ def group_names(groups: Ints, items: NDArray[Any]) -> str:
     members: dict[int, list[str]] = {}
     for position, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(str(names[position]))
-    return "; ".join(_shortened([", ".join(_shortened(group)) for group in members.values()]))
+    return "; ".join(_shorten_names([", ".join(_shorten_names(group)) for group in members.values()]))
 
 
-def _shortened(names: list[str]) -> list[str]:
+def _shorten_names(names: list[str]) -> list[str]:
     if len(names) <= _MAX_NAMED_ITEMS:
         return names
     return [*names[:_MAX_NAMED_ITEMS], f"and {len(names) - _MAX_NAMED_ITEMS} more"]

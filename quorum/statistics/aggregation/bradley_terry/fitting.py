@@ -81,7 +81,7 @@ def bradley_terry(
     # A table does not say which item was shown first; without an order effect that does not matter.
     tables = OutcomeCounts(table, np.zeros_like(table), np.triu(drawn))
     settings = FitSettings(tie_model, False, prior, confidence, max_iterations, tolerance)
-    return _fitted(tables, names, settings)
+    return _fit_result(tables, names, settings)
 
 
 @signed("bradley-terry", input="rows")
@@ -115,10 +115,10 @@ def bradley_terry_of_comparisons(
         columns = columns or {"comparison": range(n)}
     if columns:
         rows = ComparisonRows(first_item, second_item, outcome, Clusters.from_columns(columns, n), deletions)
-    return _fitted(OutcomeCounts(won, lost, tied), names, settings, rows)
+    return _fit_result(OutcomeCounts(won, lost, tied), names, settings, rows)
 
 
-def _fitted(
+def _fit_result(
     tables: OutcomeCounts, items: NDArray[Any], settings: FitSettings, rows: ComparisonRows | None = None
 ) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())

@@ -60,7 +60,7 @@ def maximise(
     max_iterations, tolerance = limits
     at = evaluate(start)
     converged, iterations = False, 0
-    slope, information = _of_free(derivatives(at), free)
+    slope, information = _free_derivatives(derivatives(at), free)
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(len(start))
@@ -76,7 +76,7 @@ def maximise(
         away = math.sqrt(max(float(slope @ step[free]), 0.0))
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         at = candidate
-        slope, information = _of_free(derivatives(at), free)
+        slope, information = _free_derivatives(derivatives(at), free)
     covariance: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
     theta, gradient = at.parameters[:items], float(np.abs(slope).max())
     value = at.log_likelihood
@@ -91,7 +91,7 @@ def remove_fixed_level(fit: Fit) -> Fit:
     return replace(fit, covariance=covariance)
 
 
-def _of_free(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
+def _free_derivatives(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[Floats, Floats]:
     slope, information = derivatives
     return slope[free], information[np.ix_(free, free)]
 

@@ -129,13 +129,15 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     """
     # Near 0 and 1, figures may be equal for another reason.
     inner = (early[1] > _CHANCE_MARGIN) & (early[1] < 1 - _CHANCE_MARGIN)
-    several = _differ(best[0], early[0], winners(early[0]) < 0) or _differ(best[1], early[1], inner)
+    several = _values_differ(best[0], early[0], winners(early[0]) < 0) or _values_differ(
+        best[1], early[1], inner
+    )
     if not several:
         return best, False
     return [_mean_of_equals(*both).round(_DIGITS) for both in zip(best, early, strict=True)], True
 
 
-def _differ(values: Floats, early: Floats, marked: Flags) -> bool:
+def _values_differ(values: Floats, early: Floats, marked: Flags) -> bool:
     """Return whether marked `values` differ from others that have an equal number in `early`."""
     if not marked.any():
         return False

@@ -120,7 +120,7 @@ def dawid_skene(
     share_votes(starts, answers, posterior, prior, counts)
 
     def maximised() -> _Parameters:
-        errors = _maximise(counts.reshape(-1, width, width), model, smoothing)
+        errors = _maximise_errors(counts.reshape(-1, width, width), model, smoothing)
         return _Parameters(prior / len(unit_names), errors)
 
     def expected(at: _Parameters) -> tuple[float, float]:
@@ -147,7 +147,7 @@ def dawid_skene(
         path = [*path[-3:], maximised()]
         if len(path) == 4 and not resting and _PLAIN_STEPS <= iterations < max_iterations - 2:
             before = log_likelihood + _log_prior(path[2], model, smoothing)
-            leap = _leap(*path[1:])
+            leap = _extrapolate(*path[1:])
             iterations += 1
             _, log_likelihood = expected(leap)
             changes = []
@@ -164,7 +164,7 @@ def dawid_skene(
         if iterations == EARLY_STEPS:
             early_figures = (posterior.copy(), *figures()[1:])
         changes = [*changes[-2:], change]
-        resting = _at_rest(changes, tolerance)
+        resting = _has_converged(changes, tolerance)
         converged = change <= _ROUNDING or (resting and _is_steady(changes))
     (posterior, accuracy, confusion, shares), several = (
         average_equal_solutions(figures(), early_figures) if early_figures else (figures(), False)
@@ -199,7 +199,7 @@ class _Parameters:
     errors: Floats
 
 
-def _leap(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
+def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
     """Return parameters extrapolated from three successive ones (Varadhan, Roland 2008, eq. 8)."""
     step = [second.prior - first.prior, second.errors - first.errors]
     bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
@@ -220,7 +220,7 @@ def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
     return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
 
 
-def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
+def _maximise_errors(counts: Floats, model: str, smoothing: float) -> Floats:
     """Return the (W, given label, true label) error rates that maximise the likelihood of expected counts."""
     width = counts.shape[-1]
     if model == "full":
@@ -236,7 +236,7 @@ def _maximise(counts: Floats, model: str, smoothing: float) -> Floats:
     return right[:, np.newaxis, np.newaxis] * same + wrong[:, np.newaxis, np.newaxis] * (1 - same)
 
 
-def _at_rest(changes: list[float], tolerance: float) -> bool:
+def _has_converged(changes: list[float], tolerance: float) -> bool:
     # Near the maximum, EM's steps shrink like a geometric series. If they grow, EM is leaving a saddle.
     if len(changes) < 2:
         return False

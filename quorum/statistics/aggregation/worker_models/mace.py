@@ -82,7 +82,7 @@ def mace(
     )
 
     def figures(point: Floats) -> tuple[Floats, ...]:
-        return _expect(answers, *objective.weights(point))[0], *objective.means(point)
+        return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
     (posterior, competence, guesses), several = average_equal_solutions(
         figures(optimum.point), figures(optimum.early)
@@ -96,7 +96,9 @@ def mace(
     )
 
 
-def _expect(answers: WorkerAnswers, knows: Floats, guesses: Floats) -> tuple[Floats, float, Floats, Floats]:
+def _expected_counts(
+    answers: WorkerAnswers, knows: Floats, guesses: Floats
+) -> tuple[Floats, float, Floats, Floats]:
     """Return the posterior, the log-likelihood, and expected numbers of known (W,) and of guessed (W, L) answers.
 
     `knows` (W,) and `guesses` (W, L) are logarithms of weights.
@@ -120,22 +122,22 @@ class _Smoothed:
     def start(self, logits: Floats) -> Floats:
         return logits
 
-    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+    def _split_point(self, point: Floats) -> tuple[Floats, Floats]:
         return point[: self.workers], point[self.workers :].reshape(self.workers, self.width)
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
-        theta, xi = self._split(point)
+        theta, xi = self._split_point(point)
         guessed = scipy.special.log_expit(-theta)[:, np.newaxis] + scipy.special.log_softmax(xi, axis=1)
         return scipy.special.log_expit(theta), guessed
 
     def means(self, point: Floats) -> tuple[Floats, Floats]:
-        theta, xi = self._split(point)
+        theta, xi = self._split_point(point)
         return scipy.special.expit(theta), scipy.special.softmax(xi, axis=1)
 
     def evaluate(self, point: Floats) -> tuple[float, Floats]:
-        theta, xi = self._split(point)
+        theta, xi = self._split_point(point)
         logs = scipy.special.log_softmax(xi, axis=1)
-        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
+        _, objective, knew, guessed = _expected_counts(self.answers, *self.weights(point))
         objective += self.added * float(
             scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
         )
@@ -159,22 +161,22 @@ class _Variational:
         dirichlet = GUESSING + self.judged * (1 - share) * habit
         return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
 
-    def _split(self, point: Floats) -> tuple[Floats, Floats]:
+    def _split_point(self, point: Floats) -> tuple[Floats, Floats]:
         both = np.exp(point)
         cut = 2 * self.workers
         return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
-        beta, dirichlet = (_mean_logs(parameters) for parameters in self._split(point))
+        beta, dirichlet = (_mean_logs(parameters) for parameters in self._split_point(point))
         return beta[:, 0], beta[:, 1:] + dirichlet
 
     def means(self, point: Floats) -> tuple[Floats, Floats]:
-        beta, dirichlet = self._split(point)
+        beta, dirichlet = self._split_point(point)
         return beta[:, 0] / beta.sum(axis=1), dirichlet / dirichlet.sum(axis=1, keepdims=True)
 
     def evaluate(self, point: Floats) -> tuple[float, Floats]:
-        beta, dirichlet = self._split(point)
-        _, objective, knew, guessed = _expect(self.answers, *self.weights(point))
+        beta, dirichlet = self._split_point(point)
+        _, objective, knew, guessed = _expected_counts(self.answers, *self.weights(point))
         counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
         parts = []
         for parameters, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
