@@ -75,7 +75,7 @@ def peer_majority(given: Judgments) -> ArrayLike:
     return labels
 
 
-def weighted(given: Judgments) -> ArrayLike:
+def weighted_winners(given: Judgments) -> ArrayLike:
     return weighted_vote(given.units, given.values, given.weights[given.workers]).winner[:SHOWN]
 
 
@@ -169,7 +169,7 @@ class Run:
     grades: list[dict[str, int]]
 
 
-def run(rows: int) -> Run:
+def random_run(rows: int) -> Run:
     """Return a random run, with lists drawn from 1,000 items per query."""
     rng = np.random.default_rng(SEED)
     shifts = rng.integers(0, 1000, rows // 100).tolist()
@@ -193,7 +193,7 @@ EVALICA = ("evalica 0.4.2", "evalica")
 UNIT = f" x {JUDGMENTS}"
 JOBS = (
     Job("majority", TASKS, judgments, majority, peer_majority, *CROWDKIT, unit=UNIT),
-    Job("weighted majority", TASKS, judgments, weighted, peer_weighted, *CROWDKIT, unit=UNIT),
+    Job("weighted majority", TASKS, judgments, weighted_winners, peer_weighted, *CROWDKIT, unit=UNIT),
     Job(
         f"dawid-skene, {STEPS} steps", TASKS, judgments, twenty_steps, peer_twenty_steps, *CROWDKIT, unit=UNIT
     ),
@@ -203,7 +203,7 @@ JOBS = (
     Job("davidson with order effect", ROWS, comparisons, davidson, warm_up=10_000),
     Job("tournament", ROWS, comparisons, fractions),
     Job("tournament, 2,000 resamples", ROWS, comparisons, fractions_with_intervals),
-    Job("four ranking measures", ROWS, run, ranking),
+    Job("four ranking measures", ROWS, random_run, ranking),
 )
 
 if __name__ == "__main__":

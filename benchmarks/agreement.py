@@ -56,7 +56,7 @@ def table(units: int) -> Table:
     return answers
 
 
-def sliders(units: int) -> Table:
+def random_ratings(units: int) -> Table:
     """Return random ratings from 0 to 100."""
     generator = np.random.default_rng(SEED)
     return np.clip(np.round(table(units) * 25 + generator.normal(0, 10, (RATERS, units))), 0, 100)
@@ -80,7 +80,7 @@ def words(count: int) -> tuple[list[str], list[str]]:
     return names[first - 1].tolist(), names[second - 1].tolist()
 
 
-def clustered(judgments: int) -> Clustered:
+def clustered_judgments(judgments: int) -> Clustered:
     """Return random judgments with clusters, where 300 workers judge each unit three times with 1 or 2.
 
     An image has 15 units.
@@ -186,12 +186,18 @@ JOBS = (
     Job("alpha", SIZES, table, alpha("nominal"), peer_alpha("nominal"), *KRIPPENDORFF, unit=UNIT),
     Job("alpha-ordinal", SIZES, table, alpha("ordinal"), peer_alpha("ordinal"), *KRIPPENDORFF, unit=UNIT),
     Job("alpha-evalica", SIZES, frame, alpha_beside_frame, evalica_alpha, *EVALICA, unit=UNIT),
-    Job("alpha-sliders", SIZES, sliders, alpha("interval"), unit=UNIT),
+    Job("alpha-sliders", SIZES, random_ratings, alpha("interval"), unit=UNIT),
     Job("alpha-interval", (1_000, 10_000, 100_000), table, interval, plain_loop, *LOOP, unit=UNIT),
-    Job("sliders-interval", SIZES[:2], sliders, functools.partial(interval, level="interval"), unit=UNIT),
+    Job(
+        "sliders-interval",
+        SIZES[:2],
+        random_ratings,
+        functools.partial(interval, level="interval"),
+        unit=UNIT,
+    ),
     Job("alpha-of-names", SIZES, rows, alpha_of_rows),
-    Job("alpha-by-item-and-rater", SIZES, clustered, clustered_alpha, warm_up=3000),
-    Job("four-by-item-and-rater", SIZES, clustered, clustered_coefficients, warm_up=3000),
+    Job("alpha-by-item-and-rater", SIZES, clustered_judgments, clustered_alpha, warm_up=3000),
+    Job("four-by-item-and-rater", SIZES, clustered_judgments, clustered_coefficients, warm_up=3000),
     Job("kappa", SIZES, pairs, kappa(None), peer_kappa(None), *SKLEARN),
     Job("kappa-quadratic", SIZES, pairs, kappa("quadratic"), peer_kappa("quadratic"), *SKLEARN),
     Job("kappa-words", SIZES, words, kappa(None), peer_kappa(None), *SKLEARN),

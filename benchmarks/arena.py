@@ -89,7 +89,7 @@ def _target(differences: Floats) -> Floats:
     return preference_strengths(first, second, answers, weights=table.ravel()).log_strength
 
 
-def simulate(runs: int, pages: int, even: float = 0.2) -> None:
+def simulate_arena(runs: int, pages: int, even: float = 0.2) -> None:
     for name, twisted in (("strengths hold", False), ("no strengths hold", True)):
         differences = _strength_differences(twisted)
         target = _target(differences)
@@ -204,7 +204,7 @@ def time_of_a_draw(
             ((key, unit, 1 + unit % 2, now) for key, own in zip(keys, drawn, strict=True) for unit in own),
         )
         DrawState.objects.filter(study=study).update(number=1)
-        system_pairs.recount(study)
+        system_pairs.recount_system_pairs(study)
         study.draw_states.model.objects.create(
             study=study,
             number=2,
@@ -254,7 +254,7 @@ def main() -> None:
     if options.judgments:
         time_of_a_draw(options.judgments, options.systems)
     if options.runs:
-        simulate(options.runs, options.pages)
+        simulate_arena(options.runs, options.pages)
 
 
 if __name__ == "__main__":

@@ -33,7 +33,7 @@ def made_up(count: int, generator: np.random.Generator) -> list[str]:
     return [" ".join(words[number] for number in row).capitalize() + "." for row in drawn]
 
 
-def timed(what: str, work: Callable[[], Any]) -> Any:
+def time_work(what: str, work: Callable[[], Any]) -> Any:
     start, cpu = time.perf_counter(), time.process_time()
     result = work()
     print(f"| {what} | {time.perf_counter() - start:.2f} | {time.process_time() - cpu:.2f} |", flush=True)
@@ -62,20 +62,20 @@ def main() -> None:
     PreparedReferences.from_references(references[:100], METRICS).score(texts[:100])  # compile first
     print("| step | s | processor s |")
     print("|---|---|---|")
-    captions = timed(
+    captions = time_work(
         f"read and check {len(raw) / 1e6:.1f} MB",
         lambda: read_captions(chunks, {str(at): at for at in range(images)}),
     )
-    prepared = timed(
+    prepared = time_work(
         "prepare the references, once", lambda: PreparedReferences.from_references(references, METRICS)
     )
     of_image = {f"{at}.jpg": texts for at, texts in enumerate(references)}
-    timed("hash the references, each time", lambda: hash_of(of_image))
-    scores = timed("score a submission", lambda: prepared.score(captions).scores)
+    time_work("hash the references, each time", lambda: hash_of(of_image))
+    scores = time_work("score a submission", lambda: prepared.score(captions).scores)
     own = scores["cider-d"].images
-    timed("its two intervals", lambda: [bootstrap_interval(own, resamples=2000) for _ in range(2)])
+    time_work("its two intervals", lambda: [bootstrap_interval(own, resamples=2000) for _ in range(2)])
     other = generator.permutation(own)
-    timed("compare it with one other", lambda: randomization_test(own, other, reassignments=10_000))
+    time_work("compare it with one other", lambda: randomization_test(own, other, reassignments=10_000))
 
 
 if __name__ == "__main__":

@@ -106,7 +106,7 @@ def pairs(name: str, folder: Path) -> None:
 
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
         population = of_pairs(folder, kind)
-        scored = population.scored(METRICS, "ptb")
+        scored = population.score_population(METRICS, "ptb")
         targets = targets_of(population, scored.of_rows, METRICS)
         report(f"{name} {kind}".strip(), population, scored, targets)
 

@@ -87,7 +87,7 @@ class Cell:
         return f"{amounts} careless={self.careless_share:g} {'uneven' if self.is_uneven else 'even'}"
 
     @property
-    def strong(self) -> bool:
+    def has_strong_taste(self) -> bool:
         return self.taste > TASTES[1]
 
     def careless_raters(self, generator: np.random.Generator, sets: int) -> Flags:
@@ -113,10 +113,15 @@ def cells() -> list[Cell]:
     They are the extreme settings, series in which one factor grows, and a Latin hypercube of settings in between.
     """
 
-    def ends(values: Sequence[Any]) -> tuple[Any, Any]:
+    def end_values(values: Sequence[Any]) -> tuple[Any, Any]:
         return values[0], values[-1]
 
-    factors = [*map(ends, (ITEMS, RATERS)), (0, 1), *map(ends, (TASTES, CARELESS_SHARES)), (False, True)]
+    factors = [
+        *map(end_values, (ITEMS, RATERS)),
+        (0, 1),
+        *map(end_values, (TASTES, CARELESS_SHARES)),
+        (False, True),
+    ]
     corners = [
         Cell(items, raters, most_votes(raters) if most else 1, *others)
         for items, raters, most, *others in product(*factors)
@@ -127,7 +132,7 @@ def cells() -> list[Cell]:
     chains += [Cell(50, 25, votes, 0.0, 0.0, False) for votes in VOTES]
     chains += [Cell(50, 8, votes, 1.2, 0.15, True) for votes in VOTES if votes <= 8]
     # The strict limits already apply to small numbers of raters.
-    few = product(ends(ITEMS), (5, 8), ends(TASTES))
+    few = product(end_values(ITEMS), (5, 8), end_values(TASTES))
     chains += [Cell(items, raters, 5, taste, 0.0, False) for items, raters, taste in few]
     generator = np.random.default_rng(SEED)
     levels = [
@@ -200,7 +205,7 @@ class Data:
 Draw = Callable[[Cell, np.random.Generator, int, bool], Data]
 
 
-def normal(generator: np.random.Generator, deviation: float, *shape: int) -> NDArray[Any]:
+def normal_values(generator: np.random.Generator, deviation: float, *shape: int) -> NDArray[Any]:
     return deviation * generator.standard_normal(shape, np.float32)  # takes half the time of doubles
 
 
@@ -236,14 +241,14 @@ def outputs(
     If `apart` is true, the first system is better.
     """
     rater, document = cell.assignment(generator, sets), np.arange(cell.items) // (SEGMENTS if spans else 1)
-    liking = normal(generator, 1, sets, cell.items, systems, cell.votes)
-    liking += normal(generator, 0.7, sets, cell.items, 1, 1)
-    liking += normal(generator, 0.5, sets, cell.items, systems, 1)
+    liking = normal_values(generator, 1, sets, cell.items, systems, cell.votes)
+    liking += normal_values(generator, 0.7, sets, cell.items, 1, 1)
+    liking += normal_values(generator, 0.5, sets, cell.items, systems, 1)
     if cell.taste:
-        taste = at_raters(normal(generator, cell.taste, sets, cell.raters, systems), rater)
+        taste = at_raters(normal_values(generator, cell.taste, sets, cell.raters, systems), rater)
         liking += np.moveaxis(taste, 3, 2)
     if spans:
-        liking += normal(generator, 0.5, sets, document[-1] + 1, systems, 1)[:, document]
+        liking += normal_values(generator, 0.5, sets, document[-1] + 1, systems, 1)[:, document]
     liking[:, :, 0] += gap * apart
     answer = answers(cell, generator, rater, in_grades(liking), GRADES)
     return Data(rater, -np.square(GRADES - answer) if spans else answer, np.empty(0), document)
@@ -271,11 +276,11 @@ def judgments(
     quality = generator.normal(0, deviation, (sets, cell.items))
     of_metric = np.array(noise if apart else EVEN)[:, np.newaxis]
     metric = quality[:, np.newaxis] + of_metric * generator.normal(0, 1, (sets, 2, cell.items))
-    liking = quality[:, :, np.newaxis] + normal(generator, 1, *rater.shape)
-    liking += at_raters(normal(generator, severity * cell.taste, sets, cell.raters), rater)
+    liking = quality[:, :, np.newaxis] + normal_values(generator, 1, *rater.shape)
+    liking += at_raters(normal_values(generator, severity * cell.taste, sets, cell.raters), rater)
     for signs in np.moveaxis(np.sign(metric), 1, 0):
         liking += signs[:, :, np.newaxis] * at_raters(
-            normal(generator, favour * cell.taste, sets, cell.raters), rater
+            normal_values(generator, favour * cell.taste, sets, cell.raters), rater
         )
     if not favour:
         liking += gap * apart
@@ -398,7 +403,7 @@ def shares(data: Data) -> Floats:
     return np.asarray((data.winner == 1).mean(axis=1))
 
 
-def right(data: Data) -> Floats:
+def metric_accuracies(data: Data) -> Floats:
     """Return the (S, 2) accuracies of the metrics."""
     return np.asarray((np.where(data.metric > 0, 1, 2) == data.winner[:, np.newaxis]).mean(axis=2))
 
@@ -480,10 +485,14 @@ FIGURES = {
     "best of 6": Figure(SIX, system_means, best_of_systems, 0.0),
     "share of pairs won": Figure(SYSTEM_JUDGMENTS, shares, share_won, 0.5),
     "share of nearly all pairs": Figure(LOPSIDED, shares, share_won, 0.5, is_lopsided=True),
-    "accuracy": Figure(METRIC_JUDGMENTS, first(right), accuracy),
-    "accuracy of a good metric": Figure(OF_GOOD, first(right), accuracy, is_lopsided=True),
-    "difference of accuracies": Figure(METRIC_JUDGMENTS, difference(right), difference_of_accuracies, 0.0),
-    "difference of a good and a bad one": Figure(OF_GOOD, difference(right), difference_of_accuracies, 0.0),
+    "accuracy": Figure(METRIC_JUDGMENTS, first(metric_accuracies), accuracy),
+    "accuracy of a good metric": Figure(OF_GOOD, first(metric_accuracies), accuracy, is_lopsided=True),
+    "difference of accuracies": Figure(
+        METRIC_JUDGMENTS, difference(metric_accuracies), difference_of_accuracies, 0.0
+    ),
+    "difference of a good and a bad one": Figure(
+        OF_GOOD, difference(metric_accuracies), difference_of_accuracies, 0.0
+    ),
     **{
         f"alpha, {level}": Figure(
             CAPTIONS, partial(alphas, level=level), partial(alpha, level=level), least_votes=2
@@ -530,7 +539,7 @@ class Row:
     fails: str = ""
 
     @property
-    def wider(self) -> float:
+    def relative_width(self) -> float:
         return self.width / self.oracle_width
 
     @property
@@ -608,7 +617,9 @@ def with_intervals(row: Row, figure: Figure, apart: Sample) -> Row:
     coverage = float(((low <= row.truth) & (row.truth <= high)).mean())
     fewest, most = coverage_limits(row.cell)
     loose = figure.is_lopsided and row.cell.items * (1 - row.truth) < 5
-    if beyond(fewest - coverage, fewest, len(low)) or (beyond(coverage - most, most, len(low)) and not loose):
+    if exceeds_limit(fewest - coverage, fewest, len(low)) or (
+        exceeds_limit(coverage - most, most, len(low)) and not loose
+    ):
         row = row.fail("coverage")
     width, widths = math.nan, (high - low)[~np.isnan(high - low)]
     if len(widths):
@@ -633,8 +644,8 @@ def with_tests(row: Row, figure: Figure, apart: Sample, even: Sample) -> Row:
     )
     right_of_test, right_of_oracle = apart.estimates[:, 3] == 1, oracle(apart.values) == 1
     size = float((even.estimates[:, 3] != 0).mean())
-    largest = 0.08 if row.cell.strong else 0.065
-    if beyond(size - largest, largest, row.data_sets):
+    largest = 0.08 if row.cell.has_strong_taste else 0.065
+    if exceeds_limit(size - largest, largest, row.data_sets):
         row = row.fail("size")
     missed = MIN_POWER * right_of_oracle - right_of_test
     if row.cell.raters >= 8 and missed.mean() > 3 * missed.std() / math.sqrt(row.data_sets):
@@ -661,10 +672,10 @@ def decided_by_oracle(null: float, deviation: float, freedom: int, values: Float
 def coverage_limits(cell: Cell) -> tuple[float, float]:
     if cell.raters < 5:
         return 0.90, 1.0
-    return (0.91, 1.0) if cell.strong else (0.93, 0.985)
+    return (0.91, 1.0) if cell.has_strong_taste else (0.93, 0.985)
 
 
-def beyond(excess: float, limit: float, number: int) -> bool:
+def exceeds_limit(excess: float, limit: float, number: int) -> bool:
     """Return whether a share of `number` data sets exceeds its limit by more than three standard errors."""
     return excess > 3 * math.sqrt(limit * (1 - limit) / max(number, 1))
 
@@ -705,17 +716,22 @@ def print_worst(rows: Sequence[Row]) -> None:
         {"none and mild": False, "strong": True}.items(),
     )
     for figure, (raters, (fewest, most)), (taste, strong) in groups:
-        of_figure = [row for row in rows if row.figure == figure and row.cell.strong == strong]
+        of_figure = [row for row in rows if row.figure == figure and row.cell.has_strong_taste == strong]
         group = [row for row in of_figure if fewest <= row.cell.raters <= most]
         if not group:
             continue
 
-        def worst(choose: Callable[[Iterable[float]], float], name: str) -> str:
+        def worst_value(choose: Callable[[Iterable[float]], float], name: str) -> str:
             there = [value for row in group if not math.isnan(value := getattr(row, name))]  # noqa: B023
             return short(choose(there)) if there else ""
 
-        coverage = f"{worst(min, 'coverage')} to {worst(max, 'coverage')}".removeprefix(" to ")
-        parts = [coverage, worst(max, "size"), worst(max, "wider"), worst(min, "power_reached")]
+        coverage = f"{worst_value(min, 'coverage')} to {worst_value(max, 'coverage')}".removeprefix(" to ")
+        parts = [
+            coverage,
+            worst_value(max, "size"),
+            worst_value(max, "relative_width"),
+            worst_value(min, "power_reached"),
+        ]
         failing = sum(row.fails != "" for row in group)
         print(f"| {figure} | {raters} | {taste} | {len(group)} | {' | '.join(parts)} | {failing} |")
     print("Width and power are parts of the oracle's.\n")

@@ -28,7 +28,7 @@ def set_up() -> None:
     django.setup()
 
 
-def fill(units: int) -> None:
+def fill_study(units: int) -> None:
     """Fill a study of ``units`` graded captions, each judged by three workers."""
     set_up()
     from django.core.management import call_command
@@ -157,7 +157,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ["DATA_DIR"] = scratch
         start = time.perf_counter()
-        fill(options.units)
+        fill_study(options.units)
         print(
             f"{options.units:,} units, {WORKERS * options.units:,} judgments, "
             f"filled in {time.perf_counter() - start:.1f} s"

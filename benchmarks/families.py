@@ -52,10 +52,10 @@ def of_family(plain: Captions, item: Item) -> Captions:
     """Return captions with an item after the first word of each text. The item is the same in all texts of an image."""
     rng = np.random.default_rng(1)
 
-    def draw(low: int, high: int) -> int:
+    def draw_integer(low: int, high: int) -> int:
         return int(rng.integers(low, high))
 
-    items = [item(draw, text.partition(" ")[0]) for text in plain.candidates]
+    items = [item(draw_integer, text.partition(" ")[0]) for text in plain.candidates]
     return Captions(
         [_insert_words(extra, text) for extra, text in zip(items, plain.candidates, strict=True)],
         [
@@ -77,7 +77,7 @@ def processor_seconds(work: Callable[[], object]) -> float:
     return sum(os.times()[:4]) - before
 
 
-def best(work: Callable[[], object]) -> float:
+def best_seconds(work: Callable[[], object]) -> float:
     work()
     seconds = []
     for _ in range(REPETITIONS):
@@ -88,13 +88,13 @@ def best(work: Callable[[], object]) -> float:
 
 
 def seconds_of(given: Captions, metric: str) -> float:
-    return best(lambda: score(given.candidates, given.references, [metric]))
+    return best_seconds(lambda: score(given.candidates, given.references, [metric]))
 
 
 def peer_times_ours(given: Captions, start: float) -> float:
     with contextlib.redirect_stdout(io.StringIO()):
         theirs = processor_seconds(lambda: peer_raw_text(given))
-    return (theirs - start) / best(lambda: raw_text(given))
+    return (theirs - start) / best_seconds(lambda: raw_text(given))
 
 
 def main() -> None:

@@ -78,7 +78,7 @@ class Size:
             self.candidates = -(-self.units // self.images) if self.protocol == "relevance" else 1
 
     @property
-    def judged(self) -> int:
+    def judged_units(self) -> int:
         """The number of judged units of a HIT."""
         return SIZE - self.controls
 
@@ -89,7 +89,7 @@ class Size:
 
     @property
     def units(self) -> int:
-        return self.hits * self.judged
+        return self.hits * self.judged_units
 
 
 def fill_study(
@@ -282,14 +282,14 @@ def _hits(study: Study, size: Size, numbers: range) -> tuple[Ints, Ints]:
     from common.rows.writing import insert_rows
     from judgments.models import HIT, HITUnit, Unit
 
-    places = range(numbers[0] * size.judged, (numbers[-1] + 1) * size.judged)
+    places = range(numbers[0] * size.judged_units, (numbers[-1] + 1) * size.judged_units)
     last = _last_id(Unit)
     insert_rows(
         Unit,
         ("study_id", "key", "position", *CONTENT_FIELDS),
         ((study.pk, f"u-{place:07}", place, *_unit_fields(size, place)) for place in places),
     )
-    units = _ids(study.units, last).reshape(len(numbers), size.judged)
+    units = _ids(study.units, last).reshape(len(numbers), size.judged_units)
     if size.controls:
         last = int(units[-1, -1])
         wanted = range(numbers[0] * size.controls, (numbers[-1] + 1) * size.controls)
@@ -342,20 +342,20 @@ def _add_work(
     keys = [uuid.UUID(bytes=drawn[at : at + 16]) for at in range(0, len(drawn), 16)]
     first = numbers[0] * VOTES
 
-    def who(at: int) -> int:
+    def worker_at(at: int) -> int:
         return (at // VOTES + at % VOTES * 97) % WORKERS
 
     insert_rows(
         Assignment,
         ("id", "study_id", "hit_id", "worker_id", "state", "slot", "accepted_at", "submitted_at"),
         (
-            (key, study.pk, int(hits[n // VOTES]), workers[who(first + n)], "submitted", n % VOTES,
+            (key, study.pk, int(hits[n // VOTES]), workers[worker_at(first + n)], "submitted", n % VOTES,
              START + timedelta(seconds=3 * (first + n)), START + timedelta(seconds=3 * (first + n) + 110))
             for n, key in enumerate(keys)
         ),
     )  # fmt: skip
     # nine in ten workers mostly give the true answer, and know the control items
-    lazy = np.array([who(first + n) % 10 == 0 for n in range(len(keys))])
+    lazy = np.array([worker_at(first + n) % 10 == 0 for n in range(len(keys))])
     right = rng.random((len(keys), SIZE)) >= np.where(lazy, 0.5, 0.15)[:, None]
     left = (rng.random((len(keys), SIZE)) < 0.5).tolist()
     spent = np.round(rng.gamma(4.0, 1.5, (len(keys), SIZE)), 1).tolist()
@@ -378,8 +378,8 @@ def _answers(
     size: Size, hit: int, right: npt.NDArray[np.bool_], rng: np.random.Generator
 ) -> list[list[tuple[int | None, Any]]]:
     """Return the (value, answer) of each assignment and position, one of which is None."""
-    places = (hit + np.arange(len(right)) // VOTES)[:, None] * size.judged + np.arange(SIZE)
-    control = np.arange(SIZE) >= size.judged
+    places = (hit + np.arange(len(right)) // VOTES)[:, None] * size.judged_units + np.arange(SIZE)
+    control = np.arange(SIZE) >= size.judged_units
     if size.protocol == "triplet":
         truth = np.where(control, 1, 1 + places // size.references % 2)
         return [[(one, None) for one in own] for own in np.where(right, truth, 3 - truth).tolist()]

@@ -39,7 +39,7 @@ def design_of(protocol: str, units: int) -> dict[str, Any]:
     return design | {"sampling": {"pairs_from": "crossed"}}
 
 
-def fill(protocol: str, units: int) -> None:
+def fill_dataset(protocol: str, units: int) -> None:
     """Make the dataset and the draft. A tenth of the images become control items."""
     import numpy as np
 
@@ -105,7 +105,7 @@ def step(protocol: str, units: int) -> None:
     from judgments.studies.studies import find_study
 
     call_command("migrate", verbosity=0)
-    fill(protocol, units)
+    fill_dataset(protocol, units)
     study, before = find_study(protocol), peak_memory()
     start, processor = time.perf_counter(), time.process_time()
     batch = draw_hits(study=study)

@@ -38,7 +38,7 @@ from annotation.quality.detectors.base import Rule
 from annotation.quality.detectors.history import NAN, AnswerFormat, OwnJudgment, WrittenAnswer
 from annotation.quality.detectors.honesty import HIDDEN_WORDS
 from annotation.quality.histories import SubmittedPage
-from annotation.quality.looks import replay
+from annotation.quality.looks import replay_detectors
 from judgments.kinds.caption import fold_text
 from quorum.statistics.meta import wilson_interval
 
@@ -141,7 +141,7 @@ def _flagged_people(
 ) -> tuple[set[int], set[int], int]:
     rng = np.random.default_rng([SEED, number, round(100 * copied)])
     pages, copying = study_of(captions, copied=copied, rng=rng)
-    found = replay(pages, rules=[rule], answers=ANSWERS)
+    found = replay_detectors(pages, rules=[rule], answers=ANSWERS)
     return set(found), copying, len({page.worker for page in pages})
 
 
@@ -177,7 +177,7 @@ def signals_of(times: Sequence[float]) -> dict[str, int]:
     return found | {"gap_ms": round(middle), "gap_spread_ms": round(high - low)}
 
 
-def typing(folder: Path) -> None:
+def print_typing(folder: Path) -> None:
     """Print who is flagged if all sentences are on one page, and how near the sentences come to the limits."""
     from annotation.quality.detectors.honesty import keys_per_second, relative_gap_spread
 
@@ -196,7 +196,7 @@ def typing(folder: Path) -> None:
             OwnJudgment(0, unit, NAN, NAN, written=WrittenAnswer("", signals))
             for unit, signals in enumerate(counted)
         ]
-        flagged += bool(replay([SubmittedPage(1, given)], rules=[rule], answers=ANSWERS))
+        flagged += bool(replay_detectors([SubmittedPage(1, given)], rules=[rule], answers=ANSWERS))
     _, high = wilson_interval(flagged, people)
     print(f"{flagged} of {people:,} people with any such sentence among {len(speeds):,} (to {high:.2%})")
     print(f"characters a second: median {np.median(speeds):.1f}, fastest {max(speeds):.1f}")
@@ -214,7 +214,7 @@ def main() -> None:
     if chosen.what == "typing":
         if chosen.keystrokes is None:
             parser.error("typing needs --keystrokes, the folder of the keystroke files")
-        typing(chosen.keystrokes)
+        print_typing(chosen.keystrokes)
     else:
         if chosen.what == "words":
             words(chosen.data)

@@ -30,13 +30,13 @@ REPORTED_ACCURACIES = {
 }
 
 
-def timed(label: str, since: tuple[float, float]) -> None:
+def print_times(label: str, since: tuple[float, float]) -> None:
     print(
         f"{label:44} {time.perf_counter() - since[0]:7.2f} s wall {time.process_time() - since[1]:7.2f} s CPU"
     )
 
 
-def now() -> tuple[float, float]:
+def current_times() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
@@ -74,19 +74,19 @@ def speed(folder: Path) -> None:
         values = generator.normal(size=len(names)).tolist()
         lines = (f"{system}\t{value}\n" for system, value in zip(names, values, strict=True))
         (scores / f"metric-{number}.seg.score").write_text("".join(lines))
-    begun = whole = now()
+    begun = whole = current_times()
     files = read_scores(scores, [])
-    timed(f"read {METRICS} x {len(names):,} scores", begun)
-    begun = now()
+    print_times(f"read {METRICS} x {len(names):,} scores", begun)
+    begun = current_times()
     store_metric_scores(dataset=dataset, files=files)
-    timed("match and store them", begun)
-    begun = now()
+    print_times("match and store them", begun)
+    begun = current_times()
     compare_with_scores(dataset=dataset, first="metric-0", second="metric-1", people="metric-2")
-    timed("compare two", begun)
-    timed("together", whole)
+    print_times("compare two", begun)
+    print_times("together", whole)
 
 
-def wmt(folder: Path, data: Path) -> None:
+def compare_wmt(folder: Path, data: Path) -> None:
     from contrib.comparing.people_scores import compare_with_scores
     from contrib.score_imports.reading import read_scores
     from contrib.score_imports.storing import store_metric_scores
@@ -101,10 +101,10 @@ def wmt(folder: Path, data: Path) -> None:
     }
     dataset = dataset_of(folder, "wmt23", lines(data / "references" / f"{PAIR}.refA.txt"), outputs)
     human = data / "human-scores" / f"{PAIR}.mqm.seg.score"
-    begun = now()
+    begun = current_times()
     for path, names in ((human, ["mqm"]), (data / "metric-scores" / PAIR, [])):
         done = store_metric_scores(dataset=dataset, files=read_scores(path, names), unknown="leave-out")
-    timed(f"import {len(done.metrics)} metrics", begun)
+    print_times(f"import {len(done.metrics)} metrics", begun)
     accuracies: dict[str, tuple[float, float]] = {}
     first, *others = REPORTED_ACCURACIES
     for other in others:
@@ -136,7 +136,7 @@ def main() -> None:
 
         call_command("migrate", verbosity=0)
         if folder:
-            wmt(Path(name), folder)
+            compare_wmt(Path(name), folder)
         else:
             speed(Path(name))
 

@@ -34,7 +34,7 @@ def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
     print(f"{label:34} {count:9,} rows {seconds:7.2f} s {count / seconds:12,.0f} rows/s {peak:8.1f} MB peak")
 
 
-def published(data: Path) -> None:
+def import_published_sets(data: Path) -> None:
     coco = data / "coco-captions"
     flickr, pascal, abstract = data / "flickr8k", data / "pascal-50s", data / "abstract-50s"
     measured("flickr8k captions", lambda: open_dataset("flickr8k", flickr).references())
@@ -83,6 +83,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data", type=Path, nargs="?", help="folder of the published data sets")
     if data := parser.parse_args().data:
-        published(data)
+        import_published_sets(data)
     with tempfile.TemporaryDirectory() as scratch:
         made_up(Path(scratch), LINES)

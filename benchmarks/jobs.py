@@ -76,7 +76,7 @@ def worker(installation: Installation, processes: int = 4) -> Iterator[int]:
         )
     try:
         installation.python(PREPARATION_SCRIPT + 'queues.enqueue(kind="make-groups", args={"count": 1})')
-        until(lambda: waiting(installation) == 0, what="the first job")
+        until(lambda: waiting_jobs(installation) == 0, what="the first job")
         yield process.pid
     finally:
         process.terminate()
@@ -88,7 +88,7 @@ def worker(installation: Installation, processes: int = 4) -> Iterator[int]:
                     os.kill(pid, 9)
 
 
-def waiting(installation: Installation) -> int:
+def waiting_jobs(installation: Installation) -> int:
     ((count,),) = installation.query(
         "SELECT count(*) FROM judgments_job WHERE state IN ('queued', 'running')"
     )
@@ -100,7 +100,7 @@ def small_jobs(installation: Installation, jobs: int) -> str:
         before, began = cpu_seconds(children(pid)), time.monotonic()
         script = PREPARATION_SCRIPT + BULK_SCRIPT.format(accounts=ACCOUNTS, jobs=jobs)
         asking = float(installation.python(script).split()[-1])
-        while waiting(installation):
+        while waiting_jobs(installation):
             time.sleep(0.5)
         wall, working = time.monotonic() - began, cpu_seconds(children(pid)) - before
     return (
@@ -116,7 +116,7 @@ def idle_starts(installation: Installation, jobs: int) -> str:
     return f"start on an idle server: median {statistics.median(seconds):.2f} s, longest {seconds[-1]:.2f} s"
 
 
-def turns(installation: Installation) -> str:
+def measure_turns(installation: Installation) -> str:
     with worker(installation):
         seconds = installation.python(PREPARATION_SCRIPT + TURNS_SCRIPT).split()[-1]
     return f"the ninth account's job begins after {float(seconds):.2f} s"
@@ -134,7 +134,7 @@ def main() -> None:
         made = Installations(Path(folder), os.environ.get("TEST_DATABASE_URL"))
         for measure in (
             lambda installation: idle_starts(installation, 30),
-            turns,
+            measure_turns,
             lambda installation: small_jobs(installation, arguments.jobs),
         ):
             with made.fresh(arguments.database) as installation:

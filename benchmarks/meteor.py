@@ -47,7 +47,7 @@ print(Meteor().compute_score(dict(enumerate(references)), {i: [text] for i, text
 
 
 @cache
-def program() -> Any:
+def start_program() -> Any:
     """Start the official program, once in each process, and return it."""
     return importlib.import_module("pycocoevalcap.meteor.meteor").Meteor()
 
@@ -75,7 +75,7 @@ def meteor(given: Captions) -> ArrayLike:
 
 
 def official_meteor(given: Captions) -> ArrayLike:
-    return float(program().compute_score(*given.for_peer)[0])
+    return float(start_program().compute_score(*given.for_peer)[0])
 
 
 def _cold_start_seconds(code: str, given: Captions) -> ArrayLike:

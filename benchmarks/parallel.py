@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.captions import made_up
-from benchmarks.export import fill, set_up
+from benchmarks.export import fill_study, set_up
 
 CAPTIONS, UNITS, RESAMPLES, JUDGMENTS = 1_000_000, 100_000, 100_000, 1_000_000
 METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d")
@@ -38,7 +38,7 @@ METRICS = ("bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l", "cider", "cider-d"
 Work = Callable[[int], bytes]
 
 
-def scoring(scale: float, folder: Path) -> Work:
+def scoring_work(scale: float, folder: Path) -> Work:
     from quorum.metrics import score
     from quorum.numeric.parallel import LocalPool, use_pool
 
@@ -74,8 +74,8 @@ def alpha(scale: float, folder: Path) -> Work:
     )
 
 
-def export(scale: float, folder: Path) -> Work:
-    fill(int(JUDGMENTS * scale) // 3 + 1)
+def export_work(scale: float, folder: Path) -> Work:
+    fill_study(int(JUDGMENTS * scale) // 3 + 1)
     return command(folder, "export_judgments", "big", "--format", "jsonl")
 
 
@@ -100,7 +100,7 @@ def command(folder: Path, name: str, *arguments: str) -> Work:
     return work
 
 
-WORKS = {"score": scoring, "score command": scoring_files, "alpha": alpha, "export": export}
+WORKS = {"score": scoring_work, "score command": scoring_files, "alpha": alpha, "export": export_work}
 
 
 def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: int) -> None:
@@ -110,7 +110,7 @@ def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: i
     """
     work = WORKS[name](scale, folder)
     if name == "score":
-        scoring(0.001, folder)(1)  # compile and load first
+        scoring_work(0.001, folder)(1)  # compile and load first
     seconds: dict[int, float] = {}
     digests = set()
     for _ in range(repeats):

@@ -20,7 +20,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def timed(label: str, at_most: float | None, *arguments: str, folder: Path) -> None:
+def time_command(label: str, at_most: float | None, *arguments: str, folder: Path) -> None:
     """Run one command. Print its wall and CPU seconds, and its limit."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.perf_counter()
@@ -55,17 +55,17 @@ def main() -> None:
     flickr8k = parser.parse_args().data / "flickr8k"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        timed("migrate", None, "migrate", "-v0", folder=folder)
-        timed(
+        time_command("migrate", None, "migrate", "-v0", folder=folder)
+        time_command(
             "40,460 captions", 15, "import_dataset", "flickr8k", str(flickr8k), "--name", "f", folder=folder
         )
         for what, limit in (("crowd", 15.0), ("expert", None)):
-            timed(
+            time_command(
                 f"{what} judgments", limit, "import_judgments", f"flickr8k-{what}", str(flickr8k),
                 "--dataset", "f", "--study", what, folder=folder,
             )  # fmt: skip
         pool(flickr8k, folder / "pool.jsonl")
-        timed(
+        time_command(
             "1,000 candidates", None, "import_candidates", "jsonl", str(folder / "pool.jsonl"),
             "--dataset", "f", "--system", "pool", folder=folder,
         )  # fmt: skip
@@ -75,8 +75,8 @@ def main() -> None:
             'name = "Relevance"\ndataset = "f"\npreset = "hodosh-2013-relevance"\n'
             '[sampling]\npairs_from = "crossed"\nimages = 660\n'
         )
-        timed("create the study", None, "create_study", str(study), folder=folder)
-        timed("100,000 units, Bleu-pre included", 20, "generate_hits", "relevance", folder=folder)
+        time_command("create the study", None, "create_study", str(study), folder=folder)
+        time_command("100,000 units, Bleu-pre included", 20, "generate_hits", "relevance", folder=folder)
 
 
 if __name__ == "__main__":

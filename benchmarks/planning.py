@@ -162,7 +162,7 @@ def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[A
 
     They draw studies with a true difference `gap`, return the contrast of a study, and return its mean difference.
     """
-    from benchmarks.coverage import judgments, outputs, right, system_means
+    from benchmarks.coverage import judgments, metric_accuracies, outputs, system_means
 
     def of_metrics(cell: Any, generator: np.random.Generator, sets: int, gap: float) -> Any:
         return judgments(cell, generator, sets, True, 0.5, 0.5, noise=(0.8, 0.8 + gap))
@@ -178,7 +178,11 @@ def draws() -> dict[str, tuple[Draw, Callable[[Any, int], Contrast], Callable[[A
             contrast_of_outputs,
             lambda data: float(-np.diff(system_means(data)).mean()),
         ),
-        "metrics": (of_metrics, contrast_of_metrics, lambda data: float(-np.diff(right(data)).mean())),
+        "metrics": (
+            of_metrics,
+            contrast_of_metrics,
+            lambda data: float(-np.diff(metric_accuracies(data)).mean()),
+        ),
     }
 
 

@@ -34,7 +34,7 @@ os.environ.pop("DATABASE_URL", None)
 from annotation.quality.detectors import RULES, make_rule
 from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
 from annotation.quality.histories import SubmittedPage
-from annotation.quality.looks import replay
+from annotation.quality.looks import replay_detectors
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     INK,
@@ -160,7 +160,7 @@ def print_false_alarms() -> None:
                 good = set(range(round(spam * workers), workers))
                 honest += len(good)
                 for name, given in (("", rules), ("plain threshold", [plain])):
-                    found = replay(pages, rules=given, answers=answers)
+                    found = replay_detectors(pages, rules=given, answers=answers)
                     for who in good & set(found):
                         accused.update(name or rule for rule in found[who])
                         accused["any of the rules"] += not name
@@ -322,7 +322,7 @@ def at_work(stops: Sequence[tuple[int, bool]]) -> Iterator[tuple[int, float]]:
         yield answers, share
 
 
-def draw(outcomes: dict[str, Outcome], path: Path) -> None:
+def draw_plots(outcomes: dict[str, Outcome], path: Path) -> None:
     """Draw how long people of each sort stay at work, with a panel for each protocol."""
     figure = new_figure(3.0)
     panels = figure.subplots(1, len(outcomes), sharey=True)
@@ -420,7 +420,7 @@ def main() -> None:
     for protocol, outcome in outcomes.items():
         print_outcome(protocol, outcome)
     if given.figure:
-        draw(outcomes, given.figure)
+        draw_plots(outcomes, given.figure)
 
 
 if __name__ == "__main__":

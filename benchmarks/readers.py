@@ -21,7 +21,7 @@ from benchmarks.export import set_up
 FORMS = ("jsonl", "csv", "parquet", "qrels", "reliability")
 
 
-def exported(folder: Path) -> dict[str, Path]:
+def export_files(folder: Path) -> dict[str, Path]:
     os.environ["DATA_DIR"] = str(folder)
     set_up()
     from django.core.management import call_command
@@ -37,7 +37,7 @@ def exported(folder: Path) -> dict[str, Path]:
     return paths
 
 
-def compare(paths: dict[str, Path]) -> None:
+def compare_readers(paths: dict[str, Path]) -> None:
     import numpy as np
     import pandas as pd
 
@@ -103,7 +103,7 @@ def _print_result(form: str, reader: str, words: str) -> None:
 def main() -> None:
     argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        compare(exported(Path(scratch)))
+        compare_readers(export_files(Path(scratch)))
 
 
 if __name__ == "__main__":

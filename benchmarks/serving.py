@@ -146,7 +146,7 @@ def kill_after(web: WebServer, server: Server, done: threading.Semaphore, count:
     server.url = web.url
 
 
-def run(installation: Installation, options: argparse.Namespace, workers: int) -> bool:
+def run_server(installation: Installation, options: argparse.Namespace, workers: int) -> bool:
     """Make a study and start a server, and let simulated people work. Return whether no promise was broken."""
     images = max(20, options.hits // 25)
     made = installation.python(
@@ -254,7 +254,7 @@ def main() -> int:
         try:
             for workers in options.workers.split(","):
                 with maker.fresh(options.database) as installation:
-                    kept &= run(installation, options, int(workers))
+                    kept &= run_server(installation, options, int(workers))
         finally:
             maker.close()
     return 0 if kept else 1

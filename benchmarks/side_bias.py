@@ -88,11 +88,11 @@ class Votes(NamedTuple):
     first_won: Flags
 
     @property
-    def left(self) -> Flags:
+    def chose_left(self) -> Flags:
         return self.on_left == self.first_won
 
 
-def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
+def draw_votes(design: Design, habit: str, generator: np.random.Generator) -> Votes:
     systems = np.array(list(permutations(range(design.systems), 2)))
     both = systems[generator.integers(len(systems), size=design.pairs)]
     clear = generator.normal(0, CLEAR, design.pairs)
@@ -117,7 +117,7 @@ def draw(design: Design, habit: str, generator: np.random.Generator) -> Votes:
     return Votes(*map(np.ravel, (pair, person, page, first, second, on_left, won)))
 
 
-def endless(design: Design, habit: str) -> tuple[Floats, float]:
+def infinite_study(design: Design, habit: str) -> tuple[Floats, float]:
     """Return the strengths and the order effect that the option gives in an infinite study."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(61)
     spread = np.hypot(CLEAR, np.sqrt(2) * TASTE) * nodes
@@ -144,7 +144,7 @@ def held_by(fit: Any, truth: Floats) -> float:
     return float(((fit.low <= truth) & (truth <= fit.high)).mean())
 
 
-def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) -> tuple[float, ...]:
+def study_values(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) -> tuple[float, ...]:
     """Return a study's values for the first columns, computed by the functions that pages use."""
     from contrib.strengths.pairs import is_biased
     from evaluation.data.judgment_sets.records import JudgmentTable, UnitRow, Units
@@ -174,7 +174,7 @@ def examine(design: Design, votes: Votes, truths: tuple[Floats, Floats, float]) 
     )  # fmt: skip
 
 
-def within(values: Sequence[float], least: float, most: float) -> bool:
+def is_within(values: Sequence[float], least: float, most: float) -> bool:
     """Return whether the mean is within the limits, or outside them by at most three standard errors."""
     mean, error = float(np.mean(values)), 3 * float(np.std(values)) / len(values) ** 0.5
     return least - error <= mean <= most + error
@@ -182,12 +182,12 @@ def within(values: Sequence[float], least: float, most: float) -> bool:
 
 def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
     """Print a row, and yield what exceeds a limit."""
-    (same, effect), (without_habit, _) = endless(design, habit), endless(design, "none")
+    (same, effect), (without_habit, _) = infinite_study(design, habit), infinite_study(design, "none")
     cell = (DESIGNS.index(design), HABITS.index(habit))
     rows = [
-        examine(
+        study_values(
             design,
-            draw(design, habit, np.random.default_rng([SEED, *cell, number])),
+            draw_votes(design, habit, np.random.default_rng([SEED, *cell, number])),
             (same, without_habit, effect),
         )
         for number in range(studies)
@@ -204,7 +204,7 @@ def run_cell(design: Design, habit: str, studies: int) -> Iterator[str]:
     elif habit == "15 %" and not design.is_uneven:
         checks.append(("the bias is found", claimed, MIN_FOUND, 1.0))
     for what, values, least, most in checks:
-        if not within(values, least, most):
+        if not is_within(values, least, most):
             yield f"{design.name}, {habit}: {what} in {np.mean(values):.3f}, expected {least} to {most}."
 
 
@@ -217,17 +217,17 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
     from annotation.quality.detectors import make_rule
     from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
     from annotation.quality.histories import SubmittedPage
-    from annotation.quality.looks import replay
+    from annotation.quality.looks import replay_detectors
 
     rules = [make_rule("side-bias", {})]
     answers = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
     detected = others = people = 0
     for number in range(studies):
         generator = np.random.default_rng([SEED, len(DESIGNS), HABITS.index(habit), number])
-        votes = draw(DESIGNS[0], habit, generator)
+        votes = draw_votes(DESIGNS[0], habit, generator)
         one_sided = int(generator.choice(votes.person))
         left = np.where(
-            votes.person == one_sided, generator.random(len(votes.person)) < BIASED_SHARE, votes.left
+            votes.person == one_sided, generator.random(len(votes.person)) < BIASED_SHARE, votes.chose_left
         )
         pages = [
             SubmittedPage(
@@ -245,7 +245,7 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
             )
             for page, rows in enumerate(np.arange(len(left)).reshape(-1, PAGE))
         ]
-        flagged = set(replay(pages, rules=rules, answers=answers))
+        flagged = set(replay_detectors(pages, rules=rules, answers=answers))
         detected += one_sided in flagged
         others += len(flagged - {one_sided})
         people += len(np.unique(votes.person)) - 1

@@ -130,7 +130,7 @@ def scipy_tau_by_item(data: Data) -> float:
     return float(np.mean(taus))
 
 
-def calibrated(data: Data) -> float:
+def calibrated_accuracy(data: Data) -> float:
     one, _, people, items, _ = data
     return pairwise_accuracy(one, people, items, epsilon="calibrate", resamples=0).value
 
@@ -155,7 +155,7 @@ JOBS = (
     Job("tau-interval", THOUSANDS, scores_and_shares, tau_interval, scipy_tau_interval, SCIPY),
     Job("tau-by-item", THOUSANDS, outputs, tau_by_item, scipy_tau_by_item, SCIPY, unit=" rows"),
     Job("tau-by-item-of-a-million", (1_000_000,), outputs, tau_by_item, unit=" rows"),
-    Job("tie-calibration-by-item", MILLION, outputs, calibrated, unit=" rows"),
+    Job("tie-calibration-by-item", MILLION, outputs, calibrated_accuracy, unit=" rows"),
 )
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ ACCURACIES = (0.6, 0.7, 0.8, 0.9)
 REFERENCES, VOTES, UNITS = 48, 3, 20
 
 
-def pure(pairs: int) -> None:
+def stop_by_rule(pairs: int) -> None:
     print(
         "| accuracy | 48 references, 3 votes | 5 votes | 5 votes, margin 2 | flipped by it | 20 references, 3 votes |"
     )
@@ -85,7 +85,7 @@ def on_the_platform(
         Participation(study=study, worker=worker, completion_code="BENCH") for worker in people
     )
 
-    def vote(unit: Any, worker: Any) -> int:
+    def draw_vote(unit: Any, worker: Any) -> int:
         if unit.control:
             return int(unit.expected)
         return 1 if rng_for(seed, f"{unit.key} {worker.name}").random() < accuracy else 2
@@ -106,7 +106,7 @@ def on_the_platform(
         answers = [
             {
                 "position": place.position,
-                "value": kind.sides.from_canonical(vote(place.unit, worker), side=place.side),
+                "value": kind.sides.from_canonical(draw_vote(place.unit, worker), side=place.side),
             }
             for place in page_units_of(assignment)
         ]
@@ -122,7 +122,7 @@ def on_the_platform(
     return Run(
         votes=cast / (units * VOTES),
         copies=finished / wanted,
-        flipped_pairs=_count_flipped_pairs(study, compute_aggregation(study=study), vote, people),
+        flipped_pairs=_count_flipped_pairs(study, compute_aggregation(study=study), draw_vote, people),
         milliseconds=1000 * spent / submitted,
     )
 
@@ -187,7 +187,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="What early stopping saves.")
     parser.add_argument("--pairs", type=int, default=20, help="candidate pairs on the platform")
     given = parser.parse_args()
-    pure(4_000)
+    stop_by_rule(4_000)
     print()
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"DATA_DIR": folder, "DJANGO_SETTINGS_MODULE": "config.settings"}

@@ -51,7 +51,7 @@ def against_golden(votes: Path, golden: Path) -> None:
 def adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
     """Draw pairs unevenly, with chances that no strengths have, and fit with and without weights."""
 
-    def fitted(shares: Floats, weigh: bool, seed: int) -> Floats:
+    def fitted_strengths(shares: Floats, weigh: bool, seed: int) -> Floats:
         rng = np.random.default_rng(seed)
         pair = rng.choice(3, rows, p=shares)
         won = np.where(rng.random(rows) < TRUE_WINS[pair], 1, -1)
@@ -59,9 +59,9 @@ def adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
         return preference_strengths(PAIRS[pair, 0], PAIRS[pair, 1], won, weights=weights).log_strength
 
     even, uneven = np.full(3, 1 / 3), np.array([0.1, 0.1, 0.8])
-    target = np.mean([fitted(even, False, seed) for seed in range(runs)], axis=0)
+    target = np.mean([fitted_strengths(even, False, seed) for seed in range(runs)], axis=0)
     for weigh in (False, True):
-        found = np.mean([fitted(uneven, weigh, runs + seed) for seed in range(runs)], axis=0)
+        found = np.mean([fitted_strengths(uneven, weigh, runs + seed) for seed in range(runs)], axis=0)
         words = "with" if weigh else "without"
         print(f"{words} weights: largest bias of a log-strength {np.abs(found - target).max():.3f}")
 

@@ -54,11 +54,11 @@ def move_content_types(*models: str, before: str, after: str) -> RunPython:
     """
     from django.db.migrations import RunPython  # slow, and only for migrations
 
-    def move(apps: Any, schema_editor: Any, before: str, after: str) -> None:
+    def move_content_types(apps: Any, schema_editor: Any, before: str, after: str) -> None:
         types = apps.get_model("contenttypes", "ContentType").objects.using(schema_editor.connection.alias)
         types.filter(app_label=before, model__in=models).update(app_label=after)
 
     return RunPython(
-        lambda apps, schema_editor: move(apps, schema_editor, before, after),
-        lambda apps, schema_editor: move(apps, schema_editor, after, before),
+        lambda apps, schema_editor: move_content_types(apps, schema_editor, before, after),
+        lambda apps, schema_editor: move_content_types(apps, schema_editor, after, before),
     )

@@ -102,7 +102,7 @@ def check(name: str, *of: str) -> None:
     _use_limit(name, of, counted=False)
 
 
-def count(name: str, *of: str) -> None:
+def count_use(name: str, *of: str) -> None:
     """Count a use of the limit ``name`` by the visitor. Raise TooManyAttempts if the limit was already reached."""
     _use_limit(name, of, counted=True)
 
@@ -118,7 +118,7 @@ def limit_failed_attempts(attempt: Callable[[], Result | None], *limits: tuple[s
     result = attempt()
     if result is None:  # counting raises the error, too, if simultaneous attempts have reached the limit
         for name, *of in limits:
-            count(name, *of)
+            count_use(name, *of)
     return result
 
 

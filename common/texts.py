@@ -32,7 +32,7 @@ def is_empty(text: str) -> bool:
     return all(unicodedata.category(letter)[0] in "ZC" for letter in text)
 
 
-def readable(text: str) -> str:
+def text_or_placeholder(text: str) -> str:
     """Return the text or, if it is empty, "(empty)", since a gap on a page looks like an error."""
     return gettext("(empty)") if is_empty(text) else text
 

@@ -21,7 +21,7 @@ from django.utils.cache import patch_vary_headers
 from common.audit import acting_as
 from common.downloads import problem_page
 from common.incoming import within_request
-from common.rate_limits import TooManyAttempts, count, visiting_from
+from common.rate_limits import TooManyAttempts, count_use, visiting_from
 from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
 from config.observing.requests import Middleware, visitor_address
@@ -88,9 +88,9 @@ class RateLimitMiddleware(Middleware):
         size = request.META.get("CONTENT_LENGTH") or "0"
         try:
             if is_call:
-                count("api")
+                count_use("api")
             if size.isdecimal() and int(size) >= LARGE_BODY:
-                count("upload")
+                count_use("upload")
         except TooManyAttempts as error:
             members = {"message": str(error)}
             response = (

@@ -60,7 +60,7 @@ def weighted_f1(first: Bag, second: Bag, weights: Mapping[str, float]) -> float:
     return 2 * weight(first & second) / total if total else 0.0
 
 
-def usable(captions: Captions, image: str) -> dict[str, str]:
+def usable_captions(captions: Captions, image: str) -> dict[str, str]:
     """Return the first captions of other photographs, by photograph, without captions that `image` also has."""
     captions_of_image = set(captions[image])
     return {
@@ -70,13 +70,13 @@ def usable(captions: Captions, image: str) -> dict[str, str]:
     }
 
 
-def nearest(captions: Captions) -> dict[str, str]:
+def nearest_captions(captions: Captions) -> dict[str, str]:
     """Return for each photograph the first caption of the nearest other one; of equally near ones, the first."""
     bags = {image: bag_of_words(texts) for image, texts in captions.items()}
     weights = inverse_document_frequency(bags.values())
     chosen = {}
     for image in captions:
-        texts = usable(captions, image)
+        texts = usable_captions(captions, image)
         best = max(sorted(texts), key=lambda other: weighted_f1(bags[image], bags[other], weights))
         chosen[image] = texts[best]
     return chosen
@@ -86,7 +86,7 @@ def random_captions(captions: Captions, seed: int) -> dict[str, str]:
     draws = random.Random(seed)
     chosen = {}
     for image in captions:
-        texts = list(usable(captions, image).values())
+        texts = list(usable_captions(captions, image).values())
         # Python guarantees the same sequence in later versions only for random().
         chosen[image] = texts[int(draws.random() * len(texts))]
     return chosen
@@ -95,7 +95,10 @@ def random_captions(captions: Captions, seed: int) -> dict[str, str]:
 def make_systems(folder: Path) -> None:
     captions = _read_captions(ROOT / "dataset.jsonl")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, chosen in (("nearest", nearest(captions)), ("random", random_captions(captions, SEED))):
+    for name, chosen in (
+        ("nearest", nearest_captions(captions)),
+        ("random", random_captions(captions, SEED)),
+    ):
         rows = ({"image": image, "caption": text} for image, text in chosen.items())
         lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{name}.jsonl").write_text(lines, encoding="utf-8", newline="\n")

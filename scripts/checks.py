@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.environment import PYTHON, ROOT, check_writable, file_text, install, print_line
+from scripts.environment import PYTHON, ROOT, check_writable, file_text, install_requirements, print_line
 
 NUMERIC_PACKAGES = ("quorum/metrics", "quorum/statistics", "quorum.numeric.signatures")
 TOOLS, PINNED = "requirements-audit.txt", "requirements-pinned.txt"
@@ -31,7 +31,7 @@ PARALLEL_OPTIONS = ["-n", "auto", "--dist", "loadfile", "--no-loadscope-reorder"
 
 def environment() -> int:
     check_writable(ROOT)
-    install("requirements-dev.txt")
+    install_requirements("requirements-dev.txt")
     return 0
 
 
@@ -150,7 +150,7 @@ def _run_quietly(command: list[str], environment: dict[str, str] | None = None) 
 
 
 def lint() -> int:
-    install("requirements-dev.txt")
+    install_requirements("requirements-dev.txt")
     with tempfile.TemporaryDirectory() as data:
         here = dict(os.environ, DATA_DIR=data, DATABASE_URL="", CELERY_BROKER_URL="")
         public = dict(here, HTTPS="true", DEBUG="false", ALLOWED_HOSTS="quorum.example.org")
@@ -170,7 +170,7 @@ def lint() -> int:
 
 def pinned() -> int:
     """Write requirements-pinned.txt: the newest versions that requirements.txt allows, with hashes."""
-    install(TOOLS)
+    install_requirements(TOOLS)
     path = os.path.join(ROOT, PINNED)
     with tempfile.TemporaryDirectory() as folder:
         environment = os.path.join(folder, PINNED)
@@ -187,13 +187,13 @@ def pinned() -> int:
 
 def audit() -> int:
     """Look up the pinned packages in the Python Packaging Advisory Database."""
-    install(TOOLS)
+    install_requirements(TOOLS)
     command = [PYTHON, "-m", "pip_audit", "--require-hashes", "--disable-pip", "-r", PINNED]
     return subprocess.run(command, cwd=ROOT).returncode
 
 
 def sbom() -> int:
-    install(TOOLS)
+    install_requirements(TOOLS)
     os.makedirs(os.path.join(ROOT, "var"), mode=0o700, exist_ok=True)
     command = [PYTHON, "-m", "cyclonedx_py", "requirements", "--pyproject", "pyproject.toml"]
     command += ["--output-reproducible", "--output-file", os.path.join("var", "sbom.json"), PINNED]
@@ -201,7 +201,7 @@ def sbom() -> int:
 
 
 def docs() -> int:
-    install("requirements-dev.txt")
+    install_requirements("requirements-dev.txt")
     # otherwise the theme prints an announcement of another program at every start
     environment = dict(os.environ, NO_MKDOCS_2_WARNING="1")
     return subprocess.run([PYTHON, "-m", "mkdocs", "build", "--strict"], cwd=ROOT, env=environment).returncode

@@ -95,7 +95,7 @@ def check_port(name: str = "PORT", usual: str = "8000", another: str = "make run
     return int(text)
 
 
-def install(requirements: str) -> None:
+def install_requirements(requirements: str) -> None:
     """Create .venv and install a requirements file, unless this was done before."""
     wanted = hashlib.sha256(sys.version.encode())
     for name in sorted({"requirements.txt", requirements}):

@@ -18,7 +18,7 @@ from scripts.environment import (
     SetupError,
     check_port,
     check_writable,
-    install,
+    install_requirements,
     print_line,
     setting,
 )
@@ -47,7 +47,7 @@ def main() -> None:
         begin_anew(folder)
         port = check_port(another=ORDER + " PORT={}")
         at_crowd = check_port("EMULATOR_PORT", "8091", ORDER + " EMULATOR_PORT={}")
-        install("requirements.txt")
+        install_requirements("requirements.txt")
         address, site = f"http://127.0.0.1:{port}", f"http://127.0.0.1:{at_crowd}"
         environment = dict(os.environ) | separate_settings(folder) | emulator_settings(address, site)
         environment |= {"PORT": str(port), "PYTHONUNBUFFERED": "1"}

@@ -65,7 +65,7 @@ def sentences(
         name = last_name(call.func)
         name = owner if name == "__init__" else name
         if name in errors or call is not node:
-            values = {name: found for scope in scopes for name, found in assigned(scope).items()}
+            values = {name: found for scope in scopes for name, found in assigned_values(scope).items()}
             arguments = (*call.args, *(keyword.value for keyword in call.keywords))
             texts = [text for argument in arguments for text in literals(argument, values)]
             if told := [text.strip().replace("\n", "\\n") for text in texts if " " in text.strip()]:
@@ -77,13 +77,13 @@ def sentences(
 
 
 def reasons(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    for name, values in assigned(tree).items():
+    for name, values in assigned_values(tree).items():
         if isinstance(values[0], ast.Constant) and str(values[0].value).count(" ") > 1 and name.isupper():
             yield name, str(values[0].value)
 
 
 @cache
-def assigned(scope: Scope) -> Values:
+def assigned_values(scope: Scope) -> Values:
     """Return the values that a module or function assigns to names, by name."""
     values_by_name: dict[str, list[ast.expr]] = {}
     for node in scope.body if isinstance(scope, ast.Module) else ast.walk(scope):

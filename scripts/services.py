@@ -28,7 +28,7 @@ from scripts.environment import (
     check_port,
     check_writable,
     file_text,
-    install,
+    install_requirements,
     print_line,
     setting,
 )  # fmt: skip
@@ -105,8 +105,8 @@ def run() -> None:
         check_writable(ROOT)
         check_writable(data)
         port = check_port()
-        install("requirements.txt")
-        serve(services, Installation(PYTHON, QUORUM, environment_of(data, port)))
+        install_requirements("requirements.txt")
+        serve_demo(services, Installation(PYTHON, QUORUM, environment_of(data, port)))
 
 
 def environment_of(data: str, port: int) -> dict[str, str]:
@@ -115,7 +115,7 @@ def environment_of(data: str, port: int) -> dict[str, str]:
     return environment
 
 
-def serve(services: Services, installation: Installation, *, demo: bool = True) -> None:
+def serve_demo(services: Services, installation: Installation, *, demo: bool = True) -> None:
     account = prepare(installation, demo=demo)
     address = "http://127.0.0.1:" + installation.environment["PORT"]
     lines = account_lines(account, installation.command)

@@ -34,7 +34,7 @@ def measured() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def wanted() -> list[str]:
+def figure_names() -> list[str]:
     names = [
         f"{page}: {line.removeprefix('## ')}"
         for page in PAGES
@@ -60,14 +60,14 @@ def pages() -> dict[str, str]:
     }
 
 
-def unknown(texts: Mapping[str, str]) -> list[str]:
+def unknown_figures(texts: Mapping[str, str]) -> list[str]:
     """Return the names of figures that are only in measured.csv or only in the pages.
 
     Also return lines of pages with a measured number that measured.csv does not list.
     """
     names = {row["figures"] for row in measured()}
     parts = {name for name in names if LINE_SEPARATOR in name}
-    problems = sorted((names - parts).symmetric_difference(wanted()))
+    problems = sorted((names - parts).symmetric_difference(figure_names()))
     quotes: dict[str, list[str]] = {page: [] for page in texts}
     for name in sorted(parts):
         page, quote = name.split(LINE_SEPARATOR, 1)
@@ -96,7 +96,7 @@ def changes(row: dict[str, str]) -> list[str] | None:
 
 def main() -> int:
     """Print a line for each figure. Return the number of unknown figures."""
-    missing = unknown(pages())
+    missing = unknown_figures(pages())
     for name in missing:
         print_line(f"{name}: in measured.csv or in the pages alone")
     for row in measured():

@@ -249,7 +249,7 @@ def read(path: Path) -> Iterator[str]:
     for name in ("", "jsonl", "coco", kind):
         try:
             with path.open("rb") as file:
-                upload = uploads.keep([UploadedFile(file, path.name, size=path.stat().st_size)])
+                upload = uploads.store_upload([UploadedFile(file, path.name, size=path.stat().st_size)])
             if not name:
                 yield from uploads.look_at(upload, [path.name], "").problems
                 continue

@@ -78,7 +78,7 @@ def test_the_readme_repeats_the_table_of_the_pack() -> None:
 
 
 def test_a_number_of_a_page_that_no_code_is_named_for_is_told() -> None:
-    assert stale.unknown(
+    assert stale.unknown_figures(
         stale.pages() | {"contrib/arena/README.md": "In simulations .9 of 10 are right."}
     ) == [
         "contrib/arena/README.md | off by .302, with weights by .017",
@@ -87,6 +87,6 @@ def test_a_number_of_a_page_that_no_code_is_named_for_is_told() -> None:
 
 
 def test_measured_figures_name_the_code_that_they_measure() -> None:
-    assert stale.unknown(stale.pages()) == []
+    assert stale.unknown_figures(stale.pages()) == []
     paths = [path for row in stale.measured() for path in row["modules"].split()]
     assert [path for path in paths if not (ROOT / path).exists()] == []

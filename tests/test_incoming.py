@@ -85,7 +85,7 @@ def test_every_bomb_is_refused_in_sentences_and_little_memory(tmp_path: Path) ->
 def test_what_gzip_packed_is_understood_by_the_name_inside(name: str) -> None:
     rows = {"csv": CSV, "jsonl": '{"image": "a.jpg", "caption": "A dog"}\n'}
     rows["json"] = f"[{rows['jsonl']}]"
-    upload = uploads.keep([sent(f"my-system.{name}.GZ", gzip.compress(rows[name].encode()))])
+    upload = uploads.store_upload([sent(f"my-system.{name}.GZ", gzip.compress(rows[name].encode()))])
     understood = uploads.look_at(upload, [f"my-system.{name}.GZ"], "")
     assert not understood.problems
     assert understood.name == "my-system"
@@ -213,7 +213,9 @@ def test_whatever_is_sent_is_understood_or_refused_in_one_sentence(
     with override_settings(INCOMING=SMALL):
         said = []
         try:
-            upload = uploads.keep([sent(name if name.endswith(".zip") else f"{name}{suffix}", payload)])
+            upload = uploads.store_upload(
+                [sent(name if name.endswith(".zip") else f"{name}{suffix}", payload)]
+            )
             said += uploads.look_at(upload, [name], "").problems
         except QuorumError as error:
             said.append(str(error))
@@ -384,7 +386,7 @@ def many_files(*names: str) -> bytes:
 
 
 def test_a_request_leaves_a_long_list_of_files_to_the_job() -> None:
-    upload = uploads.keep([sent("many.zip", many_files(*(f"{n}.csv" for n in range(2_000))))])
+    upload = uploads.store_upload([sent("many.zip", many_files(*(f"{n}.csv" for n in range(2_000))))])
     with within_request(), pytest.raises(RequestBytesExceeded):
         uploads.look_at(upload, ["many.zip"], "")
     understood = uploads.look_at(upload, ["many.zip"], "")
@@ -398,7 +400,7 @@ def test_of_thousands_of_tables_no_more_than_can_be_offered_are_read() -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         for number in range(2_100):
             archive.writestr(f"system-{number:04d}.csv", CSV)
-    upload = uploads.keep([sent("many.zip", stream.getvalue())])
+    upload = uploads.store_upload([sent("many.zip", stream.getvalue())])
     understood = uploads.look_at(upload, ["many.zip"], "")
     assert len(understood.parts) == 200
     assert understood.problems == [
@@ -414,7 +416,7 @@ def test_unpacking_tells_how_far_it_is_and_can_be_stopped() -> None:
         if words == "b.jpg":  # a picture, of which only the name is looked at
             raise Stopped
 
-    upload = uploads.keep([sent("many.zip", many_files("a.csv", "b.jpg"))])
+    upload = uploads.store_upload([sent("many.zip", many_files("a.csv", "b.jpg"))])
     with pytest.raises(Stopped):
         uploads.look_at(upload, ["many.zip"], "", progress)
     with pytest.raises(Stopped), uploads.open_upload(upload, progress):

@@ -27,7 +27,7 @@ def test_rows_come_with_their_types_annotations_and_related_rows() -> None:
     )
     for name, claim in zip(("ada", "bob", "ada"), [*held, held[0]], strict=True):
         assert claim is not None
-        (found,) = of_worker.all(name=name)
+        (found,) = of_worker.all_rows(name=name)
         stored = Assignment.objects.get(pk=claim.assignment.pk)
         assert vars(found).keys() >= vars(stored).keys()
         for field in Assignment._meta.concrete_fields:
@@ -41,7 +41,7 @@ def test_rows_come_with_their_types_annotations_and_related_rows() -> None:
     )
     bob = held[1]
     assert bob is not None
-    assert [*names.all(worker=bob.assignment.worker_id)] == ["bob"]
+    assert [*names.all_rows(worker=bob.assignment.worker_id)] == ["bob"]
 
 
 def test_an_update_changes_what_its_guard_lets_through() -> None:

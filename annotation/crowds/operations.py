@@ -18,7 +18,7 @@ from annotation.crowds.opening import (
 from annotation.crowds.publishing import pay_more_screen_outs
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.crowds.sync.schedule import SYNC, SYNC_LATER, sync_if_calls_wait
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from common.amounts import thousands, with_noun
 from common.errors import WrongState
 from common.parameters import Parameters, Reason
@@ -60,7 +60,7 @@ def open_to_workers(*, study: Study, by: User | None, anyway: bool = False) -> O
     return _open_study(study=study, by=by)
 
 
-@confirmable("open")
+@with_confirmation("open")
 def _open_study(*, study: Study, by: User | None) -> Outcome:
     return Outcome(begin_opening(study=study, by=by))
 
@@ -107,7 +107,7 @@ class ScreenOutsRequest(Reason):
     orders=True,
     follow_up=SYNC_LATER,
 )
-@confirmable("more-screen-outs")
+@with_confirmation("more-screen-outs")
 def more_screen_outs(*, study: Study, by: User | None, why: str, count: int) -> Outcome:
     pay_more_screen_outs(study=study, count=count, by=by, why=why)
     message = ngettext(

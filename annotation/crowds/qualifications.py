@@ -93,7 +93,7 @@ def workers_by_crowd_ids(*, study: Study, ids: Collection[str]) -> list[Worker]:
     return workers
 
 
-def grant(*, assignment: Assignment) -> None:
+def grant_qualification(*, assignment: Assignment) -> None:
     """Give the worker the qualification that the study grants. Call it in the transaction of the submission."""
     study = assignment.study
     name = design_of(study).workers.grants

@@ -54,7 +54,7 @@ from annotation.work.suitability import (
     seen_control_items,
     units_left_out,
 )
-from annotation.work.system_pairs import recount
+from annotation.work.system_pairs import recount_system_pairs
 from common import rate_limits
 from common.errors import QuorumError
 from judgments.kinds import KINDS
@@ -112,7 +112,7 @@ def receive_worker(
     """
     known = CrowdSession.objects.filter(platform=publication.platform, external_id=external_id)
     if not known.filter(worker__name=pseudonym(publication.platform, raw)).exists():
-        rate_limits.count("join", publication.study.slug)
+        rate_limits.count_use("join", publication.study.slug)
     return _receive_work(publication, raw, external_id, consent=consent)
 
 
@@ -366,7 +366,7 @@ def _move_session(session: CrowdSession, publication: Publication) -> None:
     _mark_pages_apart(handed_in)
     release_slots(Assignment.objects.filter(pk__in=[page.pk for page in pages]), Assignment.State.RETURNED)
     for study in {page.study for page in handed_in}:
-        recount(study)
+        recount_system_pairs(study)
     Assignment.objects.filter(pk__in=[page.pk for page in pages]).update(session=None)
     locked.publication, locked.study = publication, publication.study
     locked.save(update_fields=["publication", "study"])
@@ -439,7 +439,7 @@ def _store_saved(saved: Assignment) -> None:
             locked.renew_lease(now=now, expires_at=until)
             Assignment.objects.filter(pk=locked.pk).update(state=Assignment.State.ACCEPTED)
             update_outcomes(study=locked.study, hits=[locked.hit_id] if locked.hit_id else [])
-    recount(locked.study)
+    recount_system_pairs(locked.study)
     submit_assignment(assignment=Assignment.objects.select_related("study").get(pk=saved.pk), answers=[])
 
 
@@ -474,7 +474,7 @@ def exclude_unknown_work(*, session: CrowdSession) -> int:
         session=locked, state=CrowdCall.State.WAITING, kind__in=["approve", "reject"]
     ).update(state=CrowdCall.State.DROPPED, problem="The crowd never knew of this work.")
     _mark_pages_apart(pages)
-    recount(locked.study)
+    recount_system_pairs(locked.study)
     return len(pages)
 
 

@@ -10,7 +10,7 @@ from django.db.models import F
 
 from annotation.crowds.people import keyed_hash
 from annotation.models import Budget, CrowdCall, CrowdSession, LedgerEntry, Publication
-from annotation.money.ledger import book, budget_of
+from annotation.money.ledger import book_money, budget_of
 from annotation.money.limits import one_order
 
 
@@ -51,7 +51,7 @@ def _book_for(
     if reserved < 0:  # released money goes to the account of the last reservation
         last = LedgerEntry.objects.filter(call=call, what="reserve").order_by("-pk")
         account = last.values_list("by", flat=True).first()
-    return book(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
+    return book_money(budget=budget, key=key, what=what, reserved=reserved, call=call, account=account)
 
 
 def _set_reservation(call: CrowdCall, cents: int) -> None:
@@ -68,7 +68,7 @@ def release_reservation(*, call: CrowdCall) -> None:
 def spend_bonus(*, call: CrowdCall) -> None:
     budget = budget_of(call.study, call.platform)
     cents = call.reserved_cents
-    book(
+    book_money(
         budget=budget,
         key=f"bonus:{call.key}",
         what="bonus",
@@ -112,7 +112,7 @@ def release_screen_outs(*, publication: Publication) -> None:
 
 def _release_unfilled(publication: Publication, cents: int) -> None:
     number = LedgerEntry.objects.filter(publication=publication, what="release").count() + 1
-    book(
+    book_money(
         budget=budget_of(publication.study, publication.platform),
         key=f"unfilled:{publication.token}:{number}",
         what="release",
@@ -179,7 +179,7 @@ def pay_unmatched(
     *, publication: Publication, key: str, session: CrowdSession | None = None, by: User | None = None
 ) -> bool:
     """Spend a payment without a session, for the account ``by``. Return False if it was booked before."""
-    return book(
+    return book_money(
         budget=budget_of(publication.study, publication.platform),
         key=key,
         what="unmatched",
@@ -202,7 +202,7 @@ def release_rejected(*, session: CrowdSession) -> bool:
 def _book_for_session(session: CrowdSession, key: str, **booking: Any) -> bool:
     budget = budget_of(session.study, session.platform)
     key = _key(session, key)
-    return book(budget=budget, key=key, publication=session.publication, session=session, **booking)
+    return book_money(budget=budget, key=key, publication=session.publication, session=session, **booking)
 
 
 def _is_booked(key: str) -> bool:

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_noop
 from annotation.crowds.outbox.resolution import resolve_as_done, resolve_as_not_done, retry_call
 from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import CrowdCall
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from annotation.money.parameters import ConfirmRequest
 from annotation.money.previews import Preview, answer_of_step, check_confirmed, preview_call
 from judgments.models import Study
@@ -53,7 +53,7 @@ def _decision(
         follow_up=SYNC_LATER if orders else None,
         preview=preview,
         orders=orders,
-    )(confirmable(step, preview=preview)(carry_out) if orders else carry_out)
+    )(with_confirmation(step, preview=preview)(carry_out) if orders else carry_out)
 
 
 retry = _decision(

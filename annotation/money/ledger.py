@@ -75,7 +75,7 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
     return budget
 
 
-def book(
+def book_money(
     *,
     budget: Budget,
     key: str,

@@ -11,7 +11,7 @@ from annotation.crowds import Ability
 from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import Budget, CrowdCall, CrowdSession
 from annotation.money.ledger import budget_of, set_budget
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from annotation.money.parameters import BonusRequest, BudgetRequest, TopUpRequest
 from annotation.money.payments import hold_for_bonus, pay_bonus, pay_top_ups
 from annotation.money.previews import (
@@ -36,7 +36,7 @@ from judgments.operations import Outcome, operation
     preview=preview_bonus,
     orders=True,
 )
-@confirmable("bonus", preview=preview_bonus)
+@with_confirmation("bonus", preview=preview_bonus)
 @transaction.atomic
 def bonus(
     *,
@@ -84,7 +84,7 @@ def _check_no_newer_bonus(session: CrowdSession, seen: str) -> None:
     preview=preview_top_ups,
     orders=True,
 )
-@confirmable("top-up", preview=preview_top_ups)
+@with_confirmation("top-up", preview=preview_top_ups)
 @transaction.atomic
 def top_up(
     *, study: Study, by: User | None, why: str, worker: str = "", confirm: str | None = None

@@ -42,7 +42,7 @@ class _Confirmable:
     right: Right
 
 
-def confirmable(
+def with_confirmation(
     name: str, *, preview: Callable[..., Preview] | None = None, right: Right = Right.CHANGE
 ) -> Callable[[Callable[..., Outcome]], Callable[..., Outcome]]:
     """Return a decorator for operations. An order that is too expensive for one person then waits for a second person.
@@ -54,7 +54,7 @@ def confirmable(
         right: the right that the requester must still have when the request is confirmed.
     """
 
-    def declare(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
+    def declare_operation(do: Callable[..., Outcome]) -> Callable[..., Outcome]:
         _confirmable[name] = _Confirmable(do, preview, right)
 
         @wraps(do)
@@ -67,7 +67,7 @@ def confirmable(
 
         return ask_or_do
 
-    return declare
+    return declare_operation
 
 
 @transaction.atomic

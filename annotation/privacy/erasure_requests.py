@@ -19,7 +19,7 @@ from judgments.studies.designs import design_of
 NOT_OFFERED, ON_REQUEST, IMMEDIATE = "no", "on-request", "at-once"
 
 
-def leave(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
+def request_erasure(*, study: Study, worker: Worker) -> ErasureResult | ErasureRequest:
     """Erase a participant at once or store their request, as the design says. Repeating changes nothing.
 
     If the participant is still to be paid, the request is stored in either case.

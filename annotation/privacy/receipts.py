@@ -54,7 +54,7 @@ def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Call
         else None
     )
 
-    def within(value: Any, field: str = "") -> Any:
+    def replace_within(value: Any, field: str = "") -> Any:
         of_worker = bool(WORKER_FIELDS.search(field))
         if isinstance(value, str):
             if value in replacements:
@@ -65,14 +65,14 @@ def replacer(replacements: Mapping[str, str], *, sentences: bool = True) -> Call
                 else value
             )
         if isinstance(value, list):
-            return [within(part, field) for part in value]
+            return [replace_within(part, field) for part in value]
         if isinstance(value, dict):
             return {
-                replacements.get(name, name) if of_worker else name: within(
+                replacements.get(name, name) if of_worker else name: replace_within(
                     part, field if of_worker else name
                 )
                 for name, part in value.items()
             }
         return value
 
-    return within
+    return replace_within

@@ -55,7 +55,7 @@ from annotation.privacy.personal_rows import (
 from annotation.privacy.receipts import replacer
 from annotation.work.slots.release import release_slots
 from annotation.work.stopping import lock_for_settling, reopen_slots
-from annotation.work.system_pairs import recount
+from annotation.work.system_pairs import recount_system_pairs
 from judgments.models import CachedFigures, Job, Study, StudyEvent
 from judgments.studies.codes import LETTERS, random_code
 from judgments.studies.designs import installed_kind_of
@@ -254,7 +254,7 @@ def _erase_answers(study: Study, substitution: Substitution, way: str, *, texts:
     )
     if study.source == Study.Source.DESIGNED:
         reopen_slots(study=study, freed=freed)
-    recount(study)
+    recount_system_pairs(study)
     judgments_of(study, worker).redact(made_at=TruncMinute("made_at", tzinfo=UTC))
     reports_of(study, worker).update(created_at=TruncMinute("created_at", tzinfo=UTC))
     if texts:

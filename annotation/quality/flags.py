@@ -27,7 +27,7 @@ from annotation.quality.histories import (
 from annotation.quality.looks import collect_findings
 from annotation.quality.rules import make_study_rule
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
-from annotation.work.system_pairs import recount
+from annotation.work.system_pairs import recount_system_pairs
 from common.errors import WrongState
 from judgments.access.study_log import note_event
 from judgments.models import HIT, Study
@@ -131,7 +131,7 @@ def _invalidate_work(exclusion: Exclusion) -> None:
             state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
         )
     reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in rows if hit is not None))
-    recount(exclusion.study)
+    recount_system_pairs(exclusion.study)
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(
         standing=Standing.EXCLUDED
     )
@@ -158,7 +158,7 @@ def lift_exclusion(*, exclusion: Exclusion, why: str, by: User | None = None) ->
     for assignment in work:
         _restore_assignment(assignment, hits.get(assignment.hit_id or 0))
     update_outcomes(study=locked.study, hits=hits)
-    recount(locked.study)
+    recount_system_pairs(locked.study)
     Participation.objects.filter(
         study_id=locked.study_id, worker_id=locked.worker_id, standing=Standing.EXCLUDED
     ).update(standing=Standing.ACTIVE)

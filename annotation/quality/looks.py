@@ -111,7 +111,7 @@ def collect_findings(
     ]
 
 
-def replay(
+def replay_detectors(
     pages: Iterable[SubmittedPage], *, rules: Sequence[Rule], answers: AnswerFormat
 ) -> dict[int, dict[str, Finding]]:
     """Return the first finding of each detector about each worker."""

@@ -17,7 +17,7 @@ from rest_framework.utils.html import is_html_input
 from annotation.crowds import backend_of
 from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import Assignment, Case, Exclusion, QualityRule
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from annotation.quality import flags, reviews, rule_replays
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
@@ -191,7 +191,7 @@ class DecisionRequest(Parameters):
     follow_up=SYNC_LATER,
     orders=True,
 )
-@confirmable("approve", right=Right.REVIEW)
+@with_confirmation("approve", right=Right.REVIEW)
 def approve(*, study: Study, by: User | None, assignments: Collection[UUID | str]) -> Outcome:
     """Approve all of the assignments or none. Repeating changes nothing.
 

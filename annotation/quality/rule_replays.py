@@ -14,7 +14,7 @@ from annotation.models.assignments import LIVE_STATES
 from annotation.quality.detectors import RULES
 from annotation.quality.detectors.base import Finding, Rule
 from annotation.quality.histories import answer_format_of, finished_judgments, pages_of
-from annotation.quality.looks import replay
+from annotation.quality.looks import replay_detectors
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import WrongState, did_you_mean
 from judgments.models import Study
@@ -77,7 +77,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
         )
     answers = answer_format_of(study)
     pages = list(pages_of(study))
-    findings = replay(pages, rules=detectors, answers=answers)
+    findings = replay_detectors(pages, rules=detectors, answers=answers)
     people = _StudyWorkers.for_study(study)
     readable = {
         rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)

@@ -17,7 +17,7 @@ from django.utils.translation import get_language, get_language_bidi, gettext
 
 from annotation.work.sheet import texts
 from common.markup import render_inline
-from common.texts import is_empty, readable
+from common.texts import is_empty, text_or_placeholder
 from judgments.design.numbers import display_number, number_text
 from judgments.kinds.caption_rules import ENGLISH, first_part, rules_for
 from judgments.kinds.keywords import ABSENT_WORD, UNKNOWN_PHRASE
@@ -138,7 +138,7 @@ def judged_text(context: Context, text: str) -> SafeString:
     """
     language = getattr(context.get("design"), "language", "")
     if is_empty(text):
-        return format_html('<bdi class="said blank" dir="auto">{}</bdi>', readable(text))
+        return format_html('<bdi class="said blank" dir="auto">{}</bdi>', text_or_placeholder(text))
     if language:
         return format_html('<bdi class="said" dir="auto" lang="{}">{}</bdi>', language, text)
     return format_html('<bdi class="said" dir="auto">{}</bdi>', text)

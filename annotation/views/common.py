@@ -186,7 +186,7 @@ def worker_page(methods: Sequence[str]) -> Callable[[View], View]:
 def member_page(methods: Sequence[str]) -> Callable[[View], View]:
     """Decorate a page for a study's workers. The view gets study and worker; other visitors are redirected."""
 
-    def declare(view: View) -> View:
+    def declare_view(view: View) -> View:
         @wraps(view)
         def for_member(request: HttpRequest, slug: str, **rest: Any) -> HttpResponse:
             study = find_study(slug)
@@ -197,7 +197,7 @@ def member_page(methods: Sequence[str]) -> Callable[[View], View]:
 
         return worker_page(methods)(for_member)
 
-    return declare
+    return declare_view
 
 
 def _may_continue(request: HttpRequest, error: QuorumError) -> bool:

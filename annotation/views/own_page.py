@@ -44,7 +44,7 @@ MAX_OPEN_STUDIES = 20  # number of open studies listed on the page
 
 
 @worker_page(FORM)
-def me(request: HttpRequest) -> HttpResponse:
+def show_own_page(request: HttpRequest) -> HttpResponse:
     if request.method == "POST":
         return _recall_worker(request)
     worker = worker_of(request)

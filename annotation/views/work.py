@@ -159,7 +159,7 @@ def _has_picture(study: Study, page_unit: PageUnit) -> bool:
 
 
 @worker_page(SAFE)
-def done(request: HttpRequest, slug: str) -> HttpResponse:
+def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     """Thank the worker and show the completion code, or say that no work is left now."""
     study = find_study(slug)
     worker = worker_of(request)

@@ -218,7 +218,7 @@ def join_study(
         _check_may_join(study, design_of(study), code, consent)
         check_requirements(requirements=design_of(study).workers, worker=known, country=country)
     if known is None:
-        rate_limits.count("join", study.slug)
+        rate_limits.count_use("join", study.slug)
     worker, token, resume = _find_or_create_worker(study, name, known, country)
     log_about(worker=worker.pk)
     participation = joined_before or _find_or_create_participation(
@@ -288,7 +288,7 @@ def _check_resume_code(name: str, resume: str) -> Worker:
     name, resume_hash = checked_name(name), hash_secret(_clean_code(resume))
     worker = Worker.objects.filter(source=Worker.Source.LOCAL, resume_hash=resume_hash).first()
     if worker is None or not worker.is_called(name):
-        rate_limits.count("resume")
+        rate_limits.count_use("resume")
         raise NameTaken(_("The name and the resume code do not match."))
     return worker
 
@@ -313,12 +313,12 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
     access = design.access
     wanted = access.code.strip()
     if access.join == "code" and not (wanted and secrets.compare_digest(code.encode(), wanted.encode())):
-        rate_limits.count("code", study.slug)
+        rate_limits.count_use("code", study.slug)
         raise JoinRefused(_("This is not the code of this study."))
     if access.join == "invited":
         invitation = Invitation.objects.filter(study=study, code=code).first() if code else None
         if invitation is None or invitation.used_at is not None:
-            rate_limits.count("code", study.slug)
+            rate_limits.count_use("code", study.slug)
             raise JoinRefused(
                 _(
                     "This study is only for invited people. The invitation code is unknown or was already used."

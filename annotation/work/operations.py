@@ -39,7 +39,7 @@ from annotation.models import (
 )
 from annotation.models.assignments import LEASED_STATES
 from annotation.money.limits import commit_as_one_order
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from annotation.work.joining import MAX_INVITATIONS, create_invitations
 from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import release_reserved, release_slots
@@ -383,7 +383,7 @@ def pause(*, study: Study, by: User | None, why: str) -> Outcome:
         "triplets-50 --why 'the caption is mended'",
     ),
 )
-@confirmable("resume")
+@with_confirmation("resume")
 def resume(*, study: Study, by: User | None, why: str) -> Outcome:
     """Allow claims again, and offer the HITs at the crowd that pausing closed. Resuming twice changes nothing."""
     resume_study(study=study, why=why, by=by)
@@ -435,7 +435,7 @@ class ExtendRequest(Reason):
         "triplets-50 --workers 2 --why 'the pilot was too small'",
     ),
 )
-@confirmable("extend")
+@with_confirmation("extend")
 def extend(
     *,
     study: Study,

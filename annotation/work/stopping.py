@@ -118,7 +118,7 @@ _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
 
 
 def free_slot(hit_id: int) -> int:
-    taken = set(_TAKEN_SLOTS.all(hit=hit_id))
+    taken = set(_TAKEN_SLOTS.all_rows(hit=hit_id))
     return next(slot for slot in count() if slot not in taken)
 
 

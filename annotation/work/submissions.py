@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation.crowds.panel.backend import note_page
-from annotation.crowds.qualifications import grant
+from annotation.crowds.qualifications import grant_qualification
 from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersMissing, TooLate
 from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.models.assignments import assignment_submitted
@@ -233,7 +233,7 @@ def _store_judgments(
     if assignment.session_id is not None:
         note_page(assignment=assignment)
     if design_of(study).workers.grants:
-        grant(assignment=assignment)
+        grant_qualification(assignment=assignment)
     # these rows are already read
     assignment.hit, assignment.worker = sheet.assignment.hit, sheet.assignment.worker
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))

@@ -32,7 +32,7 @@ def add_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -
     _add_counts(study, tally)
 
 
-def recount(study: Study) -> None:
+def recount_system_pairs(study: Study) -> None:
     """Recompute the counters of system pairs from all judgments, after some were revised, excluded or included.
 
     It locks the pairs. Answers that are stored meanwhile are added after the transaction ends.

@@ -37,7 +37,7 @@ SUBJECTS = (
 )  # imported because the modules register their checkers
 
 
-def plain(markup: str) -> str:
+def plain_text(markup: str) -> str:
     return re.sub(r"\s+", " ", html.unescape(re.sub(r"<[^>]+>", " ", markup))).strip().replace(" ;", ";")
 
 
@@ -51,11 +51,13 @@ def texts_of_page(content: str) -> Iterator[str]:
     for name, fact, about in re.findall(
         r"<div><span>(.*?)</span>\s*(?:<b.*?>(.*?)</b>)?(.*?)</div>", main, re.S
     ):
-        yield f"{plain(name)}: {plain(fact)}"
-        yield from (f"{plain(name)}> {plain(text)}" for text in re.findall(r"<em>(.*?)</em>", about, re.S))
+        yield f"{plain_text(name)}: {plain_text(fact)}"
+        yield from (
+            f"{plain_text(name)}> {plain_text(text)}" for text in re.findall(r"<em>(.*?)</em>", about, re.S)
+        )
     for name, fact in re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", main, re.S):
-        yield f"{plain(name)}: {plain(fact)}"
-    yield from map(plain, re.findall(r"<(?:p|li)\b[^>]*>(.*?)</(?:p|li)>", main, re.S))
+        yield f"{plain_text(name)}: {plain_text(fact)}"
+    yield from map(plain_text, re.findall(r"<(?:p|li)\b[^>]*>(.*?)</(?:p|li)>", main, re.S))
 
 
 def texts_of_section(section: Section) -> Iterator[str]:

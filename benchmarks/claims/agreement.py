@@ -6,8 +6,8 @@ from statistics import mean
 
 import numpy as np
 
-from benchmarks.claims.patterns import near, number, says_ends, sentences_about, two_digits
-from benchmarks.claims.rows import INTERVAL, PAIRED, Rows, items, mirrored
+from benchmarks.claims.patterns import is_near, number, says_ends, sentences_about, two_digits
+from benchmarks.claims.rows import INTERVAL, PAIRED, Rows, items, mirrored_choice
 from benchmarks.claims.spreads import Answer, of_answers, of_coefficient
 from benchmarks.claims.variances import components, value_of
 from benchmarks.claims.worker_models import likely_answers
@@ -28,7 +28,7 @@ def says_alpha(rows: Rows, value: str, ends: str | None, n: str) -> bool:
     alpha = rows.alpha
     return (
         alpha is not None
-        and near(value, alpha)
+        and is_near(value, alpha)
         and says_ends(ends or "undefined", ends_of_alpha(rows))
         and number(n) == len(rows.pairable)
     )
@@ -50,14 +50,16 @@ def ends_of_alpha(rows: Rows) -> tuple[float, float] | None:
     found = of_answers(influences, anonymous=rows.anonymous, fewest=3)
     if found is None or rows.alpha is None:
         return None
-    return of_coefficient(rows.alpha, *found, len(answers) / len(rows.pairable), different(rows, answers))
+    return of_coefficient(
+        rows.alpha, *found, len(answers) / len(rows.pairable), disagreement_chance(rows, answers)
+    )
 
 
 def sides_of(rows: Rows, answers: list[tuple[int, str, float]]) -> list[tuple[tuple[int, int], float]]:
     """Return the ((unit, order), answer) pairs of answers. Choices between two texts are returned in both orders."""
     own = [((unit, 0), value) for unit, _, value in answers]
     return own + (
-        [((unit, 1), mirrored(value)) for unit, _, value in answers] if rows.protocol in PAIRED else []
+        [((unit, 1), mirrored_choice(value)) for unit, _, value in answers] if rows.protocol in PAIRED else []
     )
 
 
@@ -80,7 +82,7 @@ def weighted_alpha(rows: Rows, answers: list[tuple[int, str, float]], weights: n
     return float(1 - (weight.sum() - 1) * observed / (pairs * far).sum())
 
 
-def different(rows: Rows, answers: list[tuple[int, str, float]]) -> float:
+def disagreement_chance(rows: Rows, answers: list[tuple[int, str, float]]) -> float:
     """Return the chance that two random answers differ."""
     count = Counter(value for _, value in sides_of(rows, answers))
     n = count.total()
@@ -102,13 +104,13 @@ def _(rows: Rows, missed: str, n: str, left: str) -> bool:
     ):
         return False
     return (
-        near(missed, 0.85 ** len(people))
-        and near(left, 0.85**2 * rows.alpha)
+        is_near(missed, 0.85 ** len(people))
+        and is_near(left, 0.85**2 * rows.alpha)
         and ends[0] > 0.85**2 * rows.alpha
     )
 
 
-def wide(ends: str) -> float:
+def width_of(ends: str) -> float:
     low, high = (number(end) for end in ends.split(" to "))
     return high - low
 
@@ -118,7 +120,7 @@ def wide(ends: str) -> float:
 )
 def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bool:
     apart = width is None or (
-        abs(number(width) - wide(ends or "")) <= 0.0151 and number(width) >= NARROW_WIDTH
+        abs(number(width) - width_of(ends or "")) <= 0.0151 and number(width) >= NARROW_WIDTH
     )
     return apart and says_alpha(rows, value, ends, n)
 
@@ -128,7 +130,7 @@ def _(rows: Rows, value: str, ends: str | None, n: str, width: str | None) -> bo
     "change alpha."
 )
 def _(rows: Rows, value: str, ends: str, n: str) -> bool:
-    return wide(ends) <= NARROW_WIDTH + 0.01 and says_alpha(rows, value, ends, n)
+    return width_of(ends) <= NARROW_WIDTH + 0.01 and says_alpha(rows, value, ends, n)
 
 
 @says("Agreement is highest on <kind:NAMES> pairs (<value:CO>).")
@@ -137,7 +139,7 @@ def _(rows: Rows, kind: str, value: str) -> bool:
     for unit in rows.pairable:
         of_kind[rows.units[unit].kind].append(unit)
     alphas = {name: alpha for name, units in of_kind.items() if (alpha := rows.alpha_of(units)) is not None}
-    return len(alphas) > 1 and alphas[kind] == max(alphas.values()) and near(value, alphas[kind])
+    return len(alphas) > 1 and alphas[kind] == max(alphas.values()) and is_near(value, alphas[kind])
 
 
 @says("{There is no interval: |Note: }there is 1 item, expected 2 or more to say what others would give.")
@@ -169,7 +171,7 @@ def _(rows: Rows, n: str, least: str) -> bool:
 def _(rows: Rows, **shares: str) -> bool:
     parts = components(rows)
     whole = parts.item + parts.rater + parts.residual
-    return all(near(share, getattr(parts, name) / whole) for name, share in shares.items())
+    return all(is_near(share, getattr(parts, name) / whole) for name, share in shares.items())
 
 
 @says(
@@ -212,7 +214,7 @@ def _(rows: Rows) -> bool:
     return len(items(rows, rows.pairable)) == 1
 
 
-def apart(rows: Rows) -> tuple[int, int]:
+def count_differing_items(rows: Rows) -> tuple[int, int]:
     """Return the number of items on which the model differs from the consensus, and of tied items that the model decides."""
     likely, consensus = likely_answers(rows), rows.consensus
     decided = [unit for unit, answer in likely.items() if answer is not None]
@@ -228,12 +230,14 @@ def apart(rows: Rows) -> tuple[int, int]:
     "differs: <differ:N> of <n:N>.[ Number of ties that it decides: <ties:N>.]"
 )
 def _(rows: Rows, n: str, differ: str = "0", ties: str | None = None) -> bool:
-    return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == apart(rows)
+    return number(n) == len(rows.votes) and (number(differ), number(ties or "0")) == count_differing_items(
+        rows
+    )
 
 
 @says("Not shown: <n:N>. A release contains all of them.")
 def _(rows: Rows, n: str) -> bool:
-    return number(n) == apart(rows)[0] - ITEMS_SHOWN > 0
+    return number(n) == count_differing_items(rows)[0] - ITEMS_SHOWN > 0
 
 
 @says("Note: only one participant answered, so the accuracy of this participant cannot be estimated.")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from scipy.stats import binomtest
 
 from benchmarks.claims.correlations import tau_b
-from benchmarks.claims.halves import leads, side_of
+from benchmarks.claims.halves import leading_side, side_of
 from benchmarks.claims.rows import PAIRED, Rows
 from benchmarks.claims.spreads import (
     TINY,
@@ -36,7 +36,7 @@ def gains(rows: Rows) -> dict[tuple[int, str], dict[int, float]]:
     made = {}
     for pair, of_units in units.items():
         net = sum(SIGN.get(int(value), 0) for _, value in of_units[0])
-        if len(of_units) == 1 and sign(net) == SIGN[leads([value for _, value in of_units[0]])]:
+        if len(of_units) == 1 and sign(net) == SIGN[leading_side([value for _, value in of_units[0]])]:
             for place, (name, value) in enumerate(of_units[0]):
                 others = [SIGN.get(int(vote), 0) for at, (_, vote) in enumerate(of_units[0]) if at != place]
                 made[pair, name] = gains_of_vote(others, SIGN.get(int(value), 0))
@@ -66,10 +66,12 @@ def gains_of_units(units: list[list[tuple[str, float]]]) -> dict[str, dict[int, 
     """
     leading, part = 0, Counter[str]()
     for votes in units:
-        whole = SIGN[leads([value for _, value in votes])]
+        whole = SIGN[leading_side([value for _, value in votes])]
         leading += whole
         for place, (name, _) in enumerate(votes):
-            part[name] += whole - SIGN[leads([value for at, (_, value) in enumerate(votes) if at != place])]
+            part[name] += (
+                whole - SIGN[leading_side([value for at, (_, value) in enumerate(votes) if at != place])]
+            )
     return {
         name: {side: (to * leading > 0) - (to * (leading - one) > 0) for side, to in ((1, 1), (2, -1))}
         for name, one in part.items()
@@ -102,7 +104,7 @@ def item_of_pair(rows: Rows) -> dict[int, int]:
     return dict(rows.study.pairs.values_list("pk", "item_id"))
 
 
-def independent(rows: Rows, values: Mapping[int, float]) -> bool:
+def are_independent(rows: Rows, values: Mapping[int, float]) -> bool:
     """Return whether all values are 0 or 1, and each pair is of a different item."""
     item_of = item_of_pair(rows)
     return len({item_of[pair] for pair in values}) == len(values) and set(values.values()) <= {0.0, 1.0}
@@ -170,7 +172,7 @@ def share_of_pairs(
     if not values:
         return None
     share, n = mean(values.values()), len(values)
-    alone = independent(rows, values)
+    alone = are_independent(rows, values)
     items = len({item_of_pair(rows)[pair] for pair in values})
     spread = (
         of_independent(share, n)
@@ -220,7 +222,7 @@ def influences(
         n**2 - sum(count**2 for count in Counter(column.values()).values()) for column in (scores, means)
     ]
 
-    def raw(score: float, people: float) -> float:
+    def raw_value(score: float, people: float) -> float:
         balance = sum(sign(score - scores[unit]) * sign(people - means[unit]) for unit in scores)
         apart = [
             sum(one != own for one in column.values()) for column, own in ((scores, score), (means, people))
@@ -229,9 +231,9 @@ def influences(
             one / pairs for one, pairs in zip(apart, untied, strict=True)
         )
 
-    here = {unit: raw(scores[unit], means[unit]) for unit in scores}
+    here = {unit: raw_value(scores[unit], means[unit]) for unit in scores}
     middle = mean(here.values())
-    there = {cell: raw(scores[cell[0]], people) - middle for cell, people in elsewhere.items()}
+    there = {cell: raw_value(scores[cell[0]], people) - middle for cell, people in elsewhere.items()}
     return {unit: one - middle for unit, one in here.items()}, there
 
 
@@ -248,7 +250,7 @@ def taus(rows: Rows, *metrics: str) -> Difference | None:
     of_metric = {name: {unit: first for unit, (first, _) in rows.scores[name].items()} for name in metrics}
     value, own = 0.0, defaultdict[int, float](float)
     for to, metric in zip((1, -1), metrics, strict=False):
-        value += to * (rows.reached(metric) or 0.0)
+        value += to * (rows.accuracy_of(metric) or 0.0)
         for unit, one in influences(of_metric[metric], people, {})[0].items():
             own[unit] += to * one
 
@@ -315,7 +317,7 @@ def means_of(rows: Rows, system: str, other: str | None = None) -> Difference | 
     highest = max(abs(rows.people_of(unit)) for _, unit in outputs)
     if spread.variance <= (TINY * highest) ** 2:
         if other is None:
-            return Difference(value, spread.scaled(0.0))
+            return Difference(value, spread.scaled_spread(0.0))
         return Difference(
             sign(value) / 2,
             spread._replace(
@@ -345,7 +347,7 @@ def of_systems(rows: Rows, first: str, second: str) -> Difference | None:
     whole = mean(rows.systems[first]) - mean(rows.systems[second])
     return Difference(
         value if value * whole > 0 else 0.0,
-        spread.scaled(even / spread.variance)
+        spread.scaled_spread(even / spread.variance)
         if spread.variance
-        else spread.scaled(0.0)._replace(by_items=even),
+        else spread.scaled_spread(0.0)._replace(by_items=even),
     )

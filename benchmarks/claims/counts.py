@@ -4,7 +4,7 @@ from collections import defaultdict
 from statistics import median
 
 from benchmarks.claims.agreement import ends_of_alpha
-from benchmarks.claims.patterns import near, number, says_ends, sentences_about
+from benchmarks.claims.patterns import is_near, number, says_ends, sentences_about
 from benchmarks.claims.rows import Rows
 
 says = sentences_about("counts")
@@ -33,18 +33,18 @@ def _(rows: Rows) -> bool:
     return rows.study.state == "closed"
 
 
-def complete(rows: Rows) -> int:
+def count_complete_hits(rows: Rows) -> int:
     return sum(0 < rows.work.filter(hit=hit).count() >= hit.required for hit in rows.study.hits.all())
 
 
 @says("Pages of work complete: <done:N> of <all:N>")
 def _(rows: Rows, done: str, all: str) -> bool:
-    return number(done) == complete(rows) and number(all) == rows.study.hits.count()
+    return number(done) == count_complete_hits(rows) and number(all) == rows.study.hits.count()
 
 
 @says("Judgments: <n:N> of <wanted:N> (<share:PC>). Pages of work complete: <done:N> of <pages:N>.")
 def _(rows: Rows, n: str, wanted: str, share: str, done: str, pages: str) -> bool:
-    whole = number(done) == complete(rows) and number(pages) == rows.study.hits.count()
+    whole = number(done) == count_complete_hits(rows) and number(pages) == rows.study.hits.count()
     return whole and number(n) == len(rows.rows) and number(share) == 100 * number(n) // number(wanted)
 
 
@@ -55,7 +55,7 @@ def _(rows: Rows, wanted: str, pages: str) -> bool:
 
 @says("Agreement: <value:CO> alpha, {nominal|interval}")
 def _(rows: Rows, value: str) -> bool:
-    return rows.alpha is not None and near(value, rows.alpha)
+    return rows.alpha is not None and is_near(value, rows.alpha)
 
 
 @says("Agreement> {95 % interval <ends:ENDS>|no interval}; items: <n:N>")
@@ -86,7 +86,7 @@ def _(rows: Rows) -> bool:
 
 @says("Check questions: <share:PC> right")
 def _(rows: Rows, share: str) -> bool:
-    return near(share, rows.right.total() / rows.seen.total())
+    return is_near(share, rows.right.total() / rows.seen.total())
 
 
 @says("Check questions> right answers: <right:N> of <seen:N>")
@@ -97,7 +97,7 @@ def _(rows: Rows, right: str, seen: str) -> bool:
 @says("; participants below the pass mark of <share:PC>: <below:N> of <people:N>")
 def _(rows: Rows, below: str, people: str, share: str) -> bool:
     low = sum(rows.right[name] / seen < rows.threshold for name, seen in rows.seen.items())
-    return number(below) == low > 0 and number(people) == len(rows.seen) and near(share, rows.threshold)
+    return number(below) == low > 0 and number(people) == len(rows.seen) and is_near(share, rows.threshold)
 
 
 @says("; judgments not used: <n:N>")
@@ -120,7 +120,7 @@ def _(rows: Rows, n: str, all: str, share: str) -> bool:
     gone = [row for row in rows.gone if not row.unit.control]
     unused = len(rows.on_items) - len(rows.counted) + len(gone)
     whole = len(rows.on_items) + len(gone)
-    return number(n) == unused > 0 and number(all) == whole and near(share, unused / whole)
+    return number(n) == unused > 0 and number(all) == whole and is_near(share, unused / whole)
 
 
 @says("[, and ]<n:N> participant{s|} answered too few check questions right (<answers:N>)[.]")
@@ -143,12 +143,16 @@ def _(rows: Rows, answers: str) -> bool:
 
 @says("Items with a consensus: <n:N> of <all:N>.")
 def _(rows: Rows, n: str, all: str) -> bool:
-    return (number(n), number(all)) == (rows.decided, len(rows.units))
+    return (number(n), number(all)) == (rows.decided_count, len(rows.units))
 
 
 @says("Items with a consensus: <n:N> of <all:N>[; <tied:N> tied]")
 def _(rows: Rows, n: str, all: str, tied: str | None) -> bool:
-    return (number(n), number(all), number(tied or "0")) == (rows.decided, len(rows.units), rows.tied)
+    return (number(n), number(all), number(tied or "0")) == (
+        rows.decided_count,
+        len(rows.units),
+        rows.tie_count,
+    )
 
 
 @says("Pairs with a winner: <n:N> of <all:N>[; <tied:N> tied]")
@@ -181,12 +185,12 @@ def _(rows: Rows, n: str) -> bool:
 def _(rows: Rows, n: str, seen: str, reached: str, share: str) -> bool:
     high = sum(rows.right[name] / of >= rows.threshold for name, of in rows.seen.items())
     counts = (number(n), number(seen), number(reached)) == (len(rows.people), len(rows.seen), high)
-    return counts and near(share, rows.threshold)
+    return counts and is_near(share, rows.threshold)
 
 
 @says("The judgments of <n:N> participant{s|} are not used.")
 def _(rows: Rows, n: str) -> bool:
-    return number(n) == len(rows.aside) > 0
+    return number(n) == len(rows.unused_people) > 0
 
 
 @says("The median participant takes <seconds:CO> s per item.")

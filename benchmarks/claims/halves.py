@@ -20,11 +20,11 @@ class Chances(NamedTuple):
     named: dict[int, float]
 
     @property
-    def decided(self) -> float:
+    def decided_chance(self) -> float:
         return sum(self.named.values())
 
 
-def leads(votes: list[float]) -> int:
+def leading_side(votes: list[float]) -> int:
     """Return the side with the most votes, 1 or 2, or 0 for a tie."""
     count = Counter(votes)
     return 1 if count[1] > count[2] else 2 * (count[2] > count[1])
@@ -39,7 +39,7 @@ def split_votes(rows: Rows) -> dict[int, list[float]]:
         values = [value for _, value in votes]
         pair = rows.units[unit].pair_id
         if pair is not None:
-            of_pair[pair] += [leads(values)] if several else values
+            of_pair[pair] += [leading_side(values)] if several else values
     return of_pair
 
 
@@ -47,7 +47,7 @@ def chances(votes: list[float]) -> Chances:
     winners = []
     for half in combinations(range(len(votes)), len(votes) // 2):
         rest = [vote for place, vote in enumerate(votes) if place not in half]
-        winners.append((leads([votes[place] for place in half]), leads(rest)))
+        winners.append((leading_side([votes[place] for place in half]), leading_side(rest)))
     agree = mean(float(one == other != 0) for one, other in winners)
     apart = mean(float(0 != one != other != 0) for one, other in winners)
     named = {side: mean(both.count(side) / 2 for both in winners) for side in (1, 2)}
@@ -57,21 +57,21 @@ def chances(votes: list[float]) -> Chances:
 def of_pairs(rows: Rows) -> dict[int, Chances]:
     """Return the chances of the pairs of which at least one half can name a winner."""
     every = {pair: chances(votes) for pair, votes in split_votes(rows).items() if len(votes) > 1}
-    return {pair: one for pair, one in every.items() if one.decided}
+    return {pair: one for pair, one in every.items() if one.decided_chance}
 
 
 def people_and_ceiling(rows: Rows) -> tuple[float, float]:
     pairs = list(of_pairs(rows).values())
-    decided = sum(one.decided for one in pairs)
+    decided = sum(one.decided_chance for one in pairs)
     better = max(mean(one.agree - one.apart for one in pairs), 0) ** 0.5
     return sum(one.agree for one in pairs) / decided, min((1 + better * len(pairs) / decided) / 2, 1)
 
 
-def reached(rows: Rows, metric: str) -> float:
+def expected_accuracy(rows: Rows, metric: str) -> float:
     pairs = of_pairs(rows)
     choices = {pair: side_of(*rows.scores[metric][pair]) for pair in pairs}
     hits = sum(one.named.get(choices[pair], 0.0) for pair, one in pairs.items())
-    return hits / sum(one.decided for one in pairs.values())
+    return hits / sum(one.decided_chance for one in pairs.values())
 
 
 def side_of(first: float, second: float) -> int:

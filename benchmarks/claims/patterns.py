@@ -34,17 +34,17 @@ def sentences_about(subject: str) -> Callable[[str], Callable[[Claim], Claim]]:
     Everything else is literal.
     """
 
-    def says(pattern: str) -> Callable[[Claim], Claim]:
+    def states(pattern: str) -> Callable[[Claim], Claim]:
         def add(claim: Claim) -> Claim:
-            CHECKERS.append(Checker(compiled(pattern), claim, subject))
+            CHECKERS.append(Checker(compile_pattern(pattern), claim, subject))
             return claim
 
         return add
 
-    return says
+    return states
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
+def compile_pattern(pattern: str) -> re.Pattern[str]:
     pieces = re.split(r"<(\w+):(\w+)>", pattern)
     expression = ""
     for literal, name, part in zip(pieces[::3], [*pieces[1::3], ""], [*pieces[2::3], ""], strict=True):
@@ -75,7 +75,7 @@ def number(text: str) -> float:
     return float(text.replace(",", "").removesuffix(" %"))
 
 
-def near(text: str, value: float, unit: float = 0.01) -> bool:
+def is_near(text: str, value: float, unit: float = 0.01) -> bool:
     """Return whether the number in a text is the value, up to rounding."""
     return abs(number(text) * (0.01 if "%" in text or unit == 1 else 1) - value) <= 0.0051
 
@@ -94,7 +94,7 @@ def says_p(text: str, p: float) -> bool:
     return abs(float(f".{digits}") - p) <= 0.51 * 10 ** -len(digits)
 
 
-def inside(ends: str, value: float) -> bool:
+def is_inside(ends: str, value: float) -> bool:
     if ends == "undefined":
         return True
     low, high = (number(end) for end in ends.split(" to "))
@@ -107,12 +107,12 @@ def says_ends(ends: str, value: tuple[float, float] | None) -> bool:
     if value is None or ends == "undefined":
         return value is None and ends == "undefined"
     return all(
-        near(f"{end} %" if "%" in ends else end, one)
+        is_near(f"{end} %" if "%" in ends else end, one)
         for end, one in zip(ends.removesuffix(" %").split(" to "), value, strict=True)
     )
 
 
-def named(text: str) -> list[str]:
+def names_in(text: str) -> list[str]:
     return re.split(r", | and ", text)
 
 

@@ -29,7 +29,7 @@ def systems(rows: Rows) -> dict[str, dict[int, list[int]]]:
     return lists
 
 
-def precisions(rows: Rows) -> dict[str, float]:
+def precision_by_system(rows: Rows) -> dict[str, float]:
     """Return the R-precision of each system.
 
     It is the mean, over items with r relevant texts, of the share of these texts among the first r of the list.

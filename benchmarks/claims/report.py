@@ -9,9 +9,9 @@ from benchmarks.claims.contrasts import won_by
 from benchmarks.claims.correlations import of_name, tau_b
 from benchmarks.claims.halves import of_pairs
 from benchmarks.claims.one_judge import against_others, ends_against_others
-from benchmarks.claims.patterns import named, near, number, says_ends, sentences_about, spread
-from benchmarks.claims.rankings import precisions
-from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored
+from benchmarks.claims.patterns import is_near, names_in, number, says_ends, sentences_about, spread
+from benchmarks.claims.rankings import precision_by_system
+from benchmarks.claims.rows import METRICS, PAIRED, Rows, mirrored_choice
 from benchmarks.claims.thresholds import best_of_judge, best_of_metric
 from benchmarks.claims.verdicts import ends_of_share, figure_of
 from judgments.models import Output
@@ -26,7 +26,7 @@ def _(rows: Rows, people: str | None, n: str, decided: str, units: str) -> bool:
     who = rows.anonymous if people is None else number(people) == len(rows.people)
     return who and (number(n), number(decided), number(units)) == (
         len(rows.rows),
-        rows.decided,
+        rows.decided_count,
         len(rows.units),
     )
 
@@ -43,24 +43,24 @@ def _(rows: Rows, n: str, share: str, seen: str, aside: str) -> bool:
     counts = (number(n), number(seen), number(aside)) == (
         len(rows.people),
         rows.seen.total(),
-        len(rows.aside),
+        len(rows.unused_people),
     )
-    return counts and near(share, rows.right.total() / rows.seen.total())
+    return counts and is_near(share, rows.right.total() / rows.seen.total())
 
 
 @says(
     "<n:N> worker{s|} judged; none of them answered a control item[, and the judgments of <aside:N> worker{s|} are set aside]."
 )
 def _(rows: Rows, n: str, aside: str | None) -> bool:
-    return number(n) == len(rows.people) and not rows.seen and number(aside or "0") == len(rows.aside)
+    return number(n) == len(rows.people) and not rows.seen and number(aside or "0") == len(rows.unused_people)
 
 
 @says("{Guessing would get <share:PC>.|What guessing would reach is not known for this kind.}")
 def _(rows: Rows, share: str | None) -> bool:
-    return share is not None and near(share, mean(rows.guessed))
+    return share is not None and is_near(share, mean(rows.guessed))
 
 
-def shared(rows: Rows) -> dict[tuple[str, str], list[bool]]:
+def shared_texts(rows: Rows) -> dict[tuple[str, str], list[bool]]:
     same = defaultdict(list)
     for votes in rows.votes.values():
         for (one, first), (other, second) in combinations(sorted(votes), 2):
@@ -73,14 +73,16 @@ def shared(rows: Rows) -> dict[tuple[str, str], list[bool]]:
     "from <range:RANGE>. By chance it would be <chance:PC>; over all of them it is <all:PC>."
 )
 def _(rows: Rows, n: str, range: str, chance: str, all: str) -> bool:
-    same = shared(rows)
+    same = shared_texts(rows)
     shares = [mean(map(float, own)) for own in same.values()]
     values = Counter(value for votes in rows.votes.values() for _, value in votes)
     if rows.protocol in PAIRED:
-        values += Counter({mirrored(value): count for value, count in values.items()})
+        values += Counter({mirrored_choice(value): count for value, count in values.items()})
     alike = sum((count / values.total()) ** 2 for count in values.values())
     together = mean(float(one) for own in same.values() for one in own)
-    return number(n) == len(same) and spread(range, shares) and near(chance, alike) and near(all, together)
+    return (
+        number(n) == len(same) and spread(range, shares) and is_near(chance, alike) and is_near(all, together)
+    )
 
 
 @says(
@@ -88,7 +90,7 @@ def _(rows: Rows, n: str, range: str, chance: str, all: str) -> bool:
     "consensus, a tie half (t tests, Holm's correction); <n:N> systems met <times:N> time{s|}."
 )
 def _(rows: Rows, leaders: str, won: str, n: str, times: str) -> bool:
-    shares = [figure_of(rows, name) for name in named(leaders)]
+    shares = [figure_of(rows, name) for name in names_in(leaders)]
     met = sum(map(len, rows.systems.values())) / 2
     return spread(won, shares) and (number(n), number(times)) == (len(rows.systems), met)
 
@@ -101,7 +103,7 @@ def _(rows: Rows, leader: str, won: str, ends: str | None, n: str, times: str) -
     share = figure_of(rows, leader)
     met = sum(map(len, rows.systems.values())) / 2
     return (
-        near(won, share)
+        is_near(won, share)
         and says_ends(ends or "undefined", ends_of_share(won_by(rows, leader)))
         and (number(n), number(times)) == (len(rows.systems), met)
     )
@@ -149,7 +151,7 @@ def _(rows: Rows) -> bool:
 @says("One judge against the mean of the others reaches tau-b <tau:CO>;")
 def _(rows: Rows, tau: str) -> bool:
     value = tau_b(*against_others(rows))
-    return value is not None and near(tau, value)
+    return value is not None and is_near(tau, value)
 
 
 @says(
@@ -160,7 +162,7 @@ def _(rows: Rows, name: str, value: str | None, ends: str | None) -> bool:
     own = None if rows.protocol in PAIRED else of_name(name, *against_others(rows))
     if value is None or own is None:
         return value is own is None
-    return near(value, own) and says_ends(ends or "undefined", ends_against_others(rows, name))
+    return is_near(value, own) and says_ends(ends or "undefined", ends_against_others(rows, name))
 
 
 @says(
@@ -179,7 +181,7 @@ def _(rows: Rows) -> bool:
 @says("One judge against the mean of the others, both cut alike, reaches <kappa:CO> at most.")
 def _(rows: Rows, kappa: str) -> bool:
     value = best_of_judge(rows, *against_others(rows))
-    return value is not None and near(kappa, value)
+    return value is not None and is_near(kappa, value)
 
 
 def flat(rows: Rows, metric: str) -> list[float]:
@@ -190,7 +192,7 @@ def flat(rows: Rows, metric: str) -> list[float]:
 def _(rows: Rows, n: str, tau: str) -> bool:
     first, second = (flat(rows, name) for name in METRICS)
     value = tau_b(first, second)
-    return value is not None and near(tau, value) and number(n) == len(first)
+    return value is not None and is_near(tau, value) and number(n) == len(first)
 
 
 @says("No two metrics can be correlated: all, or all but one, give every candidate the same score.")
@@ -211,7 +213,7 @@ def firsts(rows: Rows) -> dict[str, list[float]]:
     return means_by_system
 
 
-def reach(values: list[float], cut: float) -> float:
+def share_above(values: list[float], cut: float) -> float:
     return mean(float(value >= cut - 1e-9) for value in values)
 
 
@@ -234,23 +236,26 @@ def _(
     ceiling: str,
 ) -> bool:
     reached = float(cut or at or "0")
-    own = {name: reach(values, reached) for name, values in firsts(rows).items()}
+    own = {name: share_above(values, reached) for name, values in firsts(rows).items()}
     of_item = defaultdict(list)
     for unit in rows.votes:
         of_item[rows.units[unit].item_id].append(rows.people_of(unit))
-    bounds = near(floor, mean(reach(values, reached) for values in of_item.values()))
-    bounds &= near(ceiling, mean(reach([max(values)], reached) for values in of_item.values()))
+    bounds = is_near(floor, mean(share_above(values, reached) for values in of_item.values()))
+    bounds &= is_near(ceiling, mean(share_above([max(values)], reached) for values in of_item.values()))
     if leaders:
-        return bounds and spread(range or "", [own[name] for name in named(leaders)])
+        return bounds and spread(range or "", [own[name] for name in names_in(leaders)])
     best = max(firsts(rows).items(), key=lambda row: mean(row[1]))
     return (
-        bounds and best[0] == leader and near(share or "", own[best[0]]) and number(n or "") == len(best[1])
+        bounds
+        and best[0] == leader
+        and is_near(share or "", own[best[0]])
+        and number(n or "") == len(best[1])
     )
 
 
 @says("No system can be ranked: R-precision is undefined for all.")
 def _(rows: Rows) -> bool:
-    return not precisions(rows)
+    return not precision_by_system(rows)
 
 
 @says(
@@ -265,11 +270,11 @@ def _(
     one: str | None,
     own: str | None,
 ) -> bool:
-    values = precisions(rows)
+    values = precision_by_system(rows)
     if one:
-        return list(values) == [one] and near(own or "", values[one])
-    top, names = max(values.values()), named(leader or leaders or "")
+        return list(values) == [one] and is_near(own or "", values[one])
+    top, names = max(values.values()), names_in(leader or leaders or "")
     first = len(values) > 1 and top == max(values[name] for name in names)
     return first and (
-        near(share or "", top) if leader else spread(range or "", [values[name] for name in names])
+        is_near(share or "", top) if leader else spread(range or "", [values[name] for name in names])
     )

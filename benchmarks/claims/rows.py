@@ -20,7 +20,7 @@ PAIRED, INTERVAL = ("pairwise", "triplet"), ("graded", "slider")
 CHOICES = {"slider": range(101), "graded": range(1, 5), "relevance": (0, 1), **dict.fromkeys(PAIRED, (1, 2))}
 
 
-def mirrored(value: float) -> float:
+def mirrored_choice(value: float) -> float:
     """Return the choice of one of two texts that means the same if the texts are exchanged."""
     return 3 - value if value in (1, 2) else value
 
@@ -61,7 +61,7 @@ class Rows:
             if self.designed and seen >= self.least and self.right[name] / seen < self.threshold
         }
         self.on_items = [row for row in self.rows if not row.unit.control]
-        self.counted = [row for row in self.on_items if self.used(row)]
+        self.counted = [row for row in self.on_items if self.is_used(row)]
         self.units = {unit.pk: unit for unit in study.units.filter(control=False)}
         self.votes: defaultdict[int, list[tuple[str, float]]] = defaultdict(list)
         for row in self.counted:
@@ -71,14 +71,14 @@ class Rows:
     def voters(self) -> set[str]:
         return {row.assignment.worker.name for row in self.counted}
 
-    def used(self, row: Any) -> bool:
+    def is_used(self, row: Any) -> bool:
         return not row.set_aside and row.assignment.worker.name not in self.below
 
     @cached_property
-    def aside(self) -> set[str]:
+    def unused_people(self) -> set[str]:
         by_person = defaultdict(list)
         for row in self.rows:
-            by_person[row.assignment.worker.name].append(self.used(row))
+            by_person[row.assignment.worker.name].append(self.is_used(row))
         return {name for name, used in by_person.items() if not any(used)}
 
     @cached_property
@@ -96,11 +96,11 @@ class Rows:
         return outcome
 
     @property
-    def decided(self) -> int:
+    def decided_count(self) -> int:
         return sum(value is not None for value in self.consensus.values())
 
     @property
-    def tied(self) -> int:
+    def tie_count(self) -> int:
         return sum(value is None for value in self.consensus.values())
 
     @cached_property
@@ -129,7 +129,7 @@ class Rows:
         far = (lambda a, b: (a - b) ** 2) if self.protocol in INTERVAL else (lambda a, b: float(a != b))
         units = [self.pairable[unit] for unit in of]
         if self.protocol in PAIRED:
-            units += [list(map(mirrored, of_unit)) for of_unit in units]
+            units += [list(map(mirrored_choice, of_unit)) for of_unit in units]
         values = [value for of_unit in units for value in of_unit]
         expected = sum(far(a, b) for a, b in combinations(values, 2)) / max(len(values) - 1, 1)
         observed = sum(
@@ -149,7 +149,7 @@ class Rows:
     def people_of(self, unit: int) -> float:
         return mean(value for _, value in self.votes[unit])
 
-    def reached(self, metric: str) -> float | None:
+    def accuracy_of(self, metric: str) -> float | None:
         """Return a metric's accuracy on pairs, or its tau-b with people on captions."""
         scores = self.scores[metric]
         if self.protocol in PAIRED:
@@ -161,7 +161,7 @@ class Rows:
         return tau_b([first for first, _ in scores.values()], [self.people_of(unit) for unit in scores])
 
     @property
-    def compared(self) -> int:
+    def comparison_count(self) -> int:
         return (
             sum(bool(w) for w in self.pairs.values())
             if self.protocol in PAIRED
@@ -169,7 +169,7 @@ class Rows:
         )
 
     @cached_property
-    def credited(self) -> dict[tuple[int, int], list[str]]:
+    def credited_systems(self) -> dict[tuple[int, int], list[str]]:
         """The names of the systems that gave a text for an item, by (item, text)."""
         of_text: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
         for output in Output.objects.filter(item__dataset=self.study.dataset).select_related("system"):
@@ -182,7 +182,7 @@ class Rows:
         found = {}
         for pair in self.study.pairs.all():
             first, second = (
-                self.credited.get((pair.item_id, text or 0)) or ["people"]
+                self.credited_systems.get((pair.item_id, text or 0)) or ["people"]
                 for text in (pair.first_id, pair.second_id)
             )
             if first != second and self.pairs[pair.pk] is not None:
@@ -194,7 +194,7 @@ class Rows:
         """The units that judge outputs of a system, by system."""
         units_by_system: defaultdict[str, list[int]] = defaultdict(list)
         for pk in self.votes:
-            for name in self.credited.get((self.units[pk].item_id, self.units[pk].first_id or 0), ()):
+            for name in self.credited_systems.get((self.units[pk].item_id, self.units[pk].first_id or 0), ()):
                 units_by_system[name].append(pk)
         return units_by_system
 

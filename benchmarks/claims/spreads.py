@@ -17,11 +17,11 @@ TAILS = (0.1, 0.3, 0.5, 0.7, 0.9)
 MAX_SIZE_FACTOR, NEARLY, ENDLESS = 20, 1.25, 1e6
 
 
-def effective(sizes: list[int]) -> float:
+def effective_number_of(sizes: list[int]) -> float:
     return float(sum(sizes) ** 2 / sum(size**2 for size in sizes))
 
 
-def enlarged(number: float) -> float:
+def variance_correction(number: float) -> float:
     """Return n / (n - 1), the correction of a variance estimated from n clusters, where n is at least 2."""
     return max(number, 2) / (max(number, 2) - 1)
 
@@ -46,9 +46,9 @@ def people_add(by_item: float, by_rater: float, by_answer: float, items: int, ra
 
     items: number of items. raters: number of answers of each person.
     """
-    number, answers, squares = effective(raters), sum(raters), sum(size**2 for size in raters)
+    number, answers, squares = effective_number_of(raters), sum(raters), sum(size**2 for size in raters)
     missing = max(len(raters) - answers / items, 0) / (len(raters) - 1)
-    scale = enlarged(number)
+    scale = variance_correction(number)
     if squares > answers:
         scale *= (squares - answers * missing) / (squares - answers)
     within, df = scale * (by_answer - by_item / number), max(number, 2) - 1
@@ -75,14 +75,14 @@ class Spread(NamedTuple):
     def variance(self) -> float:
         return self.by_items + self.people.extra_variance
 
-    def scaled(self, ratio: float) -> "Spread":
+    def scaled_spread(self, ratio: float) -> "Spread":
         people = self.people._replace(
             extra_variance=self.people.extra_variance * ratio,
             noise_variance=self.people.noise_variance * ratio,
         )
         return self._replace(by_items=self.by_items * ratio, people=people)
 
-    def half(self) -> float:
+    def half_width(self) -> float:
         return float(t.isf(0.025, self.df)) * self.variance**0.5
 
     def p(self, value: float) -> float:
@@ -113,7 +113,10 @@ def over_items(influences: Mapping[Any, float], item_of: Mapping[Any, Hashable])
         return None
     squares = sum_of_squares((item_of[row], part) for row, part in influences.items())
     return Spread(
-        squares * enlarged(effective(sizes)), NO_PEOPLE, max(effective(sizes), 2) - 1, effective(sizes)
+        squares * variance_correction(effective_number_of(sizes)),
+        NO_PEOPLE,
+        max(effective_number_of(sizes), 2) - 1,
+        effective_number_of(sizes),
     )
 
 
@@ -137,7 +140,7 @@ def with_people(
     raters = Counter(name for _, name in lost)
     if len(raters) < 2:
         return spread
-    means, factor = set(of_means), enlarged(effective(list(raters.values())))
+    means, factor = set(of_means), variance_correction(effective_number_of(list(raters.values())))
     centred = []
     for each in (lost, *further):
         middle = mean(each.values())
@@ -193,8 +196,8 @@ def of_squares(
     if len(items) < 2 and not known:
         return None
     sizes, squares = (items, by_item) if len(items) > 1 else (people, by_person)
-    number = effective(sizes)
-    spread = Spread(squares * enlarged(number), NO_PEOPLE, max(number, 2) - 1, number)
+    number = effective_number_of(sizes)
+    spread = Spread(squares * variance_correction(number), NO_PEOPLE, max(number, 2) - 1, number)
     if len(items) < 2 or not known:
         return spread, len(sizes)
     added = people_add(by_item, by_person, by_cell, len(items), people)
@@ -224,7 +227,7 @@ def independent_rows(share: float, spread: Spread, rows: float, *, independent: 
     """
     if spread.variance <= TINY**2 or share in (0, 1):
         return rows
-    by_items = spread.by_items / (1 if independent else enlarged(spread.items))
+    by_items = spread.by_items / (1 if independent else variance_correction(spread.items))
     return share * (1 - share) / (by_items + spread.people.extra_variance)
 
 
@@ -236,9 +239,11 @@ def of_coefficient(
         half = wilson(0.0, spread, rows)[1] / different
         return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
     if not -1 / (judges - 1) < value < 1:
-        return max(value - spread.half(), min(value, -1.0)), min(value + spread.half(), max(value, 1.0))
+        return max(value - spread.half_width(), min(value, -1.0)), min(
+            value + spread.half_width(), max(value, 1.0)
+        )
     above, below = 1 + (judges - 1) * value, 1 - value
-    factors = [np.exp(min(side * spread.half() * judges / (above * below), 700)) for side in (-1, 1)]
+    factors = [np.exp(min(side * spread.half_width() * judges / (above * below), 700)) for side in (-1, 1)]
     low, high = ((factor * above - below) / (factor * above + (judges - 1) * below) for factor in factors)
     return float(low), float(high)
 
@@ -318,26 +323,26 @@ class Larger(NamedTuple):
     of_same: float | None
 
 
-def settles(differences: list[Difference], times: float, people_times: float) -> bool:
+def settles_differences(differences: list[Difference], times: float, people_times: float) -> bool:
     level = LEVEL / len(differences)
     return all(power(one, times, people_times, level) >= POWER for one in differences)
 
 
-def smallest(differences: list[Difference], items: int, people: int | None) -> Larger:
+def smallest_study(differences: list[Difference], items: int, people: int | None) -> Larger:
     """Return the smallest study, at most twenty times as large, that would find all differences significant.
 
     If the same people suffice with about as many items, no further people are added.
     """
-    times = fewest(lambda times: settles(differences, times, times), MAX_SIZE_FACTOR)
+    times = least_factor(lambda times: settles_differences(differences, times, times), MAX_SIZE_FACTOR)
     if times is None or (people is not None and people < 2):
         return Larger(None, 0, None)
-    same = fewest(lambda times: settles(differences, times, 1.0), ENDLESS)
+    same = least_factor(lambda times: settles_differences(differences, times, 1.0), ENDLESS)
     if people is None or (same is not None and same <= min(NEARLY * times, MAX_SIZE_FACTOR)):
         return Larger(items * (same or times), 0, None)
     return Larger(items * times, people * times - people, None if same is None else items * same)
 
 
-def fewest(does: Callable[[float], bool], most: float) -> float | None:
+def least_factor(does: Callable[[float], bool], most: float) -> float | None:
     if not does(most):
         return None
     low, high = 1.0, most

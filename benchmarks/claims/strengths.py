@@ -20,10 +20,10 @@ from benchmarks.claims.spreads import (
     Difference,
     People,
     Spread,
-    effective,
-    enlarged,
+    effective_number_of,
     freedom,
     people_add,
+    variance_correction,
 )
 
 MIN_RISE = 1e-6  # a direction in which the likelihood rises without bound adds at least 1
@@ -46,7 +46,7 @@ class Pair(NamedTuple):
     outcomes: np.ndarray
     observed_outcome: int
 
-    def possible(self, ties: bool) -> np.ndarray:
+    def possible_outcomes(self, ties: bool) -> np.ndarray:
         return self.outcomes if ties else self.outcomes[1:]
 
 
@@ -66,7 +66,7 @@ def fit_strengths(rows: Rows) -> Fit | None:
     if ties:
         free[-1, -1] = 1
     seen = np.array([pair.outcomes[pair.observed_outcome] for pair in pairs.values()]) @ free
-    possible = np.array([pair.possible(ties) for pair in pairs.values()]) @ free
+    possible = np.array([pair.possible_outcomes(ties) for pair in pairs.values()]) @ free
     if not has_maximum(seen, possible):
         return None
     at, information = likeliest(seen, possible)
@@ -130,10 +130,12 @@ def spread_of(
 ) -> tuple[np.ndarray | None, np.ndarray]:
     """Return the covariance of the parameters, and the degrees of freedom of each parameter."""
     item_of = item_of_pair(rows)
-    number = effective(list(Counter(item_of[pair] for pair in influences).values()))
+    number = effective_number_of(list(Counter(item_of[pair] for pair in influences).values()))
     if len({item_of[pair] for pair in influences}) < 2:
         return None, np.array([])
-    covariance = products((item_of[pair], part) for pair, part in influences.items()) * enlarged(number)
+    covariance = products((item_of[pair], part) for pair, part in influences.items()) * variance_correction(
+        number
+    )
     variances, df = np.diag(covariance), max(number, 2) - 1
     width = len(covariance)
     gradients_by_person: defaultdict[tuple[int, str], np.ndarray] = defaultdict(lambda: np.zeros(width))
@@ -154,7 +156,7 @@ def spread_of(
         return people_add(row, person, cell, judged, raters)
 
     # The variance that people add counts along each of its principal axes, to the extent that it exceeds chance.
-    axes = np.linalg.eigh(by_person - by_cell + by_row / effective(raters))[1].T
+    axes = np.linalg.eigh(by_person - by_cell + by_row / effective_number_of(raters))[1].T
     whole = covariance + sum(added_along(axis).extra_variance * np.outer(axis, axis) for axis in axes)
     each = [
         freedom(float(one), df, added_along(axis)) for one, axis in zip(variances, np.eye(width), strict=True)
@@ -184,5 +186,5 @@ def difference(rows: Rows, fit: Fit | None, first: str, second: str) -> Differen
     if direct is None:
         return Difference(value, Spread(variance, NO_PEOPLE, df, df + 1))
     # People's part of the variance is the part that they add to the share of the pairs of both systems.
-    parts = direct.spread.scaled(variance / direct.spread.variance)
+    parts = direct.spread.scaled_spread(variance / direct.spread.variance)
     return Difference(value, parts._replace(df=df, items=parts.items if parts.items < np.inf else df + 1))

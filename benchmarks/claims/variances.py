@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from benchmarks.claims.rows import PAIRED, Rows
-from benchmarks.claims.spreads import effective, enlarged, people_add
+from benchmarks.claims.spreads import effective_number_of, people_add, variance_correction
 
 
 class Components(NamedTuple):
@@ -32,7 +32,7 @@ class Components(NamedTuple):
         return sum(parts) + self.residual / (answers * self.answers)
 
 
-def same(labels: list[object]) -> np.ndarray:
+def label_equality(labels: list[object]) -> np.ndarray:
     """Return an (N, N) matrix with ones where two answers have the same label, else zeros."""
     return np.array([[float(one == other) for other in labels] for one in labels])
 
@@ -48,7 +48,11 @@ def components(rows: Rows) -> Components:
         for name, value in votes
     ]
     items, people, values = map(list, zip(*answers, strict=True))
-    groupings = [same(items), same(people), same(list(zip(items, people, strict=True)))]
+    groupings = [
+        label_equality(items),
+        label_equality(people),
+        label_equality(list(zip(items, people, strict=True))),
+    ]
     centring = np.eye(len(values)) - 1 / len(values)
     forms = [centring @ grouping @ centring for grouping in groupings]
     squares = [max(float(np.array(values) @ form @ np.array(values)), 0.0) for form in forms]
@@ -69,4 +73,4 @@ def error_of_mean(
 ) -> float:
     """Return the standard error of a mean, from the variance by items and the variance that people add."""
     added = people_add(by_item, by_rater, by_cell, len(items), raters).extra_variance
-    return float((by_item * enlarged(effective(items)) + added) ** 0.5)
+    return float((by_item * variance_correction(effective_number_of(items)) + added) ** 0.5)

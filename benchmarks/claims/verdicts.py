@@ -17,9 +17,9 @@ from benchmarks.claims.contrasts import (
     taus,
     won_by,
 )
+from benchmarks.claims.halves import expected_accuracy as share_of_halves
 from benchmarks.claims.halves import people_and_ceiling
-from benchmarks.claims.halves import reached as share_of_halves
-from benchmarks.claims.patterns import named, near, number, says_ends, says_p, sentences_about, spread
+from benchmarks.claims.patterns import is_near, names_in, number, says_ends, says_p, sentences_about, spread
 from benchmarks.claims.rows import CHOICES, METRICS, PAIRED, Rows, items
 from benchmarks.claims.spreads import (
     TINY,
@@ -31,7 +31,7 @@ from benchmarks.claims.spreads import (
     of_answers,
     of_coefficient,
     of_independent,
-    smallest,
+    smallest_study,
     wilson,
 )
 from benchmarks.claims.strengths import differences, fit_strengths
@@ -42,13 +42,13 @@ ROUNDING = 1e-6  # largest error of fitted strengths
 says = sentences_about("metrics and systems")
 
 
-def settled(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
+def verdict_is_right(rows: Rows, leaders: str, rest: str | None, p: str | None) -> bool:
     """Return whether the leaders include the highest value, the rest have lower ones, and p is right.
 
     p must be at most .05 if there is a rest, and above .05 if there is none.
     """
-    values = {name: value for name in rows.scores if (value := rows.reached(name)) is not None}
-    first = [name for name in values if name in named(leaders)]
+    values = {name: value for name in rows.scores if (value := rows.accuracy_of(name)) is not None}
+    first = [name for name in values if name in names_in(leaders)]
     others = [name for name in values if name not in first]
     top = max(values.values())
     apart = p is None or (float(re.sub(r"[^\d.]", "", p)) <= 0.05) == bool(rest)
@@ -79,12 +79,12 @@ def _(
     m: str | None,
     tests: str,
 ) -> bool:
-    values = [value for name in named(leaders) if (value := rows.reached(name)) is not None]
-    rows.open = open_metrics(rows, values, named(leaders))
+    values = [value for name in names_in(leaders) if (value := rows.accuracy_of(name)) is not None]
+    rows.open = open_metrics(rows, values, names_in(leaders))
     return (
         spread(share or tau or "", values)
-        and number(n or m or "0") == rows.compared
-        and settled(rows, leaders, None, p)
+        and number(n or m or "0") == rows.comparison_count
+        and verdict_is_right(rows, leaders, None, p)
     )
 
 
@@ -118,13 +118,13 @@ def _(
     ends: str,
     tests: str | None,
 ) -> bool:
-    value = rows.reached(leader)
+    value = rows.accuracy_of(leader)
     said = (
         value is not None
         and spread(share or tau or "", [value])
         and says_ends(ends, ends_of_metric(rows, leader))
     )
-    return said and number(n or m or "0") == rows.compared and settled(rows, leader, rest, p)
+    return said and number(n or m or "0") == rows.comparison_count and verdict_is_right(rows, leader, rest, p)
 
 
 def ends_of_metric(rows: Rows, metric: str) -> Ends:
@@ -142,7 +142,7 @@ def ends_of_share(share: Share | None) -> Ends:
     "Metrics not ranked: <metrics:NAMES> ({the metric gives every text the same score|people gave every text the same score})."
 )
 def _(rows: Rows, metrics: str) -> bool:
-    return all(rows.reached(name) is None for name in named(metrics))
+    return all(rows.accuracy_of(name) is None for name in names_in(metrics))
 
 
 @says("No metric can be compared with people: bleu-1 (<first:WHY>) and rouge-l (<second:WHY>).")
@@ -202,8 +202,8 @@ def _(rows: Rows) -> bool:
 )
 def _(rows: Rows, people: str, leaders: str, reached: str, most: str) -> bool:
     half, ceiling = people_and_ceiling(rows)
-    said = spread(reached, [share_of_halves(rows, name) for name in named(leaders)])
-    return said and near(people, half) and near(most, ceiling)
+    said = spread(reached, [share_of_halves(rows, name) for name in names_in(leaders)])
+    return said and is_near(people, half) and is_near(most, ceiling)
 
 
 @says("Whoever names none is wrong; halves that are tied need not be named.")
@@ -240,7 +240,7 @@ def figure_of(rows: Rows, system: str) -> float:
 
 
 def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool:
-    first, others = named(leaders), named(rest) if rest else []
+    first, others = names_in(leaders), names_in(rest) if rest else []
     asked = {unit for units in rows.outputs.values() for unit in units}
     if rows.protocol in PAIRED:
         asked = {pk for pk in rows.votes if rows.units[pk].pair_id in rows.systems_of_pairs}
@@ -259,10 +259,10 @@ def compared_systems(rows: Rows, leaders: str, rest: str | None, p: str) -> bool
         None if rows.anonymous else len(people),
     )
     best = values[first[0]] >= max(values.values()) - ROUNDING
-    return known and best and told_apart(contrasts, first[1:] or others, others, p)
+    return known and best and differences_are_right(contrasts, first[1:] or others, others, p)
 
 
-def told_apart(
+def differences_are_right(
     contrasts: Mapping[str, Difference | None], of_p: list[str], behind: list[str], p: str
 ) -> bool:
     """Return whether t tests with Holm's correction find exactly the metrics or systems in `behind` to be worse.
@@ -292,7 +292,7 @@ def says_figure(rows: Rows, system: str, ends: str, parts: dict[str, str | None]
     exact = says_ends(
         ends, ends_of_share(won_by(rows, system)) if parts["won"] else ends_of_mean(rows, system)
     )
-    return near(said, found) and exact and number_said == len(rows.systems[system])
+    return is_near(said, found) and exact and number_said == len(rows.systems[system])
 
 
 @says(f"The winner is <leader:NAMES>, ahead of <rest:NAMES> (<p:P>): {FIGURE}")
@@ -326,7 +326,9 @@ def ends_of_mean(rows: Rows, system: str) -> Ends:
     if not found.spread.variance:
         unseen = wilson(0.0, found.spread, len(items(rows, rows.outputs[system])))[1]
         return found.value + unseen * (low - found.value), found.value + unseen * (high - found.value)
-    return max(found.value - found.spread.half(), low), min(found.value + found.spread.half(), high)
+    return max(found.value - found.spread.half_width(), low), min(
+        found.value + found.spread.half_width(), high
+    )
 
 
 @says("The differences cannot be tested, so it is unknown how many items are needed to find a winner.")
@@ -349,7 +351,7 @@ def larger_study(rows: Rows) -> Larger:
     known = [one for one in rows.open.differences if one is not None]
     if len(known) < len(rows.open.differences):
         return Larger(None, 0, None)
-    return smallest(known, rows.open.items, rows.open.people)
+    return smallest_study(known, rows.open.items, rows.open.people)
 
 
 def is_next_above(text: str, value: float | None) -> bool:
@@ -405,7 +407,7 @@ def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:
     sided = [row for row in rows.counted if row.presented and row.value in (1, 2)]
     chosen = [row.presented == ("first-left" if row.value == 1 else "second-left") for row in sided]
     left = mean(map(float, chosen))
-    if number(n) != len(sided) or not near(share, left):
+    if number(n) != len(sided) or not is_near(share, left):
         return False
     answers = [
         Answer(rows.units[row.unit_id].item_id, row.assignment.worker.name, (chose - left) / len(sided))
@@ -423,7 +425,7 @@ def _(rows: Rows, share: str, n: str, ends: str, p: str | None) -> bool:
         return says_ends(ends, None) and p is None
     even = 0.25 / independent_rows(left, *found, independent=independent)
     variance = found[0].variance
-    told = found[0].scaled(even / variance) if variance > TINY**2 else found[0]._replace(by_items=even)
+    told = found[0].scaled_spread(even / variance) if variance > TINY**2 else found[0]._replace(by_items=even)
     return says_ends(ends, wilson(left, *found, independent=independent)) and (
         p is None or says_p(p, told.p(left - 0.5))
     )

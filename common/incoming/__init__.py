@@ -42,7 +42,7 @@ def unpacked_name(name: str) -> str:
     return name[:-3] if name.lower().endswith(".gz") else name
 
 
-def quoted(value: object) -> str:
+def quote_value(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, str) and not value.strip():

@@ -56,7 +56,7 @@ def check_archive(packed: IO[bytes] | UploadedFile, *, name: str, suffixes: set[
     packed.seek(0)
 
 
-def unpack(
+def unpack_archive(
     packed: IO[bytes],
     target: Path,
     *,

@@ -51,14 +51,14 @@ def workbook_rows(path: Path) -> Iterator[tuple[int, dict[int, str]]]:
         )
         strings = _Cells([])
         if "xl/sharedStrings.xml" in members:
-            for _ in strings.parsed(archive, "xl/sharedStrings.xml"):
+            for _ in strings.parse_sheet(archive, "xl/sharedStrings.xml"):
                 pass
         formats = _Formats()
         for name in {"xl/styles.xml", "xl/workbook.xml"}.intersection(members):
-            for _ in formats.parsed(archive, name):
+            for _ in formats.parse_sheet(archive, name):
                 pass
         cells = _Cells(strings.texts, formats.dates, since_1904=formats.since_1904)
-        yield from cells.parsed(archive, min(sheets, default=FIRST_SHEET))
+        yield from cells.parse_sheet(archive, min(sheets, default=FIRST_SHEET))
 
 
 class _Cells:
@@ -85,7 +85,7 @@ class _Cells:
         self._most = limits()
         self._kind, self._parts, self._taken = "", [""], False
 
-    def parsed(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
+    def parse_sheet(self, archive: zipfile.ZipFile, name: str) -> Iterator[tuple[int, dict[int, str]]]:
         parser, seconds = DefusedXMLParser(target=self, forbid_dtd=True), self._most.seconds
         until = time.monotonic() + seconds
         with archive.open(name) as member:

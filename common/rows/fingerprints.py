@@ -13,7 +13,7 @@ class Fingerprint:
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def over(self, rows: Iterable[T]) -> Iterator[T]:
+    def hash_rows(self, rows: Iterable[T]) -> Iterator[T]:
         for row in rows:
             self._hash.update(repr(row).encode())
             yield row
@@ -25,6 +25,6 @@ class Fingerprint:
 def fingerprint_of(*streams: Iterable[Any]) -> str:
     fingerprint = Fingerprint()
     for stream in streams:
-        for _ in fingerprint.over(stream):
+        for _ in fingerprint.hash_rows(stream):
             continue
     return fingerprint.hexdigest()

@@ -103,7 +103,7 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
         columns: the columns of the foreign keys, by model.
     """
 
-    def drop(apps: Any, editor: Any) -> None:
+    def drop_columns(apps: Any, editor: Any) -> None:
         for model, names in columns.items():
             table = apps.get_model(app_label, model)._meta.db_table
             with editor.connection.cursor() as cursor:
@@ -112,7 +112,7 @@ def drop_key_indexes(app_label: str, columns: Mapping[str, Sequence[str]]) -> Ca
                 if about["index"] and not about["unique"] and about["columns"] in [[name] for name in names]:
                     editor.execute(f"DROP INDEX {editor.quote_name(index)}")
 
-    return drop
+    return drop_columns
 
 
 def refresh_statistics(*tables: type[models.Model]) -> None:

@@ -81,7 +81,7 @@ class PreparedQuery(Generic[Row]):
         # the queryset, its compiler, SQL and parameters, by database
         self._made: dict[str, tuple[QuerySet[Any, Row], Any, str, Sequence[Any]]] = {}
 
-    def all(self, **values: Any) -> list[Row]:
+    def all_rows(self, **values: Any) -> list[Row]:
         if connection.vendor not in self._made:
             queryset = self._make()
             compiler: Any = queryset.query.get_compiler(DEFAULT_DB_ALIAS)
@@ -99,7 +99,7 @@ class PreparedQuery(Generic[Row]):
             return list(rows)
 
     def first(self, **values: Any) -> Row | None:
-        return next(iter(self.all(**values)), None)
+        return next(iter(self.all_rows(**values)), None)
 
 
 class PreparedUpdate:

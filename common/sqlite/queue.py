@@ -56,7 +56,7 @@ class Queue:
             return turn
         return None
 
-    def leave(self, turn: Turn) -> None:
+    def leave_queue(self, turn: Turn) -> None:
         with self._guard:
             self._threads.remove(turn)
             if self._threads:
@@ -76,7 +76,7 @@ class Turn:
         if self.file is not None:
             os.close(self.file)  # releases the locks
         if self.process == os.getpid():  # a child process that was forked during the turn is not in the queue
-            self.queue.leave(self)
+            self.queue.leave_queue(self)
 
 
 def _lock_byte(file: int, byte: int, until: float) -> None:

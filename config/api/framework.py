@@ -61,14 +61,14 @@ class TokenAuthentication(BaseAuthentication):
         if len(token) == OLD_KEY_LENGTH or (token.startswith(KEY_START) and len(token) == KEY_LENGTH):
             api_token = token_for_key(token)
             if api_token is None:
-                rate_limits.count("token")
+                rate_limits.count_use("token")
                 raise exceptions.AuthenticationFailed(
                     "The token is not known, was revoked, or is past its time."
                 )
             return api_token.user, api_token
         worker = worker_for_token(token)
         if worker is None:
-            rate_limits.count("token")
+            rate_limits.count_use("token")
             raise exceptions.AuthenticationFailed(
                 "The token is not known; join again, or with the resume code."
             )

@@ -77,14 +77,14 @@ def draw_missing_units(
     Args:
         own_captions: row ids of captions that the worker must not judge.
     """
-    ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all(hit=hit.pk)
-    rows = _UNITS_MET.all(study=study.pk, worker=worker.pk)
+    ((hit.drawn_from_id, hit.version),) = _HIT_STATE.all_rows(hit=hit.pk)
+    rows = _UNITS_MET.all_rows(study=study.pk, worker=worker.pk)
     met = {unit: position for of_hit, unit, position in rows if of_hit != hit.pk}
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
     drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
-    count = len(_HIT_UNITS.all(hit=hit.pk))
+    count = len(_HIT_UNITS.all_rows(hit=hit.pk))
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
@@ -100,7 +100,7 @@ def draw_missing_units(
 
 def current_state(study: Study) -> DrawState:
     """Return the newest state, or a new state if many answers were added since."""
-    answers, newest = sum(_ANSWERS_BY_PAIR.all(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
+    answers, newest = sum(_ANSWERS_BY_PAIR.all_rows(study=study.pk)), _NEWEST_STATE.first(study=study.pk)
     if newest is not None and 0 <= answers - newest.answers < max(1, newest.answers // RENEWAL_DIVISOR):
         return newest
     rows = SystemPair.objects.filter(study=study).order_by("position")

@@ -95,7 +95,7 @@ class ChallengeAdmin(QuorumAdmin):
     """The admin page of challenges. Texts, times and limits can be changed; settings that affect scores cannot."""
 
     form = ChallengeForm
-    list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closes", "public_page")
+    list_display = ("title", "dataset", "split", "images", "submitted", "opens", "closing", "public_page")
     list_select_related = ("dataset",)
     search_fields = ("title", "slug")
     prepopulated_fields = {"slug": ("title",)}  # as ModelAdmin declares it
@@ -152,7 +152,7 @@ class ChallengeAdmin(QuorumAdmin):
         return short_time(challenge.opens_at)
 
     @display(description="closes at", ordering="closes_at")
-    def closes(self, challenge: Challenge) -> SafeString | str:
+    def closing(self, challenge: Challenge) -> SafeString | str:
         if challenge.is_over_at(timezone.now()):
             assert challenge.closes_at is not None, "it is over"
             return f"closed {short_time(challenge.closes_at)}"
@@ -213,7 +213,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
 
     empty_words = "Participants of a challenge submit outputs of their systems."
     filled_by = Challenge
-    list_display = ("system", "team", "user", "challenge", "state", "public", "made", "remove")
+    list_display = ("system", "team", "user", "challenge", "state", "public", "submission_time", "remove")
     list_display_links = None
     list_filter = ("challenge", "state")
     list_select_related = ("challenge", "user")
@@ -241,7 +241,7 @@ class SubmissionAdmin(ReadOnlyAdmin):
         return submissions
 
     @display(description="submitted at", ordering="made_at")
-    def made(self, submission: Submission) -> str:
+    def submission_time(self, submission: Submission) -> str:
         return short_time(submission.made_at)
 
     @display(description="next step")

@@ -184,7 +184,7 @@ class RemainingSubmissions:
     in_total: int
 
     @property
-    def left(self) -> int:
+    def submissions_left(self) -> int:
         return min(self.today, self.in_total)
 
 
@@ -205,7 +205,7 @@ def submit_upload(
         return submit_caption_file(challenge=challenge, user=user, about=about, chunks=file.chunks())
     _check_author(challenge, user, about)  # check the limits now, since the time of the upload counts
     file.name = "captions.json"
-    upload = uploads.keep([file])
+    upload = uploads.store_upload([file])
     try:
         args = {"upload": upload, "challenge": challenge.slug, "about": asdict(about)}
         return enqueue(kind=SUBMIT, args=args, user=user), True

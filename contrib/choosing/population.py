@@ -79,7 +79,7 @@ class Population:
     def size(self) -> int:
         return int(self.item.max()) + 1
 
-    def scored(
+    def score_population(
         self, metrics: Sequence[str], tokenizer: str, imported: ImportedScores = NO_SCORES
     ) -> ScoredPopulation:
         """Score all rows. Raise EvaluationError if a metric cannot score them."""
@@ -124,7 +124,7 @@ def score_population(
 ) -> ScoredPopulation:
     """Score a population, also by imported metrics. Raise EvaluationError if a metric cannot score it."""
     check_imported(study.dataset, metrics)
-    return population.scored(metrics, tokenizer, imported_scores(study.dataset, metrics))
+    return population.score_population(metrics, tokenizer, imported_scores(study.dataset, metrics))
 
 
 def check_can_be_chosen(study: Study) -> None:

@@ -69,7 +69,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     all_units = loaders.study_units(study)
     table = loaders.load_judgments(study, newest=newest, units=all_units)
     progress(0.5, "replaying them")
-    units = all_units.judged
+    units = all_units.judged_units
     del all_units  # the units with judgments have been copied
     images, anonymous = _images_of_units(study, units, scores), loaders.is_anonymous(study)
 
@@ -79,7 +79,7 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
         columns = (places_in(units.pk, table.unit[rows]), table.worker[rows], table.value[rows])
         return VotesInOrder(*columns, images, anonymous)
 
-    votes = in_order(table.counted & ~np.isnan(table.value))
+    votes = in_order(table.is_counted & ~np.isnan(table.value))
     agreed = agreement_rows(table, loaders.full_depth_units(study))
     growth = (
         []

@@ -217,7 +217,7 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
     if np.isinf(values).any():
         return {"value": None, "low": None, "high": None, "n": len(values), "reason": COST_IS_INFINITE}
     spread, clusters = spread_of_mean(values, {ITEM: images})
-    mean, half = float(values.mean()), spread.half(CONFIDENCE)
+    mean, half = float(values.mean()), spread.half_width(CONFIDENCE)
     return {
         "value": mean,
         "low": json_float(mean - half),
@@ -229,7 +229,7 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
-    counted = table.counted
+    counted = table.is_counted
     unit = places_in(soft.units, table.unit[counted])
     value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[counted].astype(np.int64))
     names = {worker.pk: worker.name for worker in workers}
@@ -265,7 +265,7 @@ def _compare_groups(
 
     If there are too few raters, the result says so.
     """
-    counted = table.counted
+    counted = table.is_counted
     raters = len(np.unique(table.worker[counted]))
     if bootstraps == 0:
         return {"reason": "the test was left out"}
@@ -309,7 +309,7 @@ def _compare_groups(
 def _compare_known_groups(
     study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
 ) -> list[dict[str, Any]]:
-    counted = table.counted
+    counted = table.is_counted
     unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
     rows = []
     for name, group_of in _attributes(study, workers).items():

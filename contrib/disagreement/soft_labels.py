@@ -15,7 +15,7 @@ from quorum.statistics.disagreement import SoftLabels, soft_labels
 def soft_labels_of(study: Study, table: JudgmentTable) -> SoftLabels:
     """Return people's used answers to each unit. Raise EvaluationError as ``check_soft_labels`` does."""
     check_soft_labels(study)
-    counted = table.counted
+    counted = table.is_counted
     if not counted.any():
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")

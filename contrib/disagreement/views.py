@@ -26,7 +26,7 @@ from evaluation.data.export.formats.soft_labels import has_soft_labels
 from evaluation.errors import EvaluationError
 from evaluation.models import Prediction
 from evaluation.results.consensus.study import SIDE_LABELS
-from judgments.access.permissions import require, staff_of, study_for
+from judgments.access.permissions import require_right, staff_of, study_for
 from judgments.admin.base import picture_address, signed_in
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import COUNTING_RESPONSE, Related, Resource, RowSerializer
@@ -147,7 +147,7 @@ class PredictionResource(mixins.DestroyModelMixin, Resource):
     filterset_class = filters_of(Prediction, "name", study=study_filter())
 
     def perform_destroy(self, instance: Prediction) -> None:
-        require(self.request, remove_predictions.right, instance.study)
+        require_right(self.request, remove_predictions.right, instance.study)
         remove_predictions.run(instance.study, {"prediction": str(instance.pk)}, by=staff_of(self.request))
 
 

@@ -98,11 +98,11 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
     existing = list(controls.get("known", []))
     shown = ("image", "reference", "first", "second")
 
-    def what(item: dict[str, Any]) -> list[str]:
+    def item_texts(item: dict[str, Any]) -> list[str]:
         return [item.get(name, "") for name in shown]
 
-    known = {tuple(what(item)) for item in existing}
-    new = [item for item in items if tuple(what(item)) not in known]
+    known = {tuple(item_texts(item)) for item in existing}
+    new = [item for item in items if tuple(item_texts(item)) not in known]
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
     values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
     change_design(study=study, design=make_design(values))

@@ -36,11 +36,11 @@ def _texts(element: Element) -> Iterator[str]:
             yield " " if node.tag in ("p", "div", "br", "li", "td", "th") else ""
 
 
-def walk(elements: list[Element | str]) -> Iterator[Element]:
+def walk_elements(elements: list[Element | str]) -> Iterator[Element]:
     for node in elements:
         if isinstance(node, Element):
             yield node
-            yield from walk(node.children)
+            yield from walk_elements(node.children)
 
 
 def fields_in(text: str) -> list[str]:

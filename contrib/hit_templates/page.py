@@ -96,7 +96,7 @@ def upload_template(request: HttpRequest, context: Context) -> HttpResponse:
         try:
             _refuse_taken(values["slug"])
             sketched_design(**sketch)
-            upload = uploads.keep([values["inputs"]], values.get("pictures"))
+            upload = uploads.store_upload([values["inputs"]], values.get("pictures"))
             with uploads.open_upload(upload) as files:
                 checked = check_template(source=values["template"], inputs=files.path)
             context |= _show_checked(request, upload, sketch, checked)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from contrib.hit_templates.elements import FIELD, Element, inner_text, walk
+from contrib.hit_templates.elements import FIELD, Element, inner_text, walk_elements
 
 Shape = Literal["choice", "several", "number", "text", "fixed"]
 MAX_NAME_LENGTH = 100
@@ -145,7 +145,7 @@ def find_questions(page: list[Element | str]) -> tuple[tuple[FormQuestion, ...],
 
 def _drop_unusable_ids(page: list[Element | str]) -> None:
     element_ids: set[str] = set()
-    for element in walk(page):
+    for element in walk_elements(page):
         element_id = element.attributes.get("id", "")
         if element_id and (
             element_id in element_ids or FIELD.search(element_id) or len(element_id.split()) != 1
@@ -246,7 +246,7 @@ def _take_list(element: Element, question: FormQuestion) -> None:
     Without a selected or an empty first option, the first option would count as an answer. In this case an empty
     option is added.
     """
-    options = [part for part in walk(element.children) if part.tag == "option"]
+    options = [part for part in walk_elements(element.children) if part.tag == "option"]
     chosen = any("selected" in part.attributes for part in options)
     for part in options:
         option_text = " ".join("".join(text for text in part.children if isinstance(text, str)).split())

@@ -11,7 +11,7 @@ from functools import lru_cache
 from html.parser import HTMLParser
 
 from common.errors import QuorumError
-from contrib.hit_templates.elements import VOID_ELEMENTS, Element, fields_in, walk
+from contrib.hit_templates.elements import VOID_ELEMENTS, Element, fields_in, walk_elements
 from contrib.hit_templates.html.cleaning import LANDMARKS, clean_page
 from contrib.hit_templates.html.crowd_elements import ELEMENT_BUILDERS, name_radio_group
 from contrib.hit_templates.html.omissions import describe_omissions
@@ -127,7 +127,7 @@ def _plain_page(nodes: list[Element | str], sentences: list[str]) -> list[Elemen
 
 def _boxes_of(select: Element) -> list[Element | str]:
     """Return check boxes for the options of a multiple select list. Check boxes need no modifier key."""
-    options = [option for option in walk(select.children) if option.tag == "option"]
+    options = [option for option in walk_elements(select.children) if option.tag == "option"]
     boxes: list[Element | str] = []
     for option in options:
         label = "".join(text for text in option.children if isinstance(text, str)).strip()
@@ -148,7 +148,7 @@ def _boxes_of(select: Element) -> list[Element | str]:
 
 def _level_headings(page: list[Element | str]) -> None:
     """Renumber the levels of headings so that they are below the form's own headings, without gaps."""
-    levels = sorted({element.tag for element in walk(page) if element.tag in HEADINGS})
+    levels = sorted({element.tag for element in walk_elements(page) if element.tag in HEADINGS})
     names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}
-    for element in walk(page):
+    for element in walk_elements(page):
         element.tag = names.get(element.tag, element.tag)

@@ -210,7 +210,7 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
         influences: (N,) influence of each of N rows on the value.
         images: (N,) image of each row.
     """
-    half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half(CONFIDENCE)
+    half = Clusters.of_codes({ITEM: renumber_codes(images)}).spread(influences).half_width(CONFIDENCE)
     return dict(as_json({"value": value, "low": value - half, "high": value + half, "n": n}))
 
 

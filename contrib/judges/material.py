@@ -88,8 +88,8 @@ class JudgeAnswers(Summary):
 
 
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
-    units = study_units(study).judged
-    counted = table.counted
+    units = study_units(study).judged_units
+    counted = table.is_counted
     unit = places_in(units.pk, table.unit[counted])
     answers = table.answers_of(counted) if kind.is_open else table.value[counted]
     lengths, systems = _lengths_and_systems(study, kind, units.pk)

@@ -13,7 +13,7 @@ from typing import Any
 
 from PIL import Image, ImageOps
 
-from common.texts import readable
+from common.texts import text_or_placeholder
 from evaluation.errors import EvaluationError
 from judgments.datasets.picture_checks import FORMATS, PictureProblem, prepare_decoding
 from judgments.datasets.picture_metadata import strip_metadata
@@ -131,10 +131,11 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
     if before := shown.get("document", {}).get("before"):
         lines.append(f"Text before: {before}")
     lines += [
-        f"{number}: {readable(option['text'])}" for number, option in enumerate(shown.get("options", ()), 1)
+        f"{number}: {text_or_placeholder(option['text'])}"
+        for number, option in enumerate(shown.get("options", ()), 1)
     ]
     lines += [
-        f"{name.upper() if len(name) == 1 else name.capitalize()}: {readable(part['text'])}"
+        f"{name.upper() if len(name) == 1 else name.capitalize()}: {text_or_placeholder(part['text'])}"
         for name, part in shown.items()
         if isinstance(part, Mapping) and "text" in part
     ]

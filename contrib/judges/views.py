@@ -23,7 +23,7 @@ from contrib.judges.operations import import_judge, remove_judge, start_judge_co
 from contrib.judges.prompts import has_orders, is_for_judges
 from evaluation.models import Analysis
 from evaluation.results.views.api import LastAnalysisView, describe_last
-from judgments.access.permissions import require, staff_of
+from judgments.access.permissions import require_right, staff_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.resources import Related, Resource, RowSerializer
 from judgments.kinds import KINDS
@@ -163,7 +163,7 @@ class JudgeResource(mixins.DestroyModelMixin, Resource):
     filterset_class = filters_of(Judge, "name", "source", study=study_filter())
 
     def perform_destroy(self, instance: Judge) -> None:
-        require(self.request, operations.remove_judge.right, instance.study)
+        require_right(self.request, operations.remove_judge.right, instance.study)
         operations.remove_judge.run(instance.study, {"judge": str(instance.pk)}, by=staff_of(self.request))
 
 

@@ -33,7 +33,7 @@ class JudgmentTableUse(TableUse):
         if "image" in guesses:
             guesses.pop("text", None)  # a column of texts names items only if no other column does
 
-    def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
+    def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         before, has_design = args.get("mapping") or {}, bool(args.get("design"))
         return {
             **{name: before.get(name, "") for name in ("criterion", "workers", "zone")},

@@ -101,7 +101,7 @@ def import_judgments(
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
-            rows = fingerprint.over(source.judgments(items, captions_of_dataset(material)))
+            rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(material)))
             first = next(rows, None)
             chosen = source.protocol or (first.protocol if first else None) or protocol
             if chosen is None or chosen not in KINDS:
@@ -111,7 +111,7 @@ def import_judgments(
             new = _create_imported_study(study, dataset, chosen, keys)
             writer = JudgmentWriter(new, material, items, references)
             _write_judgments(writer, chain(() if first is None else (first,), rows), progress)
-            writer.add_winners(list(fingerprint.over(source.winners(items))))
+            writer.add_winners(list(fingerprint.hash_rows(source.winners(items))))
             writer.finish()
             for table, values in writer.kind.tables_of_setting(source.setting).items():
                 writer.study.design[table] = {**writer.study.design.get(table, {}), **values}

@@ -100,7 +100,7 @@ class Mtme(Encoding):
     def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
         board, references = self._read_study(work)
         for pk in work.pieces:
-            if pk in board.systems and references.present:
+            if pk in board.systems and references.has_texts:
                 file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
 
     def _read_study(self, work: ExportWork) -> tuple[JudgedSystems, References]:
@@ -111,7 +111,7 @@ class Mtme(Encoding):
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
                 np.add.at(board.total, indices, cells[:, 2])
                 np.add.at(board.votes, indices, cells[:, 3])
-            self._without_votes, judged = None, board.judged()
+            self._without_votes, judged = None, board.without_unjudged()
             if not judged.votes.any():
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
@@ -144,7 +144,7 @@ class Mtme(Encoding):
         marks = kind_of(study).marks
         if marks is not None:
             _write_ratings(stem, board, names, work, marks)
-        for metric in DEFAULT_METRICS if references.present else ():
+        for metric in DEFAULT_METRICS if references.has_texts else ():
             metric_scores = (
                 (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
                 for line in _lines_in_order(scored, board)
@@ -154,7 +154,7 @@ class Mtme(Encoding):
         work.counts |= {
             "systems": len(board.systems),
             "segments": len(board.segments),
-            "references": most if references.present else 0,
+            "references": most if references.has_texts else 0,
             "scored": int((board.votes > 0).sum()),
         }
 
@@ -338,7 +338,7 @@ class References:
         return cls(texts)
 
     @property
-    def present(self) -> bool:
+    def has_texts(self) -> bool:
         return any(self.texts)
 
     def write(self, folder: Path, languages: str) -> int:

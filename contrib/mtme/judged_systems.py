@@ -53,7 +53,7 @@ class JudgedSystems:
         self.caption, self.text = np.zeros((2, *shape), dtype=np.int64)
         self.total, self.votes = np.zeros(shape), np.zeros(shape)
 
-    def judged(self) -> JudgedSystems:
+    def without_unjudged(self) -> JudgedSystems:
         """Return a copy without systems that have no judgments, and without images that have no captions."""
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))

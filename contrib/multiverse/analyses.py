@@ -93,7 +93,7 @@ class PairMetrics(_Metrics):
             "clusters": (ITEM, NAIVE),
         }
 
-    def named(self, chosen: ChosenOptions) -> Mapping[str, Ints]:
+    def winners_of_metrics(self, chosen: ChosenOptions) -> Mapping[str, Ints]:
         """Return the winners that each metric names, by metric: (P,) for P pairs, 1, 2, or 0 for none."""
         tokenizer = chosen.get("tokenizer", self._tokenizer)
         references = chosen.get("references", ALL)
@@ -109,7 +109,7 @@ class PairMetrics(_Metrics):
             )
             return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
-        return self._votes.cached(("scores", tokenizer, references), compute)
+        return self._votes.cached_result(("scores", tokenizer, references), compute)
 
     def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
         winners = self._votes.winners(chosen, self._pks)
@@ -119,7 +119,7 @@ class PairMetrics(_Metrics):
         }
         values, influences = {}, {}
         has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)
-        for name, named in self.named(chosen).items():
+        for name, named in self.winners_of_metrics(chosen).items():
             credit, counts = pair_credits(named, winners, **rules)
             n = int(counts.sum())
             values[name] = float(credit[counts].mean()) if n else math.nan
@@ -189,7 +189,7 @@ class CaptionMetrics(_Metrics):
             )
             return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
-        return self._votes.cached(("scores", tokenizer, references), compute)
+        return self._votes.cached_result(("scores", tokenizer, references), compute)
 
     def _with_references(self, references: str) -> list[CaptionTexts]:
         if references == HALF:

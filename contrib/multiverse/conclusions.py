@@ -179,7 +179,7 @@ def _metric_differences(
         other = max(others, key=lambda name: others[name])
         difference = row.values[conclusion.better_metric] - others[other]
         influences = row.influences[conclusion.better_metric] - row.influences[other]
-        half = row.clusters.spread(influences).half(CONFIDENCE)
+        half = row.clusters.spread(influences).half_width(CONFIDENCE)
         differences[:, index] = difference - half, difference, difference + half
     return differences[0], differences[1], differences[2]
 

@@ -80,14 +80,14 @@ class StudyVotes:
             kind=kind_of(study),
             seed=design_of(study).seed,
             table=loaders.load_judgments(study, units=units, rule=Controls(threshold=0.0)),
-            units=units.judged,
+            units=units.judged_units,
             pairs=loaders.pair_rows(study),
             decisions=loaders.decisions_of(study),
             rule=loaders.rule_of_controls(study),
             anonymous=loaders.is_anonymous(study),
         )
 
-    def cached(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
+    def cached_result(self, key: tuple[Any, ...], make: Callable[[], Result]) -> Result:
         if key not in self._cache:
             self._cache[key] = make()
         return cast(Result, self._cache[key])
@@ -95,7 +95,7 @@ class StudyVotes:
     @property
     def has_votes(self) -> bool:
         """Whether any vote is used under the study's own threshold."""
-        return bool(self.table_under({}).counted.any())
+        return bool(self.table_under({}).is_counted.any())
 
     @cached_property
     def thresholds(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class StudyVotes:
             return ()
         by_excluded: dict[frozenset[int], str] = {}
         for threshold in (self.rule.threshold, *THRESHOLDS):
-            if self._with_controls(threshold).counted.any():
+            if self._with_controls(threshold).is_counted.any():
                 by_excluded.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
         return tuple(by_excluded.values())
 
@@ -122,11 +122,11 @@ class StudyVotes:
     def table_under(self, chosen: ChosenOptions) -> JudgmentTable:
         name = chosen.get("controls")
         threshold = self.rule.threshold if name is None else float(name)
-        return self.cached(("votes", name), lambda: self._with_controls(threshold))
+        return self.cached_result(("votes", name), lambda: self._with_controls(threshold))
 
     def columns(self, chosen: ChosenOptions) -> tuple[Ints, Ints, Floats]:
         table = self.table_under(chosen)
-        counted = table.counted
+        counted = table.is_counted
         return table.unit[counted], table.worker[counted], table.value[counted]
 
     @property
@@ -139,7 +139,7 @@ class StudyVotes:
             rules = BINARY_RULES if self.kind.aggregation.level == "nominal" else GRADE_RULES
         lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
         seen = {worker for worker, record in self.table.records.items() if record.answers}
-        if not seen.issuperset(np.unique(self.table.worker[self.table.counted]).tolist()):
+        if not seen.issuperset(np.unique(self.table.worker[self.table.is_counted]).tolist()):
             lacking.add("control-weighted")  # votes of workers without control items would have no weight
         return tuple(rule for rule in rules if rule not in lacking)
 
@@ -158,10 +158,10 @@ class StudyVotes:
         return with_decisions(consensus, self.decisions)
 
     def _model(self, chosen: ChosenOptions) -> Any:
-        def fitted() -> Any:
+        def fit_model() -> Any:
             return dawid_skene(*self.columns(chosen), labels=self.kind.outcomes, smoothing=SMOOTHING)
 
-        return self.cached(("model", chosen.get("controls")), fitted)
+        return self.cached_result(("model", chosen.get("controls")), fit_model)
 
     def _weighted_consensus(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
         unit, worker, value = self.columns(chosen)
@@ -181,12 +181,12 @@ class StudyVotes:
             return np.array([consensus[pk].value or 0 for pk in pks], dtype=np.int64)
 
         key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
-        return self.cached(key, compute)
+        return self.cached_result(key, compute)
 
     def people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
         """Return people's scores of N captions: (N,); nan without a vote."""
         key = ("people", chosen.get("controls"), chosen.get("aggregation"))
-        return self.cached(key, lambda: self._people(chosen, captions))
+        return self.cached_result(key, lambda: self._people(chosen, captions))
 
     def _people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
         results, rule = self.kind.results, chosen.get("aggregation", "")

@@ -75,7 +75,7 @@ class Replicate(QuorumCommand):
             inside = folder / (data.path or name)
             there = all((inside / file).is_file() for file in data.files)
             state = "there" if there else "not there, and not required" if data.optional else "NOT THERE"
-            if not data.readable:
+            if not data.has_known_format:
                 state += f", NOT READABLE without the format {data.format}"
             self.say(f"  {inside}: {', '.join(data.files)}; {state}")
             self.say(f"    {data.what}, from {data.source}")

@@ -51,7 +51,7 @@ class Data(PackTable):
     optional: bool = False
 
     @property
-    def readable(self) -> bool:
+    def has_known_format(self) -> bool:
         return not self.format or self.format in DATASET_FORMATS
 
 
@@ -140,7 +140,7 @@ class Pack:
         for name, data in self.contents.data.items():
             inside = folder / (data.path or name)
             absent = next((file for file in data.files if not (inside / file).is_file()), None)
-            if absent is None and data.readable:
+            if absent is None and data.has_known_format:
                 folders[name] = inside
             elif absent is None:
                 raise ReplicationError(

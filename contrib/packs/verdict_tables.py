@@ -20,8 +20,8 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
         (
             verdict.number.place,
             verdict.number.what,
-            verdict.published,
-            verdict.computed,
+            verdict.published_text,
+            verdict.computed_text,
             verdict.interval,
             verdict.kind,
             verdict.reasons,
@@ -82,7 +82,9 @@ def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:
     for verdict in verdicts:
         if verdict.kind == NOT_REPRODUCIBLE:
             places = reasons.setdefault(verdict.reasons, {})
-            places.setdefault(verdict.number.place, []).append(f"{verdict.number.what}: {verdict.published}")
+            places.setdefault(verdict.number.place, []).append(
+                f"{verdict.number.what}: {verdict.published_text}"
+            )
     for reason, places in reasons.items():
         numbers = " ".join(f"*{location}*: {'; '.join(texts)}." for location, texts in places.items())
         yield f"- {reason}. {numbers}"

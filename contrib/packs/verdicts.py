@@ -48,11 +48,11 @@ class NumberVerdict:
         return _digits(self.number)
 
     @property
-    def published(self) -> str:
+    def published_text(self) -> str:
         return f"{self.number.value:.{self.digits}f}{self._unit}"
 
     @property
-    def computed(self) -> str:
+    def computed_text(self) -> str:
         return DASH if self.ours.value is None else f"{self.ours.value:.{self.digits}f}{self._unit}"
 
     @property

@@ -84,7 +84,7 @@ def pilot_components(study: Study) -> dict[str, Any]:
     if loaders.is_anonymous(study):
         return {}
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    rows = table.counted & ~np.isnan(table.value)
+    rows = table.is_counted & ~np.isnan(table.value)
     images = loaders.clusters_of_units(study, units)
     ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
     assert grouped is not None, "there are images"
@@ -102,7 +102,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     side_of = {unit.pk: sides[unit.pair] for unit in units if unit.pair is not None and unit.pair in sides}
-    rows = table.counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
+    rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
     slope = people.right * (1 - people.right) * (1 - people.spread)
@@ -136,7 +136,7 @@ def pilot_people(study: Study) -> PilotPeople:
         )
     table = loaders.load_judgments(study)
     # people's accuracy is about votes for a side, so other answers are left out
-    counted = table.counted & np.isin(table.value, SIDES)
+    counted = table.is_counted & np.isin(table.value, SIDES)
     _units, rows = np.unique(table.unit[counted], return_inverse=True)
     votes = np.bincount(rows)
     first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)

@@ -222,7 +222,7 @@ class ProlificClient(Client):
         parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
         return self._list_rows("hooks/subscriptions/", parameters, Hook.read)
 
-    def subscribe(self, workspace: str, *, event: str, address: str) -> None:
+    def subscribe_to_event(self, workspace: str, *, event: str, address: str) -> None:
         """Subscribe to an event, and confirm the subscription, as the reference requires."""
         body = {
             "workspace_id": known_id(workspace, "workspace"),

@@ -6,7 +6,7 @@ from annotation.crowds.base import CrowdProblem
 from common.commands import QuorumCommand
 from common.errors import QuorumError
 from common.features import feature_settings
-from contrib.prolific.notifications import subscribe
+from contrib.prolific.notifications import subscribe_to_events
 
 
 class SubscribeProlific(QuorumCommand):
@@ -17,7 +17,7 @@ class SubscribeProlific(QuorumCommand):
     named_errors = (QuorumError, CrowdProblem)
 
     def handle(self, *args: Any, **options: Any) -> None:
-        secret, new = subscribe()
+        secret, new = subscribe_to_events()
         self.say(f"Subscribed to {', '.join(new)}." if new else "Everything was subscribed to before.")
         if secret != feature_settings.PROLIFIC_HOOK_SECRET:
             self.say(f"Set this and restart: PROLIFIC_HOOK_SECRET={secret}")

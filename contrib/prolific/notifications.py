@@ -77,7 +77,7 @@ def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime)
         )
 
 
-def subscribe() -> tuple[str, list[str]]:
+def subscribe_to_events() -> tuple[str, list[str]]:
     """Subscribe this server to the workspace's events. Return the secret and the newly subscribed events.
 
     An existing secret is kept, since a new one would make other subscriptions invalid.
@@ -94,5 +94,5 @@ def subscribe() -> tuple[str, list[str]]:
         subscribed = {hook.event for hook in client.hooks(workspace) if hook.address == address}
         new = [event for event in EVENTS if event not in subscribed]
         for event in new:
-            client.subscribe(workspace, event=event, address=address)
+            client.subscribe_to_event(workspace, event=event, address=address)
     return secret, new

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.mapping import ColumnMapping
-from judgments.importers.records.column_types import Address, ImageName, cached
+from judgments.importers.records.column_types import Address, ImageName, cached_validator
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import ReferenceRow
@@ -34,9 +34,9 @@ class _Image:
 
 @dataclass(frozen=True, slots=True)
 class _Annotation:
-    image_id: Annotated[str, cached(read_name, expected="the id of an image")]
-    id: Annotated[str, cached(read_name, expected="the annotation's id")]
-    caption: Annotated[str, cached(read_text, expected="a caption")]
+    image_id: Annotated[str, cached_validator(read_name, expected="the id of an image")]
+    id: Annotated[str, cached_validator(read_name, expected="the annotation's id")]
+    caption: Annotated[str, cached_validator(read_text, expected="a caption")]
 
 
 _IMAGE, _ANNOTATION = Shape(_Image), Shape(_Annotation)
@@ -62,7 +62,7 @@ class CocoDataset(DatasetSource):
         for record in self._records("images", members):
             image = _IMAGE.read(record)
             if images.setdefault(image.id, image) != image:
-                raise record.problem("id", f"image {quoted(image.id)} a second time", "every image once")
+                raise record.problem("id", f"image {quote_value(image.id)} a second time", "every image once")
         if not {"images", "annotations"} <= members:
             actual = "a list" if "" in members else "a document without both lists"
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
@@ -72,7 +72,7 @@ class CocoDataset(DatasetSource):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
                 raise record.problem(
-                    "image_id", quoted(record.values["image_id"]), 'an id of the list "images"'
+                    "image_id", quote_value(record.values["image_id"]), 'an id of the list "images"'
                 )
             position = register.position(row.image_id)
             if register.add(record, row.id, row.image_id, row.caption, column="id"):
@@ -96,9 +96,9 @@ class CocoDataset(DatasetSource):
 def _record(path: Path, name: str, number: int | None, value: object, line: int) -> Iterator[Record]:
     """Yield an entry of a list as a record. At the beginning of the list, yield nothing."""
     if number is None and value != []:
-        raise ImportProblem(path, line, name, quoted(value), "a list")
+        raise ImportProblem(path, line, name, quote_value(value), "a list")
     if number is not None:
         location = f"{name}[{number}]"
         if not isinstance(value, dict):
-            raise ImportProblem(path, line, location, quoted(value), "an object")
+            raise ImportProblem(path, line, location, quote_value(value), "an object")
         yield Record(path, line, value, path=location)

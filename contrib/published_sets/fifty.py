@@ -15,11 +15,11 @@ from typing import Annotated, Any
 from pydantic import PlainValidator
 
 from common.amounts import with_noun
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text
 from contrib.published_sets.folders import file_in_folder
 from judgments.design.tables.sampling import PAIR_KINDS
-from judgments.importers.records.column_types import ImageName, ShortName, cached
+from judgments.importers.records.column_types import ImageName, ShortName, cached_validator
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_json_lines
 from judgments.importers.records.record import Record, Shape
@@ -57,7 +57,7 @@ _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
-        raise BadCell(quoted(value), "a list of texts")
+        raise BadCell(quote_value(value), "a list of texts")
     for index, entry in enumerate(value):
         try:
             read_text(entry)
@@ -69,28 +69,28 @@ def _texts(value: Any) -> list[str]:
 def _votes(value: Any) -> list[int]:
     votes = value if isinstance(value, list) else []
     if not votes or not all(type(vote) is int and vote in (1, 2) for vote in votes):
-        raise BadCell(quoted(value), "a list of votes that are 1 or 2")
+        raise BadCell(quote_value(value), "a list of votes that are 1 or 2")
     return votes
 
 
 def _source(value: Any) -> int:
     number = read_integer(value, textual=False)
     if number not in _SOURCES:
-        raise BadCell(quoted(number), "a source from 1 to 7")
+        raise BadCell(quote_value(number), "a source from 1 to 7")
     return number
 
 
 def _kind(value: Any) -> str:
     kind = read_name(value)
     if kind not in PAIR_KINDS:
-        raise BadCell(quoted(kind), f"one of {', '.join(PAIR_KINDS)}")
+        raise BadCell(quote_value(kind), f"one of {', '.join(PAIR_KINDS)}")
     return kind
 
 
 def _winner(value: Any) -> int:
     winner = read_integer(value, textual=False, expected="1 or 2")
     if winner not in (1, 2):
-        raise BadCell(quoted(winner), "1 or 2")
+        raise BadCell(quote_value(winner), "1 or 2")
     return winner
 
 
@@ -105,8 +105,8 @@ class _Pair:
     pair: ShortName
     image: ImageName
     kind: Annotated[str, PlainValidator(_kind)]
-    first: Annotated[str, cached(read_text, expected="a candidate")]
-    second: Annotated[str, cached(read_text, expected="a candidate")]
+    first: Annotated[str, cached_validator(read_text, expected="a candidate")]
+    second: Annotated[str, cached_validator(read_text, expected="a candidate")]
 
 
 _OF_IMAGE, _PAIR = Shape(_ReferencesOfImage), Shape(_Pair)
@@ -129,7 +129,9 @@ class _Folder:
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
             row = _OF_IMAGE.read(record)
             if row.image in images_read:
-                raise record.problem("image", f"{quoted(row.image)} a second time", "every image on one line")
+                raise record.problem(
+                    "image", f"{quote_value(row.image)} a second time", "every image on one line"
+                )
             images_read.add(row.image)
             yield record, row.image, row.references
         if not images_read:
@@ -141,12 +143,12 @@ class _Folder:
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
             row = _PAIR.read(record)
             if row.pair in pairs_read:
-                raise record.problem("pair", f"{quoted(row.pair)} a second time", "every pair once")
+                raise record.problem("pair", f"{quote_value(row.pair)} a second time", "every pair once")
             pairs_read.add(row.pair)
             if row.image not in references:
-                raise record.problem("image", quoted(row.image), "an image of references.jsonl")
+                raise record.problem("image", quote_value(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
-                raise record.problem("image", quoted(row.image), "an image of the dataset")
+                raise record.problem("image", quote_value(row.image), "an image of the dataset")
             used = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
             systems = self._systems(record, row.kind)
             yield (
@@ -162,7 +164,7 @@ class _Folder:
         if self.name == "abstract-50s":
             correct = record.values["correct"]
             if correct not in ([1, 2], [1], [2]) or (correct == [1, 2]) != (kind == "HC") or kind[0] != "H":
-                raise record.problem("correct", quoted(correct), "[1, 2] for HC, [1] or [2] for HI")
+                raise record.problem("correct", quote_value(correct), "[1, 2] for HC, [1] or [2] for HI")
             return (
                 HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
                 HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
@@ -171,7 +173,7 @@ class _Folder:
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
         if (high == 7 and low != 6) or implied != kind:
-            actual = f"{quoted(kind)} with sources {numbers}"
+            actual = f"{quote_value(kind)} with sources {numbers}"
             raise record.problem("kind", actual, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
@@ -268,7 +270,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
             for position, (vote, reference_text) in enumerate(zip(votes, texts, strict=True)):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
-                    raise record.problem("image", f"no caption {quoted(reference)}", "it in the dataset")
+                    raise record.problem("image", f"no caption {quote_value(reference)}", "it in the dataset")
                 yield _judgment(
                     row,
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",

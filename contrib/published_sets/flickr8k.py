@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from common.amounts import with_noun
-from common.incoming import quoted
+from common.incoming import quote_value
 from contrib.published_sets.folders import file_in_folder
 from judgments.importers.records.record import Record
 from judgments.importers.records.rows import JudgmentRow, ReferenceRow
@@ -82,7 +82,7 @@ class Flickr8kDataset(DatasetSource):
                 record = Record(path, number, {"image": line})
                 image = record.read("image", read_image)
                 if splits.setdefault(image, split) != split:
-                    actual = f"image {quoted(image)}, which the list of {splits[image]!r} holds too"
+                    actual = f"image {quote_value(image)}, which the list of {splits[image]!r} holds too"
                     raise record.problem("image", actual, "every image in one split")
         return splits
 
@@ -109,9 +109,9 @@ class _AnonymousJudgments(JudgmentSource):
             if stray:
                 self.notes.count("repaired-key", detail=f"{image_of_caption}{stray}")
             if images is not None and image not in images:
-                raise record.problem("image", quoted(image), "an image of the dataset")
+                raise record.problem("image", quote_value(image), "an image of the dataset")
             if captions is not None and caption not in captions:
-                raise record.problem("caption id", quoted(caption), "a caption of the dataset")
+                raise record.problem("caption id", quote_value(caption), "a caption of the dataset")
             unit = _unit(image, caption)
             first = lines.setdefault(hash(unit), record.line)
             if first != record.line:
@@ -149,7 +149,7 @@ class Flickr8kExpert(_AnonymousJudgments):
         grades = [record.values[column] for column in ("first", "second", "third")]
         for grade in grades:
             if grade not in ("1", "2", "3", "4"):
-                raise record.problem("grade", quoted(grade), "a grade from 1 to 4")
+                raise record.problem("grade", quote_value(grade), "a grade from 1 to 4")
         if grades == sorted(grades):
             self.notes.count("sorted-grades")
         return [int(grade) for grade in grades]
@@ -167,7 +167,7 @@ class Flickr8kCrowd(_AnonymousJudgments):
         counts = [record.values[answer] for answer in ("yes", "no")]
         for count in counts:
             if not re.fullmatch(r"\d{1,4}", count):
-                raise record.problem("count", quoted(count), "a number of judgments")
+                raise record.problem("count", quote_value(count), "a number of judgments")
         yes, no = (int(count) for count in counts)
         if yes + no == 0:
             raise record.problem("count", "no judgments", "at least one yes or no")
@@ -182,11 +182,11 @@ class Flickr8kCrowd(_AnonymousJudgments):
         try:
             stated = float(share)
         except ValueError:
-            raise record.problem("share", quoted(share), "a share from 0 to 1") from None
+            raise record.problem("share", quote_value(share), "a share from 0 to 1") from None
         # the file has rounded shares; nan fails the comparison, too
         if not abs(stated - yes / (yes + no)) < 0.005:
             expected = f"{yes}/{yes + no}, the share of its own counts"
-            raise record.problem("share", quoted(share), expected)
+            raise record.problem("share", quote_value(share), expected)
 
 
 def read_caption_key(value: Any) -> tuple[str, int, str]:
@@ -197,7 +197,7 @@ def read_caption_key(value: Any) -> tuple[str, int, str]:
     key = read_name(value)
     match = _CAPTION_ID.fullmatch(key)
     if match is None:
-        raise BadCell(quoted(key), "image.jpg#number")
+        raise BadCell(quote_value(key), "image.jpg#number")
     return read_image(match["image"]), int(match["number"]), match["stray"] or ""
 
 

@@ -157,7 +157,7 @@ class QuizView(WorkView):
             before = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
             return private_response(
-                self._status(study, worker), status=201 if before.running is None else 200
+                self._status(study, worker), status=201 if before.open_attempt is None else 200
             )
         number = body.get("number")
         if number is None:  # use the latest attempt: it is finished if its last answers are sent again

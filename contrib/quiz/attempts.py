@@ -44,7 +44,7 @@ class QuizStatus:
     attempts_left: int
 
     @property
-    def running(self) -> QuizAttempt | None:
+    def open_attempt(self) -> QuizAttempt | None:
         return (
             self.last_attempt
             if self.last_attempt is not None and self.last_attempt.finished_at is None
@@ -78,8 +78,8 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     status = quiz_status(study=study, worker=worker)
     if not status.is_needed:
         raise ObjectNotFound(_("This study has no test."))
-    if status.running is not None:
-        return status.running
+    if status.open_attempt is not None:
+        return status.open_attempt
     if status.is_passed:
         raise AlreadyEnded(_("You have already passed this test. You do not need to do it again."))
     if not status.attempts_left:

@@ -23,7 +23,7 @@ class Quizzes(QuizBackend):
         if QuizAttempt.objects.filter(worker=worker, qualification=named, passed=True).exists():
             return
         status = quiz_status(study=study, worker=worker)
-        if status.running is None and not status.attempts_left:
+        if status.open_attempt is None and not status.attempts_left:
             raise QuizFailed(study.slug)
         raise QuizNotPassed(study.slug)
 

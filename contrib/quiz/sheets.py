@@ -126,7 +126,7 @@ def translate_sheet(sheet: QuizSheet) -> QuizSheet:
         return sheet
     translated = sheet.design.translations[language].questions
     texts = {
-        question.key: translation.filled
+        question.key: translation.filled_texts
         for question, translation in zip(own_questions(sheet.design.quiz), translated, strict=False)
     }
     questions = {

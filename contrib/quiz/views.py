@@ -53,8 +53,8 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
         step = next((positions for positions in sheet.steps() if positions[0] == int(seen)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
-    if status.running is not None:
-        return _question_page(request, study, translate_sheet(sheet_of(status.running)))
+    if status.open_attempt is not None:
+        return _question_page(request, study, translate_sheet(sheet_of(status.open_attempt)))
     if status.last_attempt is None:
         return render(request, "quiz/first.html", _start_context(study, status))
     return _result_page(request, study, status, status.last_attempt)
@@ -156,7 +156,7 @@ def _explanation_page(
     context = _steps_context(study, sheet, step) | {
         "lines": lines,
         "all_right": all(line.is_right for line in lines),
-        "is_last": status.running is None,
+        "is_last": status.open_attempt is None,
     }
     return render(request, "quiz/explanation.html", context)
 

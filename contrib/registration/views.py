@@ -84,7 +84,7 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
             )
             % names
         )
-    if not outcome.differing:
+    if not outcome.differing_pairs:
         return _("%(better)s and %(worse)s are right on exactly the same pairs.") % names
     low, high = outcome.interval
     return _(
@@ -92,9 +92,9 @@ def _outcome_words(outcome: HypothesisOutcome) -> str:
         "(%(share)s, 95 %% interval %(low)s to %(high)s); %(p)s, with Holm’s correction %(adjusted)s."
     ) % {
         **names,
-        "n": thousands(outcome.differing),
+        "n": thousands(outcome.differing_pairs),
         "right": thousands(outcome.first_only),
-        "share": percent(outcome.first_only / outcome.differing),
+        "share": percent(outcome.first_only / outcome.differing_pairs),
         "low": percent_number(low),
         "high": percent(high),
         "p": p_in_text(outcome.p),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from common.amounts import with_noun
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text
 from evaluation.data.imported_scores import NO_ROW_ID, Keys, stable_number
 from evaluation.errors import EvaluationError
@@ -124,18 +124,23 @@ class RowMatcher:
         system: int | None,
     ) -> Exception:
         if item is None:
-            return rows.problem(row, "image", quoted(image), f"an image of dataset {self._dataset.name!r}")
+            return rows.problem(
+                row, "image", quote_value(image), f"an image of dataset {self._dataset.name!r}"
+            )
         if systems is not None and system is None:
             return rows.problem(
-                row, "system", quoted(systems[row]), f"a system of dataset {self._dataset.name!r}"
+                row, "system", quote_value(systems[row]), f"a system of dataset {self._dataset.name!r}"
             )
         column = next((name for name in ("caption", "caption_id") if name in rows.keys), None)
         if column is not None:
             return rows.problem(
-                row, column, quoted(rows.keys[column][row]), f"a caption of dataset {self._dataset.name!r}"
+                row,
+                column,
+                quote_value(rows.keys[column][row]),
+                f"a caption of dataset {self._dataset.name!r}",
             )
         assert systems is not None
-        actual = f"system {quoted(systems[row])} on item {quoted(image)}"
+        actual = f"system {quote_value(systems[row])} on item {quote_value(image)}"
         return rows.problem(row, None, actual, "a system that captioned this item")
 
     def _images(self, rows: ScoreRows) -> Sequence[str]:
@@ -162,7 +167,7 @@ class RowMatcher:
             system = self._systems.get(name)
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
-                raise rows.problem(row, "system", quoted(name), expected)
+                raise rows.problem(row, "system", quote_value(name), expected)
             entries.extend(
                 (NO_ROW_ID, NO_ROW_ID, NO_SYSTEM)
                 if system is None
@@ -190,7 +195,7 @@ class RowMatcher:
     ) -> Exception:
         of = f"of dataset {self._dataset.name!r}"
         if item is None:
-            return rows.problem(row, "image", quoted(image), f"an image {of}")
+            return rows.problem(row, "image", quote_value(image), f"an image {of}")
         side = "first" if first_text is None else "second"
         column = ID_COLUMNS[side] if ID_COLUMNS[side] in rows.keys else side
-        return rows.problem(row, column, quoted(rows.keys[column][row]), f"a caption {of}")
+        return rows.problem(row, column, quote_value(rows.keys[column][row]), f"a caption {of}")

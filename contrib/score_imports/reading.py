@@ -24,7 +24,7 @@ from typing import NamedTuple, overload
 import numpy as np
 
 from common.amounts import thousands
-from common.incoming import LimitExceeded, limits, quoted, unpacked_name
+from common.incoming import LimitExceeded, limits, quote_value, unpacked_name
 from common.incoming.bounded_files import GZIP_ERRORS, open_bounded
 from evaluation.errors import EvaluationError
 from evaluation.models import ID_COLUMNS, METRIC_NAME, ScoreKeys
@@ -150,7 +150,7 @@ def check_names(metrics: Iterable[str]) -> None:
     for name in metrics:
         if not METRIC_NAME.fullmatch(name):
             raise EvaluationError(
-                f"{quoted(name)} is no name of a metric; expected up to 80 letters, digits and the marks . _ + -."
+                f"{quote_value(name)} is no name of a metric; expected up to 80 letters, digits and the marks . _ + -."
             )
 
 
@@ -214,7 +214,7 @@ def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
         return Per.SYSTEMS, ("system",)
     raise record.problem(
         None,
-        f"the columns {', '.join(sorted(present)) or quoted('')}",
+        f"the columns {', '.join(sorted(present)) or quote_value('')}",
         "image with caption, caption_id or system; image with first and second; or system alone",
     )
 
@@ -336,7 +336,9 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
     for number, line in read_lines(file):
         system, tab, value = line.rstrip("\r\n").partition("\t")
         if not tab:
-            raise ImportProblem(file, number, None, quoted(line.strip()), "a system, a tab, and its score")
+            raise ImportProblem(
+                file, number, None, quote_value(line.strip()), "a system, a tab, and its score"
+            )
         try:
             name = read_name(system, "the name of a system")
             systems.append(once.setdefault(name, name))

@@ -54,7 +54,7 @@ def strengths_of_pairs(
     pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
     firsts = np.array([name or PEOPLE for name in first], dtype=object)
     seconds = np.array([name or PEOPLE for name in second], dtype=object)
-    counted = np.flatnonzero(table.counted)
+    counted = np.flatnonzero(table.is_counted)
     pair = units.pair[places_in(units.pk, table.unit[counted])]
     in_pair = pair != NO_PAIR
     index = places_in(np.array(pks, dtype=np.int64), pair[in_pair])

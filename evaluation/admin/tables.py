@@ -29,7 +29,16 @@ MAX_ANSWER_LENGTH = 160  # characters of a consensus in the list
 class ConsensusAdmin(ReadOnlyAdmin):
     help = "statistics.md#consensus-quorumstatisticsaggregation"
     empty_words = "To fill this list, press “Compute now” on the page “Results” of a study."
-    list_display = ("about", study_column, "value_short", "share_short", "margin_short", "n", "tie", "source")
+    list_display = (
+        "subject",
+        study_column,
+        "value_short",
+        "share_short",
+        "margin_short",
+        "n",
+        "tie",
+        "source",
+    )
     list_filter = ("tie", "source", "study")
     list_select_related = ("study", "unit__first", "pair")
     search_fields = ("=unit__key", "=pair__key")
@@ -73,7 +82,7 @@ class ConsensusAdmin(ReadOnlyAdmin):
         return in_words({labels.get(answer, answer): count for answer, count in consensus.votes.items()})
 
     @display(description="item or pair")
-    def about(self, consensus: Consensus) -> str:
+    def subject(self, consensus: Consensus) -> str:
         if consensus.pair:
             return f"pair {consensus.pair.key}"
         return consensus.unit.key if consensus.unit else "–"
@@ -107,12 +116,12 @@ class MetricFilter(KnownValuesFilter):
 class MetricScoreAdmin(ReadOnlyAdmin):
     help = "metrics.md"
     empty_words = "To fill this list, press “Compute now” on the page “Results” of a study."
-    list_display = ("metric", "study", "about", "first_short", "second_short")
+    list_display = ("metric", "study", "subject", "first_short", "second_short")
     list_filter = (MetricFilter, "analysis__study")
     list_select_related = ("analysis__study", "pair", "unit")
     search_fields = ("=pair__key", "=unit__key")
-    fields = ("metric", "about", "first_short", "second_short")
-    readonly_fields = ("about", "first_short", "second_short")
+    fields = ("metric", "subject", "first_short", "second_short")
+    readonly_fields = ("subject", "first_short", "second_short")
 
     @display(description="study")
     def study(self, score: MetricScore) -> SafeString | str:
@@ -127,7 +136,7 @@ class MetricScoreAdmin(ReadOnlyAdmin):
         return format_short(score.second)
 
     @display(description="item or pair")
-    def about(self, score: MetricScore) -> str:
+    def subject(self, score: MetricScore) -> str:
         if score.pair:
             return f"pair {score.pair.key}"
         return score.unit.key if score.unit else "–"

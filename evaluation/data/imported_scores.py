@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text
 from evaluation.data.judgment_sets.blocks import deserialize_table
 from evaluation.errors import EvaluationError
@@ -191,8 +191,8 @@ class ImportedScores:
         if len(missing):
             item, text = what(int(missing[0]))
             raise EvaluationError(
-                f"Metric {name!r} has no score of {len(missing):,} of {len(scores):,}; the first is {quoted(text)} of "
-                f"item {quoted(self._images[item])}. Expected one of each that was judged."
+                f"Metric {name!r} has no score of {len(missing):,} of {len(scores):,}; the first is "
+                f"{quote_value(text)} of item {quote_value(self._images[item])}. Expected one of each that was judged."
             )
         return scores
 

@@ -79,13 +79,13 @@ class Proposals:
         return len(self.system)
 
     @property
-    def search(self) -> Flags:
+    def is_search(self) -> Flags:
         """(N,) flags of entries of lists of images, whose query is a caption."""
         return self.query_caption >= 0
 
     @property
     def query(self) -> Ints:
-        return np.where(self.search, self.query_caption, self.image)
+        return np.where(self.is_search, self.query_caption, self.image)
 
     def text_keys(self, image: Ints, text: Ints) -> Ints:
         """Return a number for each pair of an image and a text."""

@@ -256,8 +256,8 @@ def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, nai
     if naive:
         return NAIVE
     if not len(items):
-        return ITEM if table.anonymous else BOTH
-    return {ITEM: items} if table.anonymous else {ITEM: items, RATER: table.workers}
+        return ITEM if table.is_anonymous else BOTH
+    return {ITEM: items} if table.is_anonymous else {ITEM: items, RATER: table.workers}
 
 
 def _coefficients(chosen: str | None) -> list[str]:

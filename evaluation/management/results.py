@@ -48,7 +48,7 @@ class Aggregate(OperationCommand):
         counts = aggregation.result["counts"]
         self.say(f"{study.name}{simulated}")
         self.say(
-            f"{aggregation.consensus.judged:,} of {with_noun(counts['units'], 'item')} judged, "
+            f"{aggregation.consensus.judged_count:,} of {with_noun(counts['units'], 'item')} judged, "
             f"{counts['unit_ties']:,} tied"
         )
         if study.design.get("chosen"):

@@ -81,7 +81,7 @@ class Table:
         ]
 
     @property
-    def incomplete(self) -> bool:
+    def is_incomplete(self) -> bool:
         """Whether at least one cell is empty."""
         return any(cell is None for row in self.rows for cell in row)
 
@@ -97,7 +97,7 @@ class Table:
             for row in rows
         ]
 
-    def heads(self) -> list[tuple[str, bool]]:
+    def translated_headings(self) -> list[tuple[str, bool]]:
         """Return the translated headings for a page, each with a flag that says whether its column has text."""
         return [(column.heading, column.is_text) for column in self.columns]
 

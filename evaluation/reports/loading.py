@@ -122,7 +122,7 @@ class ReportInputs:
         For an older release, they are units and workers.
         """
         judged = self.table
-        unit, worker = judged.unit[judged.counted], judged.worker[judged.counted]
+        unit, worker = judged.unit[judged.is_counted], judged.worker[judged.is_counted]
         units, anonymous = self.consensus.units, not self.raters_known
         clusters = judgment_clusters(units, self.unit_images, unit, worker, anonymous=anonymous)
         return clusters or {ITEM: unit, RATER: worker}

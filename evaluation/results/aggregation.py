@@ -218,7 +218,7 @@ def _content_of_systems(
 
 def _standardised_answers(table: JudgmentTable) -> Floats:
     """Return the (N,) answers standardised by worker. Answers that do not count are nan."""
-    counted, z = table.counted, np.full(len(table), np.nan)
+    counted, z = table.is_counted, np.full(len(table), np.nan)
     rows = np.arange(int(counted.sum()))
     z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
     return z
@@ -240,7 +240,7 @@ def compute_aggregation(
     progress(0.05, "reading judgments")
     units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=units)
-    items = units.judged
+    items = units.judged_units
     del units  # free memory; the judged units were copied
     judged = loaders.judged_answers(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory

@@ -291,7 +291,9 @@ def agreement_rows(table: JudgmentTable, full_depth: Collection[int] | None) -> 
 
     If ``full_depth`` is given, only judgments of these units are included.
     """
-    return table.counted if full_depth is None else table.counted & np.isin(table.unit, list(full_depth))
+    return (
+        table.is_counted if full_depth is None else table.is_counted & np.isin(table.unit, list(full_depth))
+    )
 
 
 def judgment_clusters(
@@ -391,7 +393,7 @@ def side_bias(
     if sides are random. ``images`` is as in ``measure_agreement``. ``of_counted`` are the clusters of all included
     judgments, which are computed if omitted.
     """
-    rows = table.counted & table.sided
+    rows = table.is_counted & table.has_side
     sides = table.side[rows]
     if not len(sides) or (sides == sides[0]).all():
         return {}
@@ -400,8 +402,8 @@ def side_bias(
         columns = columns or {"judgment": np.arange(len(sides))}
         clusters = Clusters.of_codes({name: renumber_codes(column) for name, column in columns.items()})
     else:
-        clusters = of_counted.subset(table.sided[table.counted])
-    chosen = table.left[rows].astype(np.float64)
+        clusters = of_counted.subset(table.has_side[table.is_counted])
+    chosen = table.chose_left[rows].astype(np.float64)
     interval = share_of_rows(chosen, clusters, CONFIDENCE)
     return {
         "value": float(chosen.mean()),

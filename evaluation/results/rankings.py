@@ -79,7 +79,7 @@ def rankings_of(
     codes = np.where(np.isnan(judged.value), UNJUDGED, judged.value).astype(np.int8)
     good = judged.keys[judged.of_text > 0]
     rankings, orders = {}, {}  # both by task
-    for task, chosen in ((ANNOTATION, ~proposals.search), (SEARCH, proposals.search)):
+    for task, chosen in ((ANNOTATION, ~proposals.is_search), (SEARCH, proposals.is_search)):
         rows = np.flatnonzero(chosen)
         if not (proposals.position[rows] > 1).any():
             continue
@@ -296,11 +296,13 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
     sure = hits[ends] > hits[judged.starts[:-1]]
     unjudged = (blank[ends] - blank[judged.starts[:-1]]).astype(np.float64)
 
-    def at(share: float) -> float:
+    def precision_at(share: float) -> float:
         chance: Floats = 1.0 - (1.0 - share) ** unjudged
         return float(np.where(sure, 1.0, chance).mean())
 
-    return CrossedEstimate(at(audit["share"]), at(audit["low"]), at(audit["high"]))
+    return CrossedEstimate(
+        precision_at(audit["share"]), precision_at(audit["low"]), precision_at(audit["high"])
+    )
 
 
 def judged_systems(

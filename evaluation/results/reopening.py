@@ -12,7 +12,7 @@ from django.utils.translation import ngettext
 from rest_framework import serializers
 
 from annotation.crowds.opening import ASK_THE_CROWD
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from annotation.work.operations import MAX_WORKERS, reopen_units
 from common.amounts import thousands
 from common.errors import WrongState
@@ -53,7 +53,7 @@ def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN
         )
     table = loaders.load_judgments(study)
     if need == ReopeningReason.SHORT:
-        vote_counts: Counter[int] = Counter(table.unit[table.counted].tolist())
+        vote_counts: Counter[int] = Counter(table.unit[table.is_counted].tolist())
         wanted = design_of(study).judgments_per_unit
         return [unit.key for unit in loaders.unit_rows(study) if vote_counts[unit.pk] < wanted]
     consensus = consensus_of(study, table)
@@ -103,7 +103,7 @@ class ReopenRequest(Reason):
         "triplets-50 --need tied --votes 2 --why 'two of three votes were invalidated'",
     ),
 )
-@confirmable("reopen")
+@with_confirmation("reopen")
 def reopen(
     *,
     study: Study,

@@ -117,7 +117,7 @@ def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
         if not parts.variance > 0:
             return contrast
         return replace(
-            contrast, spread=replace(parts.scaled(contrast.spread.variance), df=contrast.spread.df)
+            contrast, spread=replace(parts.with_variance(contrast.spread.variance), df=contrast.spread.df)
         )
 
     return of_parts
@@ -172,7 +172,7 @@ class Outputs:
         for code, name in enumerate(self.names):
             of_system = self.system == code
             mean, spread, clusters = self.contrast({code: 1.0})
-            half = spread.half(CONFIDENCE)
+            half = spread.half_width(CONFIDENCE)
             ends = max(mean - half, self.scale_ends[0]), min(mean + half, self.scale_ends[1])
             if half == 0:
                 unseen = share_interval(0.0, spread, clusters, CONFIDENCE)[1]
@@ -246,7 +246,7 @@ class Outputs:
         if self.deletions is not None:
             spread = self._add_rater_variance(spread, items, here, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
-            spread = spread.scaled(0.0)
+            spread = spread.with_variance(0.0)
         return mean, spread, items.number
 
     def _add_rater_variance(
@@ -367,11 +367,11 @@ def outputs_of_answers(
     """
     units = proposals.units
     output, unit = proposals.credits()
-    annotated = ~proposals.search[output]
+    annotated = ~proposals.is_search[output]
     output, unit = output[annotated], unit[annotated]
     answered = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
-    rated = table.counted & ~np.isnan(value) & (answered >= 0)
+    rated = table.is_counted & ~np.isnan(value) & (answered >= 0)
     sums, counts = (
         np.bincount(answered[rated], weights, minlength=len(units.pk)) for weights in (value[rated], None)
     )

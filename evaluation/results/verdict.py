@@ -120,9 +120,9 @@ def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags
         names,
         lambda first, second: people.difference(named[names[first]], named[names[second]], pairs).p,
     )
-    by, raters = name_of_test(people.clustered, people.deletions), raters_of(people.deletions)
+    by, raters = name_of_test(people.has_clusters, people.deletions), raters_of(people.deletions)
     larger = NO_LARGER_STUDY
-    if people.columns and not settles(best):
+    if people.columns and not is_settled(best):
         contrasts = [people.contrast(named[best.names[0]], named[name], pairs) for name in best.leaders[1:]]
         items = len(np.unique(people.columns[ITEM][decided]))
         larger = larger_study(contrasts, items, raters)
@@ -183,14 +183,14 @@ def correlation_verdict(
     columns, deletions = columns_and_deletions(clusters)
     by, raters = TAU + name_of_test(columns != NAIVE, deletions), raters_of(deletions)
     larger = NO_LARGER_STUDY
-    if isinstance(columns, Mapping) and not settles(best):
+    if isinstance(columns, Mapping) and not is_settled(best):
         differences = [difference(best.names[0], name) for name in best.leaders[1:]]
         contrasts = [Contrast(other.difference, other.spread) for other in differences]
         larger = larger_study(contrasts, max(other.clusters.get(ITEM, 0) for other in differences), raters)
     return _make_verdict(best, cells[best.names[0]]["n"] if names else 0, by, cells, raters, larger)
 
 
-def settles(best: BestResult) -> bool:
+def is_settled(best: BestResult) -> bool:
     return len(best.leaders) < 2
 
 

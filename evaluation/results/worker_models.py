@@ -60,7 +60,7 @@ class ModelRows:
     value: list[Any]
     probability: Floats
 
-    def at(self, index: int) -> dict[str, Any]:
+    def row_at(self, index: int) -> dict[str, Any]:
         return {
             "unit": self.key[index].as_py(),
             "value": self.value[index],
@@ -95,7 +95,7 @@ class ModelInput:
 
     @property
     def why_not(self) -> str:
-        return self.reason or ("" if self.table.counted.any() else NO_JUDGMENTS)
+        return self.reason or ("" if self.table.is_counted.any() else NO_JUDGMENTS)
 
     @property
     def names(self) -> dict[int, str]:
@@ -119,7 +119,7 @@ def model_answers(
         return {}
     if fitting.why_not:
         return {"reason": fitting.why_not}
-    counted = table.counted
+    counted = table.is_counted
     fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
     keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
     rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
@@ -131,7 +131,7 @@ def model_answers(
     differing = []
     for index in _largest(rows.probability, differs, MAX_DIFFERING_ITEMS).tolist():
         outcome = consensus.of_unit[int(fitted.units[index])]
-        differing.append(rows.at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
+        differing.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
@@ -176,7 +176,7 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
         return _weight_by_confidence(fitting)
     if fitting.why_not:
         return {"reason": fitting.why_not}
-    counted = table.counted
+    counted = table.is_counted
     unit, worker = table.unit[counted], table.worker[counted]
     right = agrees_with_others(unit, table.value[counted])
     known = ~np.isnan(right)
@@ -201,7 +201,7 @@ def _weight_by_confidence(fitting: ModelInput) -> dict[str, Any]:
     """
     if not fitting.kind.two_sided:
         return {"reason": NOT_ASKED}
-    confidences = confidences_of(fitting.table.full_value[fitting.table.counted])
+    confidences = confidences_of(fitting.table.full_value[fitting.table.is_counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
     models: list[Any] = []

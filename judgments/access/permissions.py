@@ -58,12 +58,12 @@ def study_for(request: Request, slug: str, right: Right = Right.VIEW) -> Study:
         raise ObjectNotFound(
             gettext("There is no study %(slug)r.") % {"slug": slug} + did_you_mean(slug, slugs)
         )
-    require(request, right, study)
+    require_right(request, right, study)
     log_about(study=study.slug)
     return study
 
 
-def require(request: Request, right: Right, study: Study) -> None:
+def require_right(request: Request, right: Right, study: Study) -> None:
     if not has_right(staff_of(request), right, study):
         raise PermissionDenied
 

@@ -105,7 +105,7 @@ def create_token(
 # Every HTTP call with a token begins with this query.
 _USABLE_TOKEN = PreparedQuery(
     lambda: (
-        ApiToken.objects.usable(query_parameter("now", DateTimeField()))
+        ApiToken.objects.usable_at(query_parameter("now", DateTimeField()))
         .select_related("user")
         .filter(digest=query_parameter("digest", CharField()))
     )

@@ -53,7 +53,7 @@ RESULT_PAGES: dict[str, Callable[[Job], str]] = {
 }
 
 
-def about(job: Job, person: Person) -> tuple[str, str] | None:
+def job_subject(job: Job, person: Person) -> tuple[str, str] | None:
     study = (
         Study.objects.visible_to(person)
         .filter(slug=job.args.get("study") or job.args.get("slug", ""))
@@ -175,7 +175,7 @@ class JobAdmin(ReadOnlyAdmin):
         if job.kind in RESULT_PAGES and job.state == Job.State.DONE and job.created_by == user:
             return redirect(f"{RESULT_PAGES[job.kind](job)}?job={job.pk}")
         where, imported = (
-            about(job, request.user),
+            job_subject(job, request.user),
             job.kind == "import_dataset" and job.state == Job.State.DONE,
         )
         may_design = imported and user.has_perm("judgments.add_study")

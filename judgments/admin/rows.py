@@ -10,7 +10,7 @@ from django.shortcuts import redirect
 from django.utils.safestring import SafeString
 from unfold.decorators import display
 
-from common.texts import readable
+from common.texts import text_or_placeholder
 from judgments.admin.base import (
     CountColumn,
     KnownValuesFilter,
@@ -121,11 +121,11 @@ class UnitAdmin(ReadOnlyAdmin):
 
     @display(description="first text")
     def first_text(self, unit: Unit) -> str:
-        return readable(unit.first.text) if unit.first else "–"
+        return text_or_placeholder(unit.first.text) if unit.first else "–"
 
     @display(description="second text")
     def second_text(self, unit: Unit) -> str:
-        return readable(unit.second.text) if unit.second else "–"
+        return text_or_placeholder(unit.second.text) if unit.second else "–"
 
     @display(description="right answer")
     def right_answer(self, unit: Unit) -> str:
@@ -172,11 +172,11 @@ class StudyEventAdmin(ReadOnlyAdmin):
     empty_words = (
         "This list shows all changes of studies, with the person who made each change and the reason."
     )
-    list_display = ("when", study_column, "what", "words", "why", "by")
+    list_display = ("event_time", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")
     list_select_related = ("study", "by")
     search_fields = ("words", "why", "slug")
 
     @display(description="time", ordering="pk")
-    def when(self, event: StudyEvent) -> str:
+    def event_time(self, event: StudyEvent) -> str:
         return short_time(event.at)

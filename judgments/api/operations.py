@@ -17,7 +17,7 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from common.parameters import Parameters
-from judgments.access.permissions import require, staff_of, study_for
+from judgments.access.permissions import require_right, staff_of, study_for
 from judgments.access.rights import Right
 from judgments.api.jobs import JobSerializer, job_response
 from judgments.api.resources import Resource
@@ -127,7 +127,7 @@ def row_action(
     def do(view: Resource, request: Request, pk: str) -> Response:
         row = view.get_object()
         study: Study = attrgetter(view.study_path.replace("__", "."))(row)
-        require(request, operation.right, study)
+        require_right(request, operation.right, study)
         values = operation.read(_body(request, operation), row=pk)
         outcome = operation.run(study, values, by=staff_of(request))
         return Response(reply(outcome.value, context=view.get_serializer_context()).data, status=status)

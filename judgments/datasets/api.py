@@ -40,7 +40,7 @@ class DatasetSerializer(RowSerializer[Dataset]):
 def dataset_action(operation: DatasetOperation) -> Any:
     """Return the action that does an operation: POST /api/datasets/{name}/<operation>/."""
 
-    def do(view: Resource, request: Request, name: str) -> Response:
+    def carry_out(view: Resource, request: Request, name: str) -> Response:
         dataset, token = view.get_object(), token_of(request)
         if token is not None and token.limited:
             raise PermissionDenied
@@ -50,14 +50,14 @@ def dataset_action(operation: DatasetOperation) -> Any:
         operation.carry_out(dataset=dataset, by=staff_of(request), **values)
         return Response(view.get_serializer(view.get_queryset().get(pk=dataset.pk)).data)
 
-    do.__name__, do.__doc__ = operation.name.replace("-", "_"), operation.description
+    carry_out.__name__, carry_out.__doc__ = operation.name.replace("-", "_"), operation.description
     describe = extend_schema(
         request=operation.parameters,
         responses={200: DatasetSerializer, 409: OpenApiResponse(description="Not possible now.")},
         summary=operation.summary,
         description=operation.description,
     )
-    return describe(action(detail=True, methods=["post"], url_path=operation.name)(do))
+    return describe(action(detail=True, methods=["post"], url_path=operation.name)(carry_out))
 
 
 def readable_by_all(resource: Any) -> Any:

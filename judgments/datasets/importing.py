@@ -246,10 +246,10 @@ def import_dataset(
         )
         if user is not None:
             DatasetRole.objects.create(dataset=dataset, user=user, role=DatasetRole.Role.OWNER, given_by=user)
-        files = _store_rows(dataset, fingerprint.over(source.rows()), progress)
+        files = _store_rows(dataset, fingerprint.hash_rows(source.rows()), progress)
         if not files:
             raise DataConflict(f"{path} holds no captions; nothing was imported.")
-        _store_pairs(dataset, fingerprint.over(source.pairs()))
+        _store_pairs(dataset, fingerprint.hash_rows(source.pairs()))
         dataset.fingerprint = fingerprint.hexdigest()
         if images and copy:
             _attach_pictures(dataset, images, files, copy, user, source.notes)
@@ -570,7 +570,7 @@ def _import_captions(
             raise _content_conflict(system, "captions")
         return ImportSummary(system.name, False, {"captions": system.outputs.annotations().count()})
     fingerprint = Fingerprint()
-    ranked = ((items[row.image], row.rank or 1, row) for row in fingerprint.over(rows))
+    ranked = ((items[row.image], row.rank or 1, row) for row in fingerprint.hash_rows(rows))
     stored = _store_outputs(system, ranked, progress)
     system.fingerprint = fingerprint.hexdigest()
     system.save(update_fields=["fingerprint"])
@@ -639,7 +639,7 @@ def _complete_captions(
         renumber_ranks(system, task)
     fingerprint = Fingerprint()
     lists: defaultdict[int, list[CandidateRow]] = defaultdict(list)
-    for row in fingerprint.over(rows):
+    for row in fingerprint.hash_rows(rows):
         lists[items[row.image]].append(row)
     if not lists:
         raise DataConflict(f"The file holds no captions; system {system.name!r} was left as it is.")

@@ -72,7 +72,7 @@ class TableUse:
         if FIRST_SYSTEM_COLUMN.fullmatch(guesses.get("system", "")):
             del guesses["system"]  # the column has the system's text, not its name
 
-    def shown(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
+    def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
         """Return additional context for the template of the page of columns."""
         return {}
 

@@ -57,7 +57,7 @@ class UploadPart:
         sources: whether ``rows`` show source texts instead of captions.
         columns_named: the file's column, by Quorum's column.
         fixes: the corrections, by line and by the file's column.
-        row_options: the options ``header_row``, ``where`` and ``missing``, as in `ColumnMapping`.
+        row_options: the options ``header_row``, ``file_label`` and ``missing``, as in `ColumnMapping`.
     """
 
     file: str = ""
@@ -108,7 +108,7 @@ class UploadPart:
         return gettext(title) if title else self.encoding.upper()
 
     @property
-    def where(self) -> str:
+    def file_label(self) -> str:
         if self.columns:
             names = {"file": self.file, "columns": ", ".join(self.columns)}
             return (

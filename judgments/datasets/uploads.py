@@ -23,7 +23,7 @@ from common.audit import acting_person
 from common.errors import QuorumError
 from common.files import remove_stale_files
 from common.incoming import RequestBytesExceeded, check_head
-from common.incoming.archives import MAX_NAME_LENGTH, UploadRefused, check_archive, is_archive, unpack
+from common.incoming.archives import MAX_NAME_LENGTH, UploadRefused, check_archive, is_archive, unpack_archive
 from judgments.datasets.understanding import inspect_upload
 from judgments.datasets.upload_parts import InspectedUpload
 from judgments.models import Job
@@ -67,7 +67,7 @@ def _stored_folder(upload: str) -> Path:
     return folder
 
 
-def keep(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
+def store_upload(files: Iterable[UploadedFile], pictures: UploadedFile | None = None) -> str:
     """Store an upload for its job. Return its name. Raise UploadRefused for an unusable archive or file name."""
     files = list(files)
     names: set[str] = set()
@@ -210,7 +210,7 @@ def look_at(
         for file in sorted((folder / "files").iterdir()):
             if is_archive(file.name):
                 with file.open("rb") as packed:
-                    pictures += unpack(
+                    pictures += unpack_archive(
                         packed, root, name=file.name, passed_over=PICTURE_SUFFIXES, progress=progress
                     )
             elif file.suffix.lower() in PICTURE_SUFFIXES:
@@ -243,7 +243,7 @@ def _unpack_files(
     for file in files:
         if is_archive(file.name):
             with file.open("rb") as packed:
-                unpack(packed, target, name=file.name, suffixes=suffixes, progress=progress)
+                unpack_archive(packed, target, name=file.name, suffixes=suffixes, progress=progress)
         else:
             _copy_file(file, target / file.name)
     inside = sorted(target.iterdir())

@@ -29,7 +29,7 @@ def display_number(number: float) -> str:
     return number_format(Decimal(number_text(number))).replace("-", "−")
 
 
-def exact(number: float) -> Fraction:
+def exact_fraction(number: float) -> Fraction:
     return Fraction(number_text(number))
 
 

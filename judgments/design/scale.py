@@ -16,7 +16,7 @@ from typing import Annotated, Any
 from django.utils.translation import gettext, pgettext
 from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, model_validator
 
-from judgments.design.numbers import NUMBER, display_number, exact, number_text, plain_number
+from judgments.design.numbers import NUMBER, display_number, exact_fraction, number_text, plain_number
 from judgments.design.tables.base import Part
 
 MAX_POINTS = 100_001
@@ -79,7 +79,7 @@ class Scale(Part):
                 )
                 % {"low": number_text(self.low), "high": number_text(self.high)}
             )
-        steps = (exact(self.high) - exact(self.low)) / exact(self.step)
+        steps = (exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)
         if steps.denominator != 1:
             raise ValueError(
                 pgettext(
@@ -121,7 +121,7 @@ class Scale(Part):
     @cached_property
     def points(self) -> tuple[float, ...]:
         low, step = Decimal(number_text(self.low)), Decimal(number_text(self.step))
-        count = int((exact(self.high) - exact(self.low)) / exact(self.step)) + 1
+        count = int((exact_fraction(self.high) - exact_fraction(self.low)) / exact_fraction(self.step)) + 1
         return tuple(plain_number(float(low + number * step)) for number in range(count))
 
     @cached_property
@@ -175,7 +175,14 @@ class Scale(Part):
 
         The distance is at most ``share`` of the scale's length, but at least one step.
         """
-        steps = max(1, math.floor(exact(share) * (exact(self.high) - exact(self.low)) / exact(self.step)))
+        steps = max(
+            1,
+            math.floor(
+                exact_fraction(share)
+                * (exact_fraction(self.high) - exact_fraction(self.low))
+                / exact_fraction(self.step)
+            ),
+        )
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
 
@@ -239,15 +246,15 @@ class InferredScale:
 
     @classmethod
     def from_number(cls, number: float) -> InferredScale:
-        return cls(exact(number), exact(number)).with_number(number)
+        return cls(exact_fraction(number), exact_fraction(number)).with_number(number)
 
     @classmethod
     def from_bounds(cls, limits: ScaleBounds) -> InferredScale:
-        low, high = exact(limits.low), exact(limits.high)
+        low, high = exact_fraction(limits.low), exact_fraction(limits.high)
         return cls(low, high, origin=low).with_number(limits.high)
 
     def with_number(self, number: float) -> InferredScale:
-        value = exact(number)
+        value = exact_fraction(number)
         distance = abs(value - self.origin)
         common = math.gcd(
             self.step.numerator * distance.denominator, distance.numerator * self.step.denominator
@@ -265,7 +272,7 @@ class InferredScale:
         Raises:
             ValueError: the scale has too many points, or the numbers are too large.
         """
-        ends = exact(usual.low), exact(usual.high)
+        ends = exact_fraction(usual.low), exact_fraction(usual.high)
         if ends[0] <= self.low and self.high <= ends[1]:
             if self.step == usual.step:
                 return usual

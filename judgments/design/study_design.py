@@ -266,7 +266,7 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
         if (text := getattr(texts, name))
     }
     examples = [
-        example.model_copy(update=translated.filled)
+        example.model_copy(update=translated.filled_texts)
         for example, translated in zip(design.examples, texts.examples, strict=False)
     ]
     return design.model_copy(

@@ -66,7 +66,7 @@ class ImageCaptions:
     passes_filter: Flags
     is_audited: Flags
 
-    def judged(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
+    def judged_texts(self, rng: np.random.Generator, audit: np.random.Generator) -> list[tuple[Text, bool]]:
         """Return the judged texts in random order, each with a flag whether it is judged to audit the filter.
 
         ``audit`` draws the positions of the audited texts, so that the order of the others does not depend on them.
@@ -76,7 +76,7 @@ class ImageCaptions:
             indices.insert(int(audit.integers(len(indices) + 1)), index)
         return [(self.texts[index], bool(self.is_audited[index])) for index in indices]
 
-    def fill(
+    def further_captions(
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
         """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""

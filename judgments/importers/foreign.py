@@ -139,7 +139,7 @@ def button_groups(fields: Iterable[str], between: str, prefix: str) -> Groups:
     return groups
 
 
-def chosen(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
+def chosen_values(buttons: Mapping[str, Any], *, flags: bool) -> str | None:
     """Return the values of the chosen buttons; None if all cells are empty, or if they are not of buttons.
 
     Args:

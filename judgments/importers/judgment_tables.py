@@ -15,7 +15,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from common.files import unguard_formula
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text, quote_difference
 from judgments.design.numbers import number_text, range_of
 from judgments.design.scale import InferredScale, Scale, ScaleBounds, limits_of, scale_of
@@ -149,7 +149,7 @@ def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, 
     """Return the actual and the expected value from a kind's error, whose message ends with "expected ..."."""
     why, _, expected = str(error).rpartition("expected ")
     why = why.strip(" ;")
-    return quoted(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
+    return quote_value(answer) + (f" ({why})" if why else ""), f"{expected} ({kind.name})"
 
 
 class TableJudgments(JudgmentSource):
@@ -209,14 +209,14 @@ class TableJudgments(JudgmentSource):
     ) -> Iterator[JudgmentRow]:
         self._images = NamesOfImages(images)
 
-        def checked(record: Record) -> JudgmentRow:
+        def checked_row(record: Record) -> JudgmentRow:
             row = self._row(record, captions)
             self._check_names(record, row, captions)
             self._check_unit(record, row, captions)
             self.protocol = self.protocol or row.protocol
             return row
 
-        yield from self._read_rows(self._records, _COLUMNS, checked)
+        yield from self._read_rows(self._records, _COLUMNS, checked_row)
         if not self._lines:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one record")
 
@@ -234,7 +234,7 @@ class TableJudgments(JudgmentSource):
             if captions is None or name is None or getattr(row, f"{column}_text") is not None:
                 continue
             if name not in captions:
-                raise record.problem(column, quoted(name), f"a caption of the dataset, or {column}_text")
+                raise record.problem(column, quote_value(name), f"a caption of the dataset, or {column}_text")
 
     def _check_unit(self, record: Record, row: JudgmentRow, captions: Captions | None) -> None:
         """Raise ImportProblem for a repeated unit or pair with other content, and for a second answer on a unit."""
@@ -245,10 +245,12 @@ class TableJudgments(JudgmentSource):
         unit, answered = hash(row.unit), hash((row.unit, row.worker))
         if self._contents.get(unit, content) != content:
             expected = "the same protocol, image, captions, systems and pair in all of its rows"
-            actual = f"{quoted(row.unit)} with other content than before{self._difference(row, captions)}"
+            actual = (
+                f"{quote_value(row.unit)} with other content than before{self._difference(row, captions)}"
+            )
             raise record.problem("unit", actual, expected)
         if answered in self._lines and row.revision != self._revisions[answered] + 1:
-            actual = f"a second answer of {quoted(row.worker)} on unit {quoted(row.unit)}"
+            actual = f"a second answer of {quote_value(row.worker)} on unit {quote_value(row.unit)}"
             first = self._lines[answered]
             where = "" if first is None else f" (the first is on line {first})"
             raise record.problem("worker", f"{actual}{where}", "one answer a participant and unit")
@@ -257,7 +259,9 @@ class TableJudgments(JudgmentSource):
             both = hash((row.image, *captions_shown[1:], systems[: len(SIDES)]))
             if self._pairs.setdefault(pair, both) != both:
                 expected = "the same image, captions and systems in all of its rows"
-                raise record.problem("pair", f"{quoted(row.pair)} with other content than before", expected)
+                raise record.problem(
+                    "pair", f"{quote_value(row.pair)} with other content than before", expected
+                )
         self._contents[unit] = content
         self._lines[answered], self._revisions[answered] = record.line, row.revision
 
@@ -312,7 +316,7 @@ class TableJudgments(JudgmentSource):
         if row.chance is not None and row.hit is None:
             raise record.problem("hit", "nothing", "the HIT that was drawn, as there is a chance")
         if row.presented and protocol is not None and not KINDS[protocol].two_sided:
-            raise record.problem("presented", quoted(row.presented), f"nothing: {protocol} has no sides")
+            raise record.problem("presented", quote_value(row.presented), f"nothing: {protocol} has no sides")
         if rule is None:
             return row
         if rule.plain.is_open:
@@ -338,9 +342,11 @@ class TableJudgments(JudgmentSource):
             return self.protocol
         protocol = record.read("protocol", read_name)
         if protocol not in self._rules and protocol not in self.kinds:
-            raise record.problem("protocol", quoted(protocol), self._expected_protocols(protocol))
+            raise record.problem("protocol", quote_value(protocol), self._expected_protocols(protocol))
         if self.protocol is not None and protocol != self.protocol:
-            raise record.problem("protocol", quoted(protocol), f"{self.protocol!r}, the study's protocol")
+            raise record.problem(
+                "protocol", quote_value(protocol), f"{self.protocol!r}, the study's protocol"
+            )
         return protocol
 
     def _expected_protocols(self, protocol: str) -> str:
@@ -386,7 +392,7 @@ def _first_difference(before: JudgmentRow, row: JudgmentRow, record: Record) -> 
                 first, second = quote_difference(first, second)
                 return f" ({column} is {first} {where}, and {second} here)"
         elif first != second:
-            return f" ({column} is {quoted(first)} {where}, and {quoted(second)} here)"
+            return f" ({column} is {quote_value(first)} {where}, and {quote_value(second)} here)"
     systems = [
         ", ".join(name for names in each.systems() for name in names) if isinstance(each, CreditedRow) else ""
         for each in (before, row)
@@ -417,7 +423,7 @@ def _answer_of(record: Record, rule: AnswerRule | None) -> tuple[float | None, o
     if isinstance(answer, str):
         answer = record.read("answer", lambda _: read_text(answer))
     elif answer is not None and not isinstance(answer, list | dict):
-        raise record.problem("answer", quoted(answer), "a text, a list or an object")
+        raise record.problem("answer", quote_value(answer), "a text, a list or an object")
     if rule is None:
         number = _value(record)
         if number is None and answer is None:
@@ -429,7 +435,7 @@ def _answer_of(record: Record, rule: AnswerRule | None) -> tuple[float | None, o
             raise record.problem("answer", "nothing", f"the answer of a {kind.name} unit")
         return _value(record), answer
     if answer is not None:
-        raise record.problem("answer", quoted(answer), f"nothing: {kind.name} is answered by value")
+        raise record.problem("answer", quote_value(answer), f"nothing: {kind.name} is answered by value")
     value = record.get("value")
     with suppress(BadCell):
         value = read_number(value, record.textual)
@@ -447,7 +453,7 @@ def _stored_form(record: Record, row: JudgmentRow, rule: AnswerRule, captions: C
         kind.content.model_validate(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        actual = "nothing" if first["type"] == "missing" else quoted(first["input"])
+        actual = "nothing" if first["type"] == "missing" else quote_value(first["input"])
         location = ".".join(map(str, ("content", *first["loc"])))
         raise record.problem(
             location, actual, f"what a {kind.name} unit shows: {first['msg'].lower()}"
@@ -473,7 +479,7 @@ def _check_expected(record: Record, row: JudgmentRow, rule: AnswerRule, answer: 
         rule.kind.check_expected(expected, answer=answer, unit=unit)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
         wanted = f"what an answer of {rule.kind.name} can be compared with"
-        raise record.problem("expected", quoted(row.expected), wanted) from None
+        raise record.problem("expected", quote_value(row.expected), wanted) from None
 
 
 def _value(record: Record) -> float | None:
@@ -496,13 +502,13 @@ def _expected(record: Record) -> object | None:
     with suppress(ValueError):
         low, high = range_of(text)
         return low if low == high and "-" not in text[1:] else text
-    raise record.problem("expected", quoted(value), 'a value, or a range of grades such as "3-4"')
+    raise record.problem("expected", quote_value(value), 'a value, or a range of grades such as "3-4"')
 
 
 def _content(record: Record) -> dict[str, object] | None:
     value = json_cell(record, "content")
     if value is not None and not isinstance(value, dict):
-        raise record.problem("content", quoted(value), "an object")
+        raise record.problem("content", quote_value(value), "an object")
     return value
 
 
@@ -511,7 +517,7 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     if value is None:
         return None
     if not isinstance(value, dict) or not all(isinstance(systems, list) for systems in value.values()):
-        raise record.problem("systems", quoted(value), "an object from caption ids to lists of systems")
+        raise record.problem("systems", quote_value(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
     known = {record.get(side) for side in SIDES}
@@ -520,7 +526,7 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
     known |= {option.get("key") for option in options or () if isinstance(option, dict)}
     unknown = [key for key in value if key not in known]
     if unknown:
-        raise record.problem("systems", f"the caption id {quoted(unknown[0])}", "a caption of the unit")
+        raise record.problem("systems", f"the caption id {quote_value(unknown[0])}", "a caption of the unit")
     return record.read(
         "systems", lambda _: {key: tuple(map(_credit, systems)) for key, systems in value.items()}
     )
@@ -528,12 +534,12 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
 
 def _credit(value: object) -> Credit:
     if not isinstance(value, dict) or not value.keys() <= {"system", "rank", "task"}:
-        raise BadCell(quoted(value), 'an object such as {"system": "nearest", "rank": 1}')
+        raise BadCell(quote_value(value), 'an object such as {"system": "nearest", "rank": 1}')
     system, rank, task = value.get("system"), value.get("rank"), value.get("task", ANNOTATION)
     if not isinstance(system, str):
-        raise BadCell(quoted(system), "a system's name")
+        raise BadCell(quote_value(system), "a system's name")
     if rank is not None and (type(rank) is not int or not 1 <= rank <= MAX_RANK):
-        raise BadCell(f"the rank {quoted(rank)}", f"a whole number from 1 to {MAX_RANK:,}")
+        raise BadCell(f"the rank {quote_value(rank)}", f"a whole number from 1 to {MAX_RANK:,}")
     if task not in (ANNOTATION, SEARCH):
-        raise BadCell(f"the task {quoted(task)}", f"{ANNOTATION} or {SEARCH}")
+        raise BadCell(f"the task {quote_value(task)}", f"{ANNOTATION} or {SEARCH}")
     return Credit(read_name(system, "a system's name", SHORT_NAME_LIMIT), rank, task)

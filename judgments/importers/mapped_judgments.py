@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from common.incoming import compose_name, quoted
+from common.incoming import compose_name, quote_value
 from common.texts import one_text
 from judgments.drawing.keys import candidate_key, content_key, text_key
 from judgments.importers import foreign
@@ -162,8 +162,8 @@ class MappedJudgments(TableJudgments):
         """Replace the names of image, systems and worker by their stored forms. Note labels that look alike."""
         for name, labels in self._labels.items():
             label = values.get(name)
-            if isinstance(label, str) and (first := labels.earlier(label)) is not None:
-                self.notes.count("alike", detail=f"{quoted(first)} and {quoted(label)}")
+            if isinstance(label, str) and (first := labels.earlier_label(label)) is not None:
+                self.notes.count("alike", detail=f"{quote_value(first)} and {quote_value(label)}")
         if not self.as_before:
             for name in NAME_COLUMNS:
                 if isinstance(text := values.get(name), str):
@@ -265,7 +265,7 @@ class MappedJudgments(TableJudgments):
         names = self.items_of(one_text(text))
         if len(names) == 1:
             return names[0]
-        actual = f"{len(names)} items with {quoted(text)}" if names else quoted(text)
+        actual = f"{len(names)} items with {quote_value(text)}" if names else quote_value(text)
         raise record.problem("text", actual, "the source text of one item of the dataset")
 
     def _credit(self, record: Record, values: dict[str, Any]) -> None:
@@ -310,7 +310,7 @@ class MappedJudgments(TableJudgments):
             marks = values.get("spans", [])
             marks = parse_json(marks, record.file, record.line) if isinstance(marks, str) else marks
             if not isinstance(marks, list) or not all(isinstance(mark, dict) for mark in marks):
-                raise record.problem("spans", quoted(marks), "a list of marked errors")
+                raise record.problem("spans", quote_value(marks), "a list of marked errors")
         text = str(values.get("first_text", ""))
         spans = [span for mark in marks if (span := self._span(mark, text)) is not None]
         score = _score(values.get("score"))
@@ -349,7 +349,7 @@ class MappedJudgments(TableJudgments):
 def _problem(record: Record, name: str, value: Any, expected: str) -> ImportProblem:
     """Return the error about a cell. The message has the column's name in the file."""
     origin = record.origins.get(name, name)
-    problem = replace(record, origins={}).problem(origin, quoted(value), expected)
+    problem = replace(record, origins={}).problem(origin, quote_value(value), expected)
     problem.cell = problem.cell and (origin, "" if value is None else str(value)[:MAX_SHOWN_LENGTH])
     return problem
 

@@ -32,7 +32,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from common.files import unguard_formula
-from common.incoming import quoted, unpacked_name
+from common.incoming import quote_value, unpacked_name
 from common.incoming.json_documents import load_json
 from judgments.importers import foreign
 from judgments.importers.potato import is_letter_shown
@@ -214,10 +214,10 @@ class ColumnMapping(BaseModel):
             if name not in known and sources != (OMITTED_COLUMN,):
                 near = nearest_name(name, known)
                 expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
-                raise ImportProblem(path, None, "--map", f"the unknown name {quoted(name)}", expected)
+                raise ImportProblem(path, None, "--map", f"the unknown name {quote_value(name)}", expected)
         worker = self.columns.get("worker", ("",))
         if NUMBER in worker[0] and worker[0] != NUMBER and self.columns.get("value") == worker:
-            actual = f"{quoted(worker[0])} for value and worker"
+            actual = f"{quote_value(worker[0])} for value and worker"
             raise ImportProblem(path, None, "--map", actual, f"worker={NUMBER}, their names")
         if self.zone:
             parse_zone(self.zone, path)
@@ -352,7 +352,7 @@ class _Reading:
                 self.example and how.title
             )  # each file of a folder may have another header
             for record in read(file, self.raw, self.notes, encoding):
-                opened = self.opened(how.correct_cells(record))
+                opened = self.parsed_values(how.correct_cells(record))
                 if unchecked:
                     self._check_header(record, opened)
                     unchecked = False
@@ -365,7 +365,7 @@ class _Reading:
                     elif not how.where or self._fulfils_condition(values):
                         yield record, values
 
-    def opened(self, record: Record) -> dict[str, Any]:
+    def parsed_values(self, record: Record) -> dict[str, Any]:
         """Return the values of a record, with lists, JSON and radio buttons parsed."""
         how, values = self.how, dict(record.values)
         if record.textual and self.alone:
@@ -386,7 +386,7 @@ class _Reading:
                 self.groups = foreign.button_groups(record.values, how.buttons, how.sparse)
             for name, buttons in self.groups.items():
                 states = {value: values.get(column, "") for value, column in buttons}
-                if (state := foreign.chosen(states, flags=how.buttons == ".")) is not None:
+                if (state := foreign.chosen_values(states, flags=how.buttons == ".")) is not None:
                     values.setdefault(name, state)
         if how.labels:
             values |= foreign.labels(foreign.look_up(values, how.labels))
@@ -418,26 +418,26 @@ class _Reading:
             and workers
             and not any("{" in source or source in there or _CONSTANT.fullmatch(source) for source in workers)
         ):
-            raise self.unknown(workers[0], record.file)
+            raise self.unknown_column_error(workers[0], record.file)
         for source in sorted(self.needed):
             top = source.partition(".")[0]
             later = NUMBER in source or (self.how.sparse and source.startswith(self.how.sparse))
             if not later and not {source, top} & there:
-                raise self.unknown(source, record.file)
+                raise self.unknown_column_error(source, record.file)
 
-    def unknown(self, source: str, file: Path | None = None) -> ImportProblem:
+    def unknown_column_error(self, source: str, file: Path | None = None) -> ImportProblem:
         near = nearest_name(source, self.example)
         expected = f"{near!r} perhaps" if near else "a column of the file"
         if source == "worker":
             expected += ' (--workers anonymous, or workers = "anonymous" in a mapping, if it does not say who answered)'
         return ImportProblem(
-            file or self.path, None, "--map", f"the unknown column {quoted(source)}", expected
+            file or self.path, None, "--map", f"the unknown column {quote_value(source)}", expected
         )
 
     def finish(self) -> None:
         """Raise ImportProblem if a mapped column was in no row, or if no row fulfilled the condition."""
         if self.example and (never := self.unseen & set(self.how.where) or (self.has_match and self.unseen)):
-            raise self.unknown(min(never))
+            raise self.unknown_column_error(min(never))
         if self.example and not self.has_match:
             wanted = ", ".join(f"{column}={cell}" for column, cell in self.how.where.items())
             raise ImportProblem(self.path, None, "--where", f"no row with {wanted}", "at least one")
@@ -599,7 +599,7 @@ def read_mapping(path: Path) -> ColumnMapping:
         ) from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        actual, expected = quoted(first["input"]), "a text or a whole number"
+        actual, expected = quote_value(first["input"]), "a text or a whole number"
         if first["type"] == "extra_forbidden":
             actual, expected = "this unknown key", f"one of {', '.join(ColumnMapping.model_fields)}"
         elif first["type"].startswith(("mapping", "dict")):
@@ -622,12 +622,12 @@ def criteria_of(how: ColumnMapping, read: RecordReader, path: Path, encoding: st
         reading.example = reading.example or values
         name = foreign.cell_text(foreign.look_up(values, how.criterion))
         if not name and foreign.look_up(values, how.criterion) is None:
-            raise reading.unknown(how.criterion)
+            raise reading.unknown_column_error(how.criterion)
         if not name:
             raise record.problem(how.criterion, "nothing", "a criterion in every row")
         names[name] = None
         if len(names) > MAX_CRITERIA:
-            actual = f"more than {MAX_CRITERIA} different texts in {quoted(how.criterion)}"
+            actual = f"more than {MAX_CRITERIA} different texts in {quote_value(how.criterion)}"
             raise ImportProblem(path, record.line, "--criterion", actual, "a column of criteria")
     return list(names)
 
@@ -648,7 +648,7 @@ def first_rows(
         dict(foreign.flatten_members(values))
         for file in reading.files()
         for record in read(file, reading.raw, reading.notes, encoding)
-        for values in foreign.explode_rows(reading.opened(record), how.rows)
+        for values in foreign.explode_rows(reading.parsed_values(record), how.rows)
     )
     return list(islice(rows, FIRST_ROWS))
 
@@ -676,9 +676,9 @@ def parse_pairs(text: str, path: Path, option: str, example: str = EXAMPLE) -> d
     for pair in text.split(","):
         name, equals, value = (part.strip() for part in pair.partition("="))
         if not (name and equals and value):
-            raise ImportProblem(path, None, option, quoted(pair.strip()), example)
+            raise ImportProblem(path, None, option, quote_value(pair.strip()), example)
         if name in pairs:
-            raise ImportProblem(path, None, option, f"{quoted(name)} twice", "it once")
+            raise ImportProblem(path, None, option, f"{quote_value(name)} twice", "it once")
         pairs[name] = value
     return pairs
 
@@ -687,4 +687,6 @@ def parse_zone(text: str, path: Path) -> tzinfo:
     try:
         return ZoneInfo(text)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ImportProblem(path, None, "--zone", quoted(text), "one such as America/Los_Angeles") from None
+        raise ImportProblem(
+            path, None, "--zone", quote_value(text), "one such as America/Los_Angeles"
+        ) from None

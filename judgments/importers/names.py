@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import PurePosixPath
 
-from common.incoming import compose_name, quoted
+from common.incoming import compose_name, quote_value
 from judgments.importers.records.record import Record
 
 MAX_LABELS = 10_000  # a column with more different labels has ids, not names that somebody typed
@@ -24,7 +24,7 @@ class Lookalikes:
         self._labels: set[tuple[type, str | float]] = set()
         self._by_core: dict[str, str | float] = {}
 
-    def earlier(self, label: str | float) -> str | float | None:
+    def earlier_label(self, label: str | float) -> str | float | None:
         """Return the earlier label that a new label looks like; None if there is none, or if the label is not new."""
         if (key := (type(label), label)) in self._labels or len(self._labels) == MAX_LABELS:
             return None
@@ -63,7 +63,7 @@ class NamesOfImages:
         if self._names is not None and name not in self:
             near = self.name_of(name)
             hint = f" (--match-names takes it for {near!r})" if near != name else ""
-            raise record.problem("image", quoted(name), f"an image of the dataset{hint}")
+            raise record.problem("image", quote_value(name), f"an image of the dataset{hint}")
 
 
 @dataclass(slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.mapping import ANONYMOUS_WORKERS, EXAMPLE, ColumnMapping, parse_pairs, read_mapping
 from judgments.importers.textio import ImportProblem
 
@@ -83,7 +83,7 @@ def mapping_of(options: Mapping[str, Any], path: Path) -> ColumnMapping | None:
     if "header_row" in texts:
         values["header_row"] = _line(texts["header_row"], path)
     if texts.get("workers", ANONYMOUS_WORKERS) != ANONYMOUS_WORKERS:
-        raise ImportProblem(path, None, "--workers", quoted(texts["workers"]), ANONYMOUS_WORKERS)
+        raise ImportProblem(path, None, "--workers", quote_value(texts["workers"]), ANONYMOUS_WORKERS)
     return ColumnMapping(columns=values.pop("map", {}), **values)
 
 
@@ -91,7 +91,7 @@ def _names(text: str, path: Path, option: str) -> list[str]:
     """Return the names in a text, which commas separate. A name that contains a comma is in quotation marks."""
     names = [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
     if not all(names):
-        raise ImportProblem(path, None, option, quoted(text), "names with commas between")
+        raise ImportProblem(path, None, option, quote_value(text), "names with commas between")
     if len(set(names)) < len(names):
         raise ImportProblem(path, None, option, "a name twice", "every name once")
     return names
@@ -99,5 +99,5 @@ def _names(text: str, path: Path, option: str) -> list[str]:
 
 def _line(text: str, path: Path) -> int:
     if not (str(text).isascii() and str(text).isdecimal() and 0 < int(text) < 10**6):
-        raise ImportProblem(path, None, "--header-row", quoted(text), "a line's number, from 1")
+        raise ImportProblem(path, None, "--header-row", quote_value(text), "a line's number, from 1")
     return int(text)

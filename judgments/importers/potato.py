@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.json_records import read_document
 from judgments.importers.records.record import Record
@@ -75,7 +75,7 @@ def _answers_by_scheme(
     schemes: dict[str, dict[str, Any]] = {}
     for entry in labels if isinstance(labels, list) else ():
         if not (isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], dict)):
-            raise record.problem(None, quoted(entry), "a label and its value")
+            raise record.problem(None, quote_value(entry), "a label and its value")
         scheme, label = str(entry[0].get("schema")), str(entry[0].get("name"))
         schemes.setdefault(scheme, {})[label] = _unshuffle_answer(record, entry[1], label, orders.get(scheme))
     return schemes
@@ -97,4 +97,4 @@ def _restore_sides(record: Record, value: Any) -> Any:
     try:
         return -float(value)
     except (TypeError, ValueError):
-        raise record.problem(SCALE, quoted(value), "a number") from None
+        raise record.problem(SCALE, quote_value(value), "a number") from None

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import PlainValidator
 
 from common.amounts import with_noun
-from common.incoming import compose_name, quoted
+from common.incoming import compose_name, quote_value
 from judgments.importers.records.column_types import ShortName
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.values import BadCell, read_number
@@ -25,7 +25,7 @@ STEP = 50_000  # lines between two reports of progress
 
 def _rank(value: Any) -> int:
     if not (value.isascii() and value.isdigit() and len(value) <= MAX_DIGITS):
-        raise BadCell(quoted(value), "a whole number from 0")
+        raise BadCell(quote_value(value), "a whole number from 0")
     return int(value)
 
 
@@ -102,7 +102,7 @@ def read_runs(
                 expected = "one, but the dataset has none"
                 if known:
                     expected = f"a name of the dataset such as {next(iter(known))!r}"
-                raise ImportProblem(path, row.number, column, quoted(name), expected)
+                raise ImportProblem(path, row.number, column, quote_value(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])
         run.item.append(ranked[row.item])

@@ -164,7 +164,10 @@ def compute_part(folder_name: str, number: int) -> None:
     if not runs.is_run(int(job_id), run):
         return
     try:
-        with suppress(FileNotFoundError), runs.during(int(job_id), run):  # a job that has ended has no folder
+        with (
+            suppress(FileNotFoundError),
+            runs.run_part(int(job_id), run),
+        ):  # a job that has ended has no folder
             if claim_part(folder, number):
                 function, shared, parts = task_in(folder)
                 write_packed(folder / f"{number}.result", function(shared, parts[number]))

@@ -255,11 +255,11 @@ def _end_process(reason: str) -> None:
 
 
 @contextmanager
-def during(job_id: int, run: str) -> Iterator[None]:
+def run_part(job_id: int, run: str) -> Iterator[None]:
     """Run the block as a part of a job's run. When the run is over, end this process, even within the block."""
     stopped = threading.Event()
 
-    def watch() -> None:
+    def watch_job() -> None:
         try:
             while not stopped.wait(CHECK_SECONDS):
                 with suppress(*DATABASE_FAILURES):
@@ -268,7 +268,7 @@ def during(job_id: int, run: str) -> Iterator[None]:
         finally:
             connection.close()
 
-    heart = threading.Thread(target=watch, name=f"job-{job_id}-part", daemon=True)
+    heart = threading.Thread(target=watch_job, name=f"job-{job_id}-part", daemon=True)
     heart.start()
     try:
         with interrupt_regularly():

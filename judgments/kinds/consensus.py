@@ -102,7 +102,9 @@ class ConsensusColumns(Mapping[int, Consensus]):
             map(as_text, map(tuple, self.votes[places].tolist())),
         )
 
-    def distinct(self, places: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def number_outcomes(
+        self, places: npt.NDArray[np.int64]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Number the distinct outcomes of units.
 
         Args:

@@ -68,15 +68,17 @@ class ImageCaptionKind(ChoiceKind):
         """Return the units of an image, in groups that stay together on a page."""
         return [
             (unit,)
-            for unit in self.judged(design, captions, rng_for(design.seed, f"captions {captions.image.name}"))
+            for unit in self.judged_units(
+                design, captions, rng_for(design.seed, f"captions {captions.image.name}")
+            )
         ]
 
-    def judged(
+    def judged_units(
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
     ) -> list[UnitSpec]:
         """Return the units of an image that pass the filter, and those that audit the filter."""
         audit = rng_for(design.seed, f"audited {captions.image.name}")
-        return self.units(design, captions.image, captions.judged(rng, audit))
+        return self.units(design, captions.image, captions.judged_texts(rng, audit))
 
     def unit_keys(self, design: StudyDesign, image: Image, texts: Sequence[Text]) -> list[str]:
         return content_keys("unit", self.name, design.seed, image.name, last=[text.key for text in texts])

@@ -116,12 +116,12 @@ class Relevance(ImageCaptionKind):
     ) -> list[tuple[UnitSpec, ...]]:
         """Split the filtered captions of an image into groups of ten. Fill up the last group (H13)."""
         rng = rng_for(design.seed, f"captions {captions.image.name}")
-        units = self.judged(design, captions, rng)
+        units = self.judged_units(design, captions, rng)
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
         short = (fill_to - len(units) % size) if len(units) % size else 0
         if short > 0:
-            fill = captions.fill(short, draw.pool, draw.division.judged_images, rng)
+            fill = captions.further_captions(short, draw.pool, draw.division.judged_images, rng)
             units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
             tail = len(units) % size or size
             units[-tail:] = shuffle(units[-tail:], rng)

@@ -66,7 +66,7 @@ class StudyEvent(AppendOnlyRow):
 
 
 class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
-    def usable(self, now: datetime) -> ApiTokenQuerySet:
+    def usable_at(self, now: datetime) -> ApiTokenQuerySet:
         return self.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None, user__is_active=True)
 
 

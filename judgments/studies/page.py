@@ -55,7 +55,15 @@ STATE_COLOURS = {
 class StudyAdmin(QuorumAdmin):
     help = "designing.md"
     empty_words = "In a study, people judge the texts of a dataset."
-    list_display = ("study", "state_label", "protocol_title", "dataset", "progress", "created_by", "created")
+    list_display = (
+        "study",
+        "state_label",
+        "protocol_title",
+        "dataset",
+        "progress",
+        "created_by",
+        "creation_time",
+    )
     list_display_links = None
     add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
@@ -94,7 +102,7 @@ class StudyAdmin(QuorumAdmin):
         )  # fmt: skip
 
     @display(description="created", ordering="created_at")
-    def created(self, study: Study) -> str:
+    def creation_time(self, study: Study) -> str:
         return date_format(localtime(study.created_at))
 
     def get_urls(self) -> list[URLPattern]:
@@ -234,12 +242,12 @@ class StudyAdmin(QuorumAdmin):
     def _check_adding(
         self, view: Callable[[StudyAdmin, HttpRequest], HttpResponse]
     ) -> Callable[[HttpRequest], HttpResponse]:
-        def checked(request: HttpRequest) -> HttpResponse:
+        def checked_view(request: HttpRequest) -> HttpResponse:
             if not self.has_add_permission(request):
                 raise PermissionDenied
             return view(self, request)
 
-        return checked
+        return checked_view
 
     def change_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
         study = self._study(request, object_id, Right.VIEW)

@@ -22,11 +22,11 @@ from judgments.models import Study
 Context = dict[str, Any]
 
 
-def always(study: Study) -> bool:
+def always_shown(study: Study) -> bool:
     return True
 
 
-def never(study: Study) -> bool:
+def never_shown(study: Study) -> bool:
     return False
 
 
@@ -84,7 +84,7 @@ class StudyPage:
     order: int
     view: Callable[[HttpRequest, Study, Context], HttpResponseBase]
     permission: str = Right.VIEW
-    has_tab: Callable[[Study], bool] = always
+    has_tab: Callable[[Study], bool] = always_shown
     group: StudyPlace = StudyPlace.SHARE
     place_before_opening: StudyPlace | None = None
     parent_page: str = ""
@@ -129,7 +129,7 @@ class StudyStep:
     label: str
     run: Callable[[HttpRequest, Study], HttpResponse | None]
     message: str = ""
-    has_button: Callable[[Study], bool] = never
+    has_button: Callable[[Study], bool] = never_shown
     primary_in: frozenset[str] = frozenset()
     primary_on: frozenset[str] = frozenset()
     permission: str = Right.CHANGE

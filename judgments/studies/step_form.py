@@ -17,7 +17,7 @@ from judgments.access.rights import Right, has_right
 from judgments.admin.base import signed_in
 from judgments.models import Study
 from judgments.operations import Operation, Outcome
-from judgments.studies.pages import StepForm, StudyStep, never
+from judgments.studies.pages import StepForm, StudyStep, never_shown
 from judgments.studies.study_page import add_step, study_page_address
 
 REFUSAL = "quorum-refusal"
@@ -55,7 +55,7 @@ def add_operation(
     fields: tuple[str, ...] | None = None,
     needed: tuple[str, ...] = (),
     hidden: tuple[str, ...] = (),
-    has_button: Callable[[Study], bool] = never,
+    has_button: Callable[[Study], bool] = never_shown,
     primary_in: Collection[str] = (),
     primary_on: Collection[str] = (),
     leads_to: Callable[[Study], str] | None = None,

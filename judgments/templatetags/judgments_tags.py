@@ -15,7 +15,7 @@ from rest_framework import serializers
 
 from common import amounts
 from common.amounts import DASH
-from common.texts import readable
+from common.texts import text_or_placeholder
 from judgments.jobs.words import describe_note, describe_work
 from judgments.models import Study
 
@@ -98,7 +98,7 @@ def interval(figure: Any, shows: Any = 2) -> str:
 
 register.filter("hours", amounts.spell_hours)
 register.filter("describe_note", describe_note)
-register.filter("readable", readable)
+register.filter("readable", text_or_placeholder)
 register.filter("describe_work", describe_work)
 
 

@@ -67,7 +67,7 @@ class BleuStatistics:
 
 
 def bleu_statistics(comparison: Comparison, view: View, length: str = CLOSEST) -> BleuStatistics:
-    statistics = comparison.cached(("bleu", view), lambda: _count_ngrams(comparison, view))
+    statistics = comparison.cached_result(("bleu", view), lambda: _count_ngrams(comparison, view))
     if length == CLOSEST:
         return statistics
     return replace(statistics, reference_length=_mean_lengths(comparison, view))

@@ -143,13 +143,13 @@ class Comparison:
         return order, starts_of(counts)
 
     @cached_property
-    def empty(self) -> Flags:
+    def is_empty(self) -> Flags:
         """(n,) flags that say whether each candidate is empty."""
         return np.fromiter((not text.strip() for text in self.texts[: self.size]), bool, self.size)
 
     def without_empty(self) -> "Comparison":
         """Return the comparison of the candidates that are not empty, with the same documents."""
-        others = np.flatnonzero(~self.empty)
+        others = np.flatnonzero(~self.is_empty)
         return Comparison(
             [*(self.texts[index] for index in others.tolist()), *self.texts[self.size :]],
             self.group_of[others],
@@ -167,7 +167,7 @@ class Comparison:
                 break
         return len(distinct_texts)
 
-    def cached(self, key: Hashable, make: Callable[[], T]) -> T:
+    def cached_result(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return the result cached under the key, which metrics share. Call `make` for it if there is none yet."""
         if key not in self._cache:
             self._cache[key] = make()
@@ -175,7 +175,7 @@ class Comparison:
         return result
 
     def tokens(self, view: View) -> TokenizedTexts:
-        return self.cached(("tokens", view), lambda: self._tokenize(view))
+        return self.cached_result(("tokens", view), lambda: self._tokenize(view))
 
     def _tokenize(self, view: View) -> TokenizedTexts:
         if view.change != "none":

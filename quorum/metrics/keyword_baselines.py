@@ -56,7 +56,7 @@ def term_frequency(
     lists = []
     for counts in _count_terms(documents, "documents"):
         size = counts.total()
-        best = pick.known(counts).most_common(pick.keywords)
+        best = pick.known_terms(counts).most_common(pick.keywords)
         lists.append([(term, count / size) for term, count in best])
     return _list(lists, measure_signature("keyword-tf", **pick.fields))
 
@@ -91,7 +91,7 @@ def tf_idf(
         size = counts.total()
         weighed = [
             (term, count / size * math.log(total / max(holders[term] - itself, 1)))
-            for term, count in pick.known(counts).items()
+            for term, count in pick.known_terms(counts).items()
         ]
         # The sort is stable: terms with equal weights keep the order of the document.
         weighed.sort(key=lambda entry: -entry[1])
@@ -114,13 +114,13 @@ def corpus_frequency(
         training = list(training)
         for counts in _count_terms(training, "training"):
             total.update(counts)
-        ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+        ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
         signed = measure_signature("keyword-corpus", **pick.fields, training=_training_field(training))
         return _list([same] * len(gold), signed)
     for tags in gold:
         total.update(tags)
-    ranked = sorted(pick.known(total).items(), key=_by_count_and_name)
+    ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
     lists = []
     for tags in gold:
         # Leaving out the image lowers only its own tags, so at most as many other tags move up.
@@ -160,7 +160,7 @@ def sentence_extraction(
     lists, chosen = [], []
     for position, document in enumerate(documents):
         check_lists_of(document, f"documents[{position}]", "terms")
-        sentences = [pick.filtered(sentence) for sentence in document]
+        sentences = [pick.filter_terms(sentence) for sentence in document]
         best = _closest_sentence(sentences, float(smoothing))
         chosen.append(best)
         lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
@@ -185,12 +185,12 @@ def topic_words(
     """
     pick = _Selection.from_options(keywords, vocabulary)
     topics = whole_count(topics, "topics")
-    counted = [pick.known(counts) for counts in _count_terms(documents, "documents")]
+    counted = [pick.known_terms(counts) for counts in _count_terms(documents, "documents")]
     learnt, corpus = counted, None
     if training is not None:
         training = list(training)
         learnt, corpus = (
-            [pick.known(counts) for counts in _count_terms(training, "training")],
+            [pick.known_terms(counts) for counts in _count_terms(training, "training")],
             _training_field(training),
         )
     terms = sorted(set(chain.from_iterable(learnt)))
@@ -239,18 +239,18 @@ class _Selection:
         listed = None if vocabulary is None else frozenset(vocabulary)
         return cls(count, listed, {"keywords": count, **evaluation_fields(listed)})
 
-    def known(self, counts: Counter[str]) -> Counter[str]:
+    def known_terms(self, counts: Counter[str]) -> Counter[str]:
         vocabulary = self.vocabulary
         if vocabulary is None:
             return counts
         return Counter({term: count for term, count in counts.items() if term in vocabulary})
 
-    def filtered(self, terms: Terms) -> list[str]:
+    def filter_terms(self, terms: Terms) -> list[str]:
         vocabulary = self.vocabulary
         return [term for term in terms if vocabulary is None or term in vocabulary]
 
     def in_order(self, terms: Terms) -> "_WeightedTerms":
-        return [(term, math.nan) for term in dict.fromkeys(self.filtered(terms))][: self.keywords]
+        return [(term, math.nan) for term in dict.fromkeys(self.filter_terms(terms))][: self.keywords]
 
 
 def _by_count_and_name(entry: tuple[str, int]) -> tuple[int, str]:

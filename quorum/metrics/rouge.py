@@ -260,7 +260,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
 
 
 @compiled
-def combine(
+def fill_scores(
     pairs: TextPairs, overlap: Overlap, best: bool, jackknife: bool, alpha: float, scores: Floats
 ) -> None:
     """Fill `scores` (n, 6) with recall, precision, F, hits, total of the references and total of the candidate."""
@@ -385,7 +385,7 @@ def rouge155_scores(
 ) -> tuple[float, Floats]:
     """Return the corpus figure and the (n,) figures of the candidates. With `alpha` 1, F is the precision."""
     scores = np.empty((comparison.size, 6))
-    combine(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
+    fill_scores(comparison.pairs(view), overlap, multi == "best", jackknife == "yes", alpha, scores)
     images = scores[:, MEASURES.index(measure)].copy()
     if corpus == "mean":
         return float(np.mean(images)), images

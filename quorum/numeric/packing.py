@@ -83,7 +83,7 @@ def write(value: Any, file: BinaryIO) -> None:
 
 def read(file: BinaryIO, packages: Collection[str]) -> Any:
     """Return the value that `write` wrote. Raise ValueError if it names an object outside `packages`."""
-    return _Reader(file, packages).unpacked(json.loads(file.readline()))
+    return _Reader(file, packages).unpack_value(json.loads(file.readline()))
 
 
 def _pack_value(value: Any, arrays: list[Any]) -> Any:
@@ -118,9 +118,11 @@ class _Reader:
     def __init__(self, file: BinaryIO, packages: Collection[str]) -> None:
         self._file, self._packages = file, packages
 
-    def unpacked(self, value: Any) -> Any:
+    def unpack_value(self, value: Any) -> Any:
         if isinstance(value, list):
-            return value if set(map(type, value)) <= PLAIN_TYPES else [self.unpacked(item) for item in value]
+            return (
+                value if set(map(type, value)) <= PLAIN_TYPES else [self.unpack_value(item) for item in value]
+            )
         if not isinstance(value, dict):
             return value
         ((name, content),) = value.items()
@@ -128,16 +130,16 @@ class _Reader:
             array = np.load(self._file, allow_pickle=False)
             return array if array.ndim else array[()]
         if name in _restorers:
-            return _restorers[name](self.unpacked(content))
+            return _restorers[name](self.unpack_value(content))
         thing = self._declared_class(
             name
         )  # import this first, as its module may declare the objects in the value
         if content is None:
             return thing
         if issubclass(thing, tuple):
-            return thing(*self.unpacked(content))
+            return thing(*self.unpack_value(content))
         instance = object.__new__(thing)
-        for attribute, part in self.unpacked(content):
+        for attribute, part in self.unpack_value(content):
             object.__setattr__(instance, attribute, part)
         return instance
 

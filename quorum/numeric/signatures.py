@@ -45,7 +45,7 @@ class Signature:
     def with_field(self, name: str, value: Value) -> Signature:
         return Signature(self.name, {**self.fields, name: value}, self.version)
 
-    def without(self, *names: str) -> Signature:
+    def without_fields(self, *names: str) -> Signature:
         fields = {name: value for name, value in self.fields.items() if name not in names}
         return Signature(self.name, fields, self.version)
 

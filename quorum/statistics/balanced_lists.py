@@ -42,7 +42,7 @@ def balanced_lists(
     if count == comb(items, size):
         return list(combinations(range(items), size))
     design = _Design(items, _deal_lists(items, size, count, rng))
-    design.improve(rng, TRIES_PER_PLACE * size * count)
+    design.improve_balance(rng, TRIES_PER_PLACE * size * count)
     return [tuple(sorted(members)) for members in design.lists]
 
 
@@ -80,7 +80,7 @@ class _Design:
             for first, second in combinations(members, 2):
                 self._count_meeting(first, second, 1)
 
-    def improve(self, rng: np.random.Generator, tries: int) -> None:
+    def improve_balance(self, rng: np.random.Generator, tries: int) -> None:
         """Exchange items between lists while this repeats no list and does not make pairs less even."""
         lots = rng.random((tries, 4))
         for first_lot, second_lot, here, there in lots.tolist():

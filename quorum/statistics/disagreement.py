@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation.worker_models.answers import WorkerAnswers
-from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.aggregation.worker_models.climbing import find_optimum
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -146,7 +146,7 @@ def _fit_concentration(counts: Ints) -> Floats:
         return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _PRIOR_DEVIATION
 
     start = np.zeros(counts.shape[1])
-    return np.exp(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
+    return np.exp(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
 def _expected_entropy(alpha: Floats) -> Floats:
@@ -247,7 +247,7 @@ def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
         return log_posterior, np.concatenate(slopes) - deviation / _LOGITS
 
     start = np.zeros(free if symmetric else 2 * free)
-    return table(climb(objective, [start], max_iterations=1000, tolerance=1e-5).point)
+    return table(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
 def _logits(table: Floats, score: Floats) -> Floats:
@@ -346,7 +346,7 @@ def rater_groups(
     gain, single, double = gain_of(data)
     reached = 0
     for _ in range(bootstraps):
-        reached += gain_of(data.sampled(single, generator))[0] >= gain
+        reached += gain_of(data.sample_data(single, generator))[0] >= gain
     order = np.argsort(-double.shares, kind="stable")
     membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
@@ -388,7 +388,7 @@ class _Data:
         votes = np.bincount(unit * self.width + value, minlength=units * self.width).reshape(units, -1)
         self.votes = votes / votes.sum(axis=1, keepdims=True)
 
-    def sampled(self, model: _Fit, generator: np.random.Generator) -> _Data:
+    def sample_data(self, model: _Fit, generator: np.random.Generator) -> _Data:
         units, _, width = self.shape
         truth = generator.choice(width, size=units, p=model.prior)
         ends = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
@@ -514,7 +514,7 @@ def known_groups(
     pairs = _pairs(answers)
     size = len(group_names)
 
-    def apart(of: Ints) -> float:
+    def agreement_difference(of: Ints) -> float:
         same = of[pairs.first] == of[pairs.second]
         return _agreement(pairs, same) - _agreement(pairs, ~same)
 
@@ -533,7 +533,7 @@ def known_groups(
         generator = np.random.default_rng(seed)
         gap = overall - between
         # Count a permutation as extreme if it has no pairs within groups, or no pairs across groups.
-        shuffled_gaps = (apart(generator.permutation(of_rater)) for _ in range(permutations))
+        shuffled_gaps = (agreement_difference(generator.permutation(of_rater)) for _ in range(permutations))
         as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
         p = (as_extreme + 1) / (permutations + 1)
     return KnownGroupsResult(

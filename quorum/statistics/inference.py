@@ -125,7 +125,7 @@ class Options:
             return Clusters.from_columns(self.columns, len(keep), keep)
         return replace(Clusters.from_columns({row: range(len(keep))}, len(keep), keep), counts={})
 
-    def undefined(self, reason: str = "") -> Inference:
+    def undefined_inference(self, reason: str = "") -> Inference:
         return Inference(confidence=self.confidence, resamples=self.resamples, seed=self.seed, reason=reason)
 
     def bootstrap(self, statistic: Callable[[Floats], Floats], frequency: Ints, width: int = 1) -> Inference:
@@ -138,7 +138,7 @@ class Options:
     def interval_of_draws(self, draws: Floats) -> Inference:
         """Return the percentile interval of (B,) draws."""
         low, high, undefined = percentile_interval(draws, self.confidence)
-        return replace(self.undefined(), low=low, high=high, undefined_resamples=undefined)
+        return replace(self.undefined_inference(), low=low, high=high, undefined_resamples=undefined)
 
     def interval_of_clusters(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
         """Return the interval with these `ends`, and with the reason, note and counts of the clusters."""

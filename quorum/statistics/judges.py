@@ -336,7 +336,7 @@ def prediction_powered_mean(
             chosen = tuned_power(label, prediction) if power is None else float(power)
         value = mean + chosen * parts.shift
         spread, of_people = parts.spread(chosen), parts.spread(0.0)
-        half, people_half = spread.half(confidence), of_people.half(confidence)
+        half, people_half = spread.half_width(confidence), of_people.half_width(confidence)
         ends, people_ends = (value - half, value + half), (mean - people_half, mean + people_half)
         effective = n * of_people.variance / spread.variance if spread.variance > 0 else math.nan
         reason = "" if len(alone) else NO_OTHERS

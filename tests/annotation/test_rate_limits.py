@@ -11,7 +11,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from annotation.models import Worker
-from common.rate_limits import TooManyAttempts, count, visiting_from
+from common.rate_limits import TooManyAttempts, count_use, visiting_from
 from config.sign_in import LimitedBackend
 from judgments.access.tokens import KEY_START
 from judgments.models import Study
@@ -151,7 +151,7 @@ def test_a_limit_of_many_calls_is_one_too(
     limits(api="1001/10 minutes")
     with visiting_from(address):
         for _ in range(1001):
-            count("api")
+            count_use("api")
     assert Client(REMOTE_ADDR=address).get("/api/nowhere/").status_code == 429
 
 
@@ -201,11 +201,11 @@ def test_without_its_redis_each_process_counts_alone(
         for name in settings.LIMITS:
             if name == "api":
                 for _ in range(998):
-                    count("api", "somebody else")
+                    count_use("api", "somebody else")
             for _ in range(3):
-                count(name, "somebody else")
+                count_use(name, "somebody else")
             with pytest.raises(TooManyAttempts):
-                count(name, "somebody else")
+                count_use(name, "somebody else")
     said = [one for one in caplog.messages if "does not answer" in one]
     assert len(said) == 1  # it is not asked at each attempt
 

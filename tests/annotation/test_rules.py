@@ -30,7 +30,7 @@ from annotation.quality.detectors.history import (
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word, is_pasted, jaccard_similarity
 from annotation.quality.detectors.schedule import alpha_share, look_schedule, pages_since_look
 from annotation.quality.histories import SubmittedPage
-from annotation.quality.looks import JudgmentLog, control_history, examine_latest_page, replay
+from annotation.quality.looks import JudgmentLog, control_history, examine_latest_page, replay_detectors
 
 TRIPLET = AnswerFormat.from_values((1, 2), level="nominal", sided=True)
 RELEVANCE = AnswerFormat.from_values((0, 1), level="nominal", sided=False)
@@ -438,7 +438,7 @@ def test_the_first_finding_is_kept_with_the_answers_it_took() -> None:
         for number in range(6)
         for worker in (1, 2, 3)
     ]
-    found = replay(pages, rules=rules, answers=TRIPLET)
+    found = replay_detectors(pages, rules=rules, answers=TRIPLET)
     assert found[2]["side-bias"].judgments == 20
     assert 60 <= found[1]["side-bias"].judgments <= 120
     assert set(found[3]) == {"alternation"}
@@ -458,8 +458,12 @@ def test_nobody_is_seen_with_answers_that_came_later() -> None:
             ],
         )
 
-    early = replay([answers(1, True), answers(2, False), answers(3, False)], rules=[rule], answers=TRIPLET)
-    late = replay([answers(2, False), answers(3, False), answers(1, True)], rules=[rule], answers=TRIPLET)
+    early = replay_detectors(
+        [answers(1, True), answers(2, False), answers(3, False)], rules=[rule], answers=TRIPLET
+    )
+    late = replay_detectors(
+        [answers(2, False), answers(3, False), answers(1, True)], rules=[rule], answers=TRIPLET
+    )
     assert 1 not in early
     assert "disagreement" in late[1]
     assert 3 not in late

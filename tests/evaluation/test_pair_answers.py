@@ -128,7 +128,7 @@ def test_votes_are_weighed_by_confidence_where_that_is_asked_for(client: Client)
     table = load_judgments(study)
     levels = model["levels"]
     assert [row["level"] for row in levels] == [1, 2, 3]
-    assert sum(row["answers"] for row in levels) == table.counted.sum()
+    assert sum(row["answers"] for row in levels) == table.is_counted.sum()
     assert all(row["weight"] >= 0 for row in levels)
     client.force_login(User.objects.create_superuser("root", password="a long phrase of words"))
     shown = client.get(f"/admin/judgments/study/{study.pk}/results/").content.decode()

@@ -50,7 +50,7 @@ def test_without_a_person_captions_have_the_scores_of_the_others(animals: None, 
     table = loaders.load_judgments(study)
     captions, _ = judged_captions(study, consensus_of(study, table), table, references)
     left = caption_clusters(study, table, consensus_of(study, table), captions)["rater"]
-    workers = np.unique(table.worker[table.counted])
+    workers = np.unique(table.worker[table.is_counted])
     assert left.raters == len(workers) == 8
     compared = 0
     for code, worker in enumerate(workers.tolist()):

@@ -47,7 +47,7 @@ def test_votes_make_the_winners_that_others_would_not(protocol: str) -> None:
     consensus = consensus_of(study, table)
     pairs = np.array([pair.pk for pair in consensus.pairs])
     clusters = clusters_of_pairs(table, consensus, pairs, range(len(pairs)), anonymous=False)
-    deletions, workers = clusters["rater"], np.unique(table.worker[table.counted])
+    deletions, workers = clusters["rater"], np.unique(table.worker[table.is_counted])
     assert deletions.raters == len(workers) == 3
     without = halves_of_pairs(table, consensus.units, pairs, anonymous=False)[1]
     assert without is not None

@@ -69,7 +69,7 @@ def test_the_form_begins_filled_cut_and_named(designer: Client) -> None:
     shown = designer.get(reverse(NEW) + "?preset=vedantam-2015-triplet&dataset=animals")
     assert "Changes for your data" in words(shown)
     assert shown.context["form"]["name"].value() == "Triplets, animals (2)"
-    design = shown.context["form"].sketch()
+    design = shown.context["form"].design_to_preview()
     assert plan_study(design, Dataset.objects.get()).units
 
 
@@ -263,7 +263,7 @@ class TestItemsAndCheckQuestions:
         dataset = self.small()
         fitted, plan, controls = self.fitted("vedantam-2015-pairwise", dataset, checks="reserve")
         assert (plan.units, controls.kinds) == (10, ("reference",))
-        assert (fitted.question.lost, fitted.question.asked) == (2, 12)
+        assert (fitted.question.lost_items, fitted.question.judged_items) == (2, 12)
         assert set(fitted.question.choices) == {"repeat", "omit"}
 
     def test_an_arena_has_no_repeated_items_and_asks_about_all_of_them(self) -> None:

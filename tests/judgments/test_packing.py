@@ -100,10 +100,10 @@ def test_a_page_never_shows_a_control_image_twice_and_each_comes_equally_often()
     names = [f"{number}.jpg" for number in range(6)]
     images = [Image(name=name, split="dev", references=(), outputs=()) for name in names]
     deck = Deck(images, np.random.default_rng(1), name=lambda image: image.name)
-    pages = [[image.name for image in deck.deal(4)] for _ in range(60)]
+    pages = [[image.name for image in deck.deal_items(4)] for _ in range(60)]
     assert all(len(set(page)) == 4 for page in pages)
     assert Counter(name for page in pages for name in page) == dict.fromkeys(names, 40)
-    assert len(deck.deal(7)) == 7  # more than there are: they come again
+    assert len(deck.deal_items(7)) == 7  # more than there are: they come again
 
 
 @pytest.mark.django_db

@@ -43,7 +43,7 @@ def packed(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
 
 def keep(name: str, content: bytes, pictures: bytes | None = None) -> str:
     archive = SimpleUploadedFile("pictures.zip", pictures) if pictures is not None else None
-    return uploads.keep([SimpleUploadedFile(name, content)], archive)
+    return uploads.store_upload([SimpleUploadedFile(name, content)], archive)
 
 
 def test_a_single_file_is_read_where_it_lies() -> None:
@@ -56,7 +56,7 @@ def test_a_single_file_is_read_where_it_lies() -> None:
 def test_two_files_of_one_name_are_refused_instead_of_one_of_them_lost(data_folder: Path) -> None:
     files = [SimpleUploadedFile("1.jpg", content) for content in (b"a", b"b")]
     with pytest.raises(UploadRefused, match=r"1\.jpg"):
-        uploads.keep(files)
+        uploads.store_upload(files)
     assert not list(data_folder.rglob("1.jpg"))
 
 
@@ -155,14 +155,14 @@ def test_a_file_that_is_larger_than_it_says_is_refused(tmp_path: Path) -> None:
     honest = packed(("a.csv", b"x" * 1000))
     lying = honest.replace((1000).to_bytes(4, "little"), (10).to_bytes(4, "little"))
     with pytest.raises(UploadRefused, match="damaged"):
-        uploads.unpack(io.BytesIO(lying), tmp_path, name="set.zip")
+        uploads.unpack_archive(io.BytesIO(lying), tmp_path, name="set.zip")
 
 
 def test_a_name_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = packed(("a.csv", b"1"), ("a.csv", b"2"))
     with refuses(UploadRefused, "a.csv"):
-        uploads.unpack(io.BytesIO(twice), tmp_path, name="set.zip")
+        uploads.unpack_archive(io.BytesIO(twice), tmp_path, name="set.zip")
 
 
 def test_only_pictures_are_taken_as_pictures() -> None:
@@ -187,7 +187,7 @@ def test_a_problem_in_a_file_is_told_with_the_name_it_was_uploaded_under() -> No
 def test_a_file_where_a_folder_should_be_is_refused(names: tuple[str, str], tmp_path: Path) -> None:
     archive = packed(*((name, b"1") for name in names))
     with pytest.raises(UploadRefused, match="two files named"):
-        uploads.unpack(io.BytesIO(archive), tmp_path, name="set.zip")
+        uploads.unpack_archive(io.BytesIO(archive), tmp_path, name="set.zip")
 
 
 def test_a_name_that_no_folder_takes_is_passed_over() -> None:
@@ -204,7 +204,7 @@ def test_an_archive_damaged_anywhere_is_read_or_refused_by_name(tmp_path: Path) 
         target = tmp_path / str(place)
         target.mkdir()
         try:
-            uploads.unpack(io.BytesIO(damaged), target, name="set.zip")
+            uploads.unpack_archive(io.BytesIO(damaged), target, name="set.zip")
         except UploadRefused:
             refused += 1
     assert refused > len(whole) / 2

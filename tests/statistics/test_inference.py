@@ -440,14 +440,14 @@ def test_the_interval_of_a_mean_of_any_range_moves_and_grows_with_its_values() -
     # Of rows that each are a cluster, the interval by Student's t.
     assert spread.variance == pytest.approx(values.var(ddof=1) / 6)
     low, high = student.interval(0.95, 5, loc=0, scale=np.sqrt(spread.variance))
-    assert [-spread.half(0.95), spread.half(0.95)] == pytest.approx([low, high])
+    assert [-spread.half_width(0.95), spread.half_width(0.95)] == pytest.approx([low, high])
     moved, _ = spread_of_mean(10 * values + 5, {"item": range(6)})
-    assert moved.half(0.95) == pytest.approx(10 * spread.half(0.95))
+    assert moved.half_width(0.95) == pytest.approx(10 * spread.half_width(0.95))
     assert not clusters.reason
     pair, _ = spread_of_mean(values[:2], {"item": range(2)})
     assert (pair.variance, pair.df) == pytest.approx((values[:2].var(ddof=1) / 2, 1))
     alone, clusters = spread_of_mean(values, {"item": [0] * 6})
-    assert np.isnan(alone.half(0.95))
+    assert np.isnan(alone.half_width(0.95))
     assert_names(clusters.reason, "1 item", "2")
 
 
@@ -494,7 +494,7 @@ def test_halves_of_votes_by_hand() -> None:
     assert found.agree[:2] == pytest.approx([0, 0])
     assert found.first[0] == pytest.approx((2 / 3 + 1 / 3) / 2)
     assert found.second[0] == pytest.approx((1 / 3 + 0) / 2)
-    assert np.isnan([found.agree[2], found.decided[2]]).all()
+    assert np.isnan([found.agree[2], found.decided_chances[2]]).all()
 
 
 @pytest.mark.parametrize(
@@ -516,8 +516,8 @@ def test_the_ceiling_lies_above_who_knows_the_truth_and_below_who_has_seen_the_v
     won = np.where(truth == 1, right, votes - right)
     found = halves_of_votes(won, votes - won, np.zeros(truth.size))
     every = np.ones(truth.size, dtype=np.bool_)
-    weight = found.decided.sum()
-    assert found.reached(truth).sum() / weight == pytest.approx(reached, abs=0.003)
+    weight = found.decided_chances.sum()
+    assert found.chances_of(truth).sum() / weight == pytest.approx(reached, abs=0.003)
     assert found.ceiling(every).sum() / weight == pytest.approx(ceiling, abs=0.003)
     assert found.ceiling(every).sum() < np.maximum(found.first, found.second).sum()
     assert found.agree.sum() <= found.ties_half.sum() < found.ceiling(every).sum()

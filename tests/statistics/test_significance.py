@@ -19,7 +19,7 @@ from quorum.statistics.significance import (
     mcnemar_counts,
     mcnemar_test,
     randomization_test,
-    stars,
+    significance_stars,
 )
 from quorum.statistics.significance.bootstrap import ONE_SIDED_RESAMPLES, TOO_FEW_VALUES
 from quorum.statistics.significance.mcnemar import NO_DISCORDANT
@@ -263,8 +263,8 @@ def test_none_leaves_the_p_values_alone() -> None:
 
 
 def test_stars_follow_the_tables_of_the_papers() -> None:
-    assert [stars(p) for p in (0.2, 0.1, 0.05, 0.01, 0.0001)] == ["", "*", "**", "***", "***"]
-    assert stars(math.nan) == ""
+    assert [significance_stars(p) for p in (0.2, 0.1, 0.05, 0.01, 0.0001)] == ["", "*", "**", "***", "***"]
+    assert significance_stars(math.nan) == ""
 
 
 NAN = math.nan

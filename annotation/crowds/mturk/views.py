@@ -65,7 +65,7 @@ ANSWERABLE_STATES = (
 @csrf_exempt  # pages in a frame use no cookie, so a forged post could not abuse one
 @xframe_options_exempt
 @require_http_methods(["GET", "POST"])
-def arrive(request: HttpRequest, slug: str) -> HttpResponseBase:
+def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Show an example until the HIT is accepted; then show the consent form, if required, and the work."""
     try:
         study = find_study(slug)
@@ -227,7 +227,7 @@ def _is_handed_in(assignment: Assignment) -> bool:
 
 
 @worker_page(SAFE)
-def finish(request: HttpRequest, slug: str) -> HttpResponse:
+def show_submission(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the form that submits to Mechanical Turk, after the answers are stored. The page may be opened again."""
     frame = frame_of(request)
     if frame is None:

@@ -73,7 +73,7 @@ def _reconcile_list(request: HttpRequest, study: Study) -> HttpResponse:
         )
     if upload is not None and MAX_REQUEST_BYTES < (upload.size or 0) <= MAX_BYTES:
         upload.name = "list.csv"
-        return _start_job(request, study, uploads.keep([upload]), columns)
+        return _start_job(request, study, uploads.store_upload([upload]), columns)
     text = _text_of(request)
     try:
         submissions = read_submissions(text, design_of(study).panel, columns=columns)
@@ -182,7 +182,7 @@ def _book_list(request: HttpRequest, study: Study) -> HttpResponse:
         approve="approve" in request.POST,
         by=signed_in(request),
     )
-    if booked.changed:
+    if booked.change_count:
         message = (
             _(
                 "Sessions recorded as approved: %(approved)s; as rejected: %(rejected)s; as "

@@ -16,7 +16,7 @@ from annotation.crowds.panel.list_page import csv_download, show_read_list
 from annotation.crowds.panel.page_context import panel_context, site_address
 from annotation.crowds.panel.payouts import bonus_list, pay_pages
 from annotation.crowds.people import forget_raw_ids
-from annotation.money.orders import confirmable
+from annotation.money.orders import with_confirmation
 from common.errors import WrongState
 from judgments.admin.base import signed_in
 from judgments.models import Study
@@ -61,7 +61,7 @@ def _signed_links(request: HttpRequest, study: Study) -> HttpResponse:
     return csv_download([("id", "link"), *lines], f"{study.slug}-links.csv")
 
 
-@confirmable("pay-pages")
+@with_confirmation("pay-pages")
 def _pay_for_pages(*, study: Study, by: User | None, why: str) -> Outcome:
     count = pay_pages(study=study, why=why, by=by)
     message = ngettext(

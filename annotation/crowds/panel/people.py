@@ -101,7 +101,7 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
     if known is None:
         if design.consent and not consent:
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
-        rate_limits.count("join", study.slug)
+        rate_limits.count_use("join", study.slug)
     country = checked_country(country)
     attempt = partial(_enter_session, study, design, ids, consent=consent, country=country)
     outcome = FreeingOutcome.FREED

@@ -72,7 +72,7 @@ class BookingCounts:
     unmatched: int = 0
 
     @property
-    def changed(self) -> int:
+    def change_count(self) -> int:
         return self.approved + self.rejected + self.ended + self.unmatched
 
 
@@ -325,7 +325,7 @@ def book_list(
         counts["confirmed"],
         counts["unmatched"],
     )
-    if booked.changed:
+    if booked.change_count:
         note_event(
             study=study,
             what="reconciled",

@@ -26,14 +26,14 @@ class PublicationAdmin(ReadOnlyAdmin):
         "places",
         "held_slots",
         "price",
-        "until",
+        "expiry",
     )
     list_filter = ("platform", "state", "study")
     list_select_related = ("study", "hit")
     search_fields = ("=external_id", "=token", "=hit__key")
 
     @display(description=gettext_lazy("available until"), ordering="expires_at")
-    def until(self, publication: Publication) -> str:
+    def expiry(self, publication: Publication) -> str:
         return short_time(publication.expires_at) if publication.expires_at else "–"
 
     @display(description=gettext_lazy("price per place"))
@@ -61,14 +61,14 @@ class CrowdSessionAdmin(ReadOnlyAdmin):
 class CrowdCallAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
     empty_words = "Requests to a crowd are stored here before they are sent."
-    list_display = ("when", study_column, "kind", "worker", "state", "problem", "why", "made_by")
+    list_display = ("call_time", study_column, "kind", "worker", "state", "problem", "why", "made_by")
     ordering = ("-pk",)
     list_filter = ("platform", "kind", "state", "study")
     list_select_related = ("study", "worker", "made_by")
     search_fields = ("=key", "=worker__name", "=session__external_id")
 
     @display(description=gettext_lazy("created at"), ordering="pk")
-    def when(self, call: CrowdCall) -> str:
+    def call_time(self, call: CrowdCall) -> str:
         return short_time(call.made_at)
 
 
@@ -76,14 +76,14 @@ class CrowdCallAdmin(ReadOnlyAdmin):
 class LedgerEntryAdmin(ReadOnlyAdmin):
     help = "crowds/README.md#what-is-the-same-everywhere"
     empty_words = "This lists each amount that is reserved or paid at a crowd."
-    list_display = ("when", "study", "what", "reserved", "spent", "who", "key")
+    list_display = ("entry_time", "study", "what", "reserved_money", "spent_money", "person", "key")
     ordering = ("-pk",)
     list_filter = ("what", "budget__platform", "budget__study")
     list_select_related = ("budget__study", "by")
     search_fields = ("=key",)
 
     @display(description=gettext_lazy("time"), ordering="pk")
-    def when(self, entry: LedgerEntry) -> str:
+    def entry_time(self, entry: LedgerEntry) -> str:
         return short_time(entry.at)
 
     @display(description=gettext_lazy("study"))
@@ -94,7 +94,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
         }
 
     @display(description=gettext_lazy("caused by"))
-    def who(self, entry: LedgerEntry) -> str:
+    def person(self, entry: LedgerEntry) -> str:
         return (
             f"{entry.by or _('the platform')}, {entry.door} {entry.request}"
             if entry.door
@@ -102,9 +102,9 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
         )
 
     @display(description=gettext_lazy("reserved"))
-    def reserved(self, entry: LedgerEntry) -> str:
+    def reserved_money(self, entry: LedgerEntry) -> str:
         return cents(entry.reserved_cents, entry.budget.currency)
 
     @display(description=gettext_lazy("spent"))
-    def spent(self, entry: LedgerEntry) -> str:
+    def spent_money(self, entry: LedgerEntry) -> str:
         return cents(entry.spent_cents, entry.budget.currency)

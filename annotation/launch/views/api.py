@@ -68,7 +68,7 @@ class ChecklistView(APIView):
         user = staff_of(request)
         may_change = Right.CHANGE in rights_of(user, study)
 
-        def shown(point: ChecklistItem) -> dict[str, Any]:
+        def item_json(point: ChecklistItem) -> dict[str, Any]:
             link = request.build_absolute_uri(point.link) if point.link and may_change else ""
             return {"title": point.title, "readiness": point.readiness, "words": point.sentence, "link": link}
 
@@ -78,6 +78,6 @@ class ChecklistView(APIView):
             "state": study.state,
             "blocked": any(point.readiness is Readiness.BLOCKS for point in points),
             "missing": sum(point.readiness is Readiness.MISSING for point in points),
-            "points": [shown(point) for point in points],
+            "points": [item_json(point) for point in points],
         }
         return Response(ChecklistSerializer(body).data)

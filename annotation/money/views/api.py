@@ -22,7 +22,7 @@ from annotation.money import previews
 from annotation.money.views import idempotency
 from common.errors import ObjectNotFound
 from common.parameters import Parameters
-from judgments.access.permissions import require, staff_of, studies_of, study_for
+from judgments.access.permissions import require_right, staff_of, studies_of, study_for
 from judgments.models import Study
 from judgments.operations import Operation
 
@@ -137,7 +137,7 @@ class CallView(MoneyView):
         call = calls.filter(pk=int(key)).first() if known else None
         if call is None:
             raise ObjectNotFound(_("There is no request %(key)r to the crowd.") % {"key": key[:20]})
-        require(request, self.operation.right, call.study)
+        require_right(request, self.operation.right, call.study)
         return call.study, {"call": call.pk}
 
 

@@ -14,7 +14,7 @@ from annotation.api.bodies import Problem, Schema
 from annotation.api.work import WorkView, calling_worker, private_response, worker_call
 from annotation.models import ConsentVersion, Erasure, ErasureRequest, Worker
 from annotation.privacy.consent import agree, consent_version
-from annotation.privacy.erasure_requests import leave
+from annotation.privacy.erasure_requests import request_erasure
 from annotation.privacy.operations import WORKER
 from annotation.privacy.people import find_person
 from annotation.privacy.preview import preview_erasure
@@ -108,7 +108,7 @@ class LeaveView(WorkView):
     )
     def post(self, request: Request, slug: str) -> Response:
         """Erase the worker at once or store their request, as the study's design says."""
-        done = leave(study=find_study(slug), worker=calling_worker(request))
+        done = request_erasure(study=find_study(slug), worker=calling_worker(request))
         if isinstance(done, ErasureRequest):
             return private_response({"state": "waiting"})
         return private_response({"state": "erased", "receipt": done.receipt})

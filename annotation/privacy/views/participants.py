@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.models import Assignment, ErasureRequest, Worker
 from annotation.privacy.consent import agree, needs_consent
-from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, leave
+from annotation.privacy.erasure_requests import IMMEDIATE, NOT_OFFERED, erasure_request_of, request_erasure
 from annotation.privacy.people import why_not_erasable
 from annotation.views.common import FORM, WORKER_COOKIE, member_of, member_page, see_other, worker_page
 from annotation.work.sheet.texts import read_design
@@ -63,7 +63,7 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     if request.POST.get("sure") != "1":
         context["problem"] = _("Please tick the box if you are sure.")
         return render(request, "annotation/leave.html", context, status=400)
-    done = leave(study=study, worker=worker)
+    done = request_erasure(study=study, worker=worker)
     if isinstance(done, ErasureRequest):
         return see_other("annotation:leave", slug)
     known = Worker.objects.filter(pk=worker.pk).exists()

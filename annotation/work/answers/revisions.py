@@ -17,7 +17,7 @@ from annotation.work.answers.drafts import check_submitted_answers, lock_assignm
 from annotation.work.answers.judgments import add_copy_signals, build_judgment
 from annotation.work.sheet.units import PageUnit
 from annotation.work.stopping import settle_submission
-from annotation.work.system_pairs import recount
+from annotation.work.system_pairs import recount_system_pairs
 from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, stops_early
 
@@ -73,7 +73,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         if revised:
             if stops_early(locked.study):
                 settle_submission(assignment=locked, revised=True)
-            recount(locked.study)
+            recount_system_pairs(locked.study)
     return changed
 
 

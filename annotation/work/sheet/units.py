@@ -37,7 +37,7 @@ class PageUnit:
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    return [row.unit for row in _HIT_UNITS.all(hit=hit_id)]
+    return [row.unit for row in _HIT_UNITS.all_rows(hit=hit_id)]
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:

@@ -62,7 +62,7 @@ def claim_slot(
         raise AddressFull
     welcoming = _admission_values(study, worker)
     if not TAKE_SLOT[allow_closed](hit=hit.pk, **welcoming):
-        if not STUDIES_TAKING_WORK[allow_closed].all(**welcoming):
+        if not STUDIES_TAKING_WORK[allow_closed].all_rows(**welcoming):
             return None
         raise SlotLost
     if candidate.participation.cursor != candidate.cursor:
@@ -135,7 +135,7 @@ def accept_reservation(claim: Claim) -> Claim | None:
     The result and the errors are those of ``claim_slot``.
     """
     reserved = claim.assignment
-    if not STUDIES_TAKING_WORK[False].all(**_admission_values(reserved.study, reserved.worker)):
+    if not STUDIES_TAKING_WORK[False].all_rows(**_admission_values(reserved.study, reserved.worker)):
         return None
     now = timezone.now()
     expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)

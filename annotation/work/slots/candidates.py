@@ -150,7 +150,7 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     now = timezone.now()
     leases: list[Assignment] = []
     expired_leases: list[Assignment] = []
-    for lease in _LEASES_QUERY.all(study=study.pk, worker=worker.pk, now=now):
+    for lease in _LEASES_QUERY.all_rows(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
         reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
         expired = lease.expires_at is not None and lease.expires_at <= now

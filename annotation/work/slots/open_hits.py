@@ -42,7 +42,7 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
     """
     size = WIDE_WINDOW if stops_early(study) else WINDOW
     if not participation.wrote:
-        window = _FRESH_HITS[size].all(study=study.pk, worker=worker.pk, cursor=participation.cursor)
+        window = _FRESH_HITS[size].all_rows(study=study.pk, worker=worker.pk, cursor=participation.cursor)
         if window:
             return window
     mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)

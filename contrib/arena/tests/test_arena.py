@@ -18,7 +18,7 @@ from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import submit_and_claim, submit_assignment
-from annotation.work.system_pairs import counts_for_pair, recount, tally_answers
+from annotation.work.system_pairs import counts_for_pair, recount_system_pairs, tally_answers
 from common.errors import DesignError
 from contrib.arena.tests.drawing_again import draw_page_again
 from evaluation.data.integrity import check_integrity
@@ -87,7 +87,7 @@ def test_answers_are_counted_whichever_side_they_were_for() -> None:
     lift_exclusion(exclusion=exclusion, why="a mistake")
     assert sum(map(sum, counts(study))) == 4
     before = counts(study)
-    recount(study)
+    recount_system_pairs(study)
     assert (counts(study), check_integrity().problems) == (before, [])
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from common.files import unguard_formula
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text
 from contrib.comparing.sources.judgments import Captions, Content, Sides, SourceJudgments
 from evaluation.data.judgment_sets.files import (
@@ -97,7 +97,9 @@ def read_source(
 def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> SourceJudgments:
     table = read_judgment_table(path, numeric=protocol is not None, read_content=_read_content, **reading)
     if protocol is not None and table.protocol not in (None, protocol):
-        raise ImportProblem(path, None, "protocol", quoted(table.protocol), f"{protocol!r}, as was asked for")
+        raise ImportProblem(
+            path, None, "protocol", quote_value(table.protocol), f"{protocol!r}, as was asked for"
+        )
     kind = KINDS.get(protocol or table.protocol or "")
     if kind is not None and not kind.is_open:
         kind = checked_kind(path, table, kind)
@@ -110,7 +112,7 @@ def _source_of_table(path: Path, protocol: str | None, **reading: Any) -> Source
         rater=table.workers,
         value=table.values,
         left_out=table.excluded_counts,
-        anonymous=table.anonymous,
+        anonymous=table.is_anonymous,
     )
 
 

@@ -30,7 +30,7 @@ def source_of_study(study: Study) -> SourceJudgments:
             % {"slug": study.slug, "name": kind.name}
         )
     table = loaders.load_judgments(study)
-    counted = table.counted
+    counted = table.is_counted
     if not counted.any():
         if not len(table) and (published := _published_winners(study)).units:
             return published

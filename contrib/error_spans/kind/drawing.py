@@ -31,7 +31,7 @@ def draw_texts(kind: Kind, design: StudyDesign, material: Material) -> Batch:
             captions.image.name,
             [
                 text_unit(design, captions.image, text, audited=audited)
-                for text, audited in captions.judged(
+                for text, audited in captions.judged_texts(
                     rng_for(design.seed, f"captions {captions.image.name}"),
                     rng_for(design.seed, f"audited {captions.image.name}"),
                 )

@@ -62,7 +62,7 @@ def compare_systems(segments: Segments, first: str, second: str) -> SystemsCompa
     if outputs is not None:
         mean, spread, _ = outputs.contrast({0: 1.0, 1: -1.0})
         p = outputs.compare(0, 1).p
-    half = spread.half(CONFIDENCE)
+    half = spread.half_width(CONFIDENCE)
     return SystemsComparison(
         first=first,
         second=second,

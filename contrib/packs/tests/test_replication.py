@@ -370,7 +370,7 @@ def test_people_and_metrics_are_measured_on_the_same_halves(fifty: Path) -> None
     exact = halves_of_votes((votes == 1).sum(axis=1), (votes == 2).sum(axis=1), np.zeros(len(votes)))
     people = next(row[-1] for row in table.rows if row[0] == "people")
     assert isinstance(people, Estimate)
-    assert people.value == pytest.approx(exact.agree.sum() / exact.decided.sum())
+    assert people.value == pytest.approx(exact.agree.sum() / exact.decided_chances.sum())
 
 
 @pytest.mark.long
@@ -380,7 +380,7 @@ def test_the_published_votes_of_pascal_are_read_when_they_are_there(fifty: Path,
     first = (np.array([int(one[0, 0]) for one in raw]).reshape(-1, 48) == 1).sum(axis=1)
     exact = halves_of_votes(first, 48 - first, np.zeros(len(first)))
     people = verdicts["section-7.4/pascal-50s/people"].ours.value
-    assert people == pytest.approx(100 * exact.agree.sum() / exact.decided.sum())
+    assert people == pytest.approx(100 * exact.agree.sum() / exact.decided_chances.sum())
     for name in ("pascal-50s", "abstract-50s"):
         (tmp_path / name).symlink_to(fifty / name)
     verdicts = {one.number.id: one for one in run("v15-systems", tmp_path).verdicts}
@@ -440,7 +440,7 @@ def test_the_documented_table_is_that_of_the_pack(pack: Pack) -> None:
     rows = list(rows_in_full(cells))
     published = [verdict_of(pack, number, None) for number in pack.numbers]
     assert [row[:3] for row in rows] == [
-        (one.number.place, one.number.what, one.published) for one in published
+        (one.number.place, one.number.what, one.published_text) for one in published
     ]
     kinds = [row[5] for row in rows]
     assert set(kinds) <= {MATCHED, NEAR, DIFFERS, NOT_REPRODUCIBLE}

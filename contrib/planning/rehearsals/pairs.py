@@ -97,7 +97,7 @@ def _true_winners(study: Study, truths: Mapping[int, Any]) -> PairTruth:
 
 def _people_of_crowd(study: Study, truths: Mapping[int, Any]) -> People | None:
     table, design = loaders.load_judgments(study), design_of(study)
-    keep = table.counted
+    keep = table.is_counted
     truth = np.array([int(truths[unit]) for unit in table.unit[keep].tolist()])
     if not truth.size:
         return None

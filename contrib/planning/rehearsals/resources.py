@@ -17,7 +17,7 @@ from contrib.planning.rehearsals.copies import ORIGINAL_NOTE
 from contrib.planning.rehearsals.operations import RehearsalRequest, delete_rehearsal, rehearse_copy
 from contrib.planning.resources import may_create
 from evaluation.models import Analysis
-from judgments.access.permissions import require, staff_of, studies_of
+from judgments.access.permissions import require_right, staff_of, studies_of
 from judgments.api.filters import filters_of, study_filter
 from judgments.api.jobs import JobSerializer
 from judgments.api.operations import named_study, with_study
@@ -109,6 +109,6 @@ class RehearsalResource(Resource):
 
     def destroy(self, request: Request, slug: str) -> Response:
         copy: Study = self.get_object()
-        require(request, delete_rehearsal.right, copy)
+        require_right(request, delete_rehearsal.right, copy)
         delete_rehearsal.run(copy, {}, by=staff_of(request))
         return Response(status=status.HTTP_204_NO_CONTENT)

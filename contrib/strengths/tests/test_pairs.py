@@ -42,7 +42,7 @@ def test_systems_are_ranked_by_all_answers_with_ties() -> None:
     units = dict(study.units.filter(control=False).values_list("pk", "pair"))
     wins: Counter[str] = Counter()
     for unit, side in zip(
-        table.unit[table.counted].tolist(), table.value[table.counted].tolist(), strict=True
+        table.unit[table.is_counted].tolist(), table.value[table.is_counted].tolist(), strict=True
     ):
         name = first_of[units[unit]]
         wins["tie" if side == 0 else name if side == 1 else "other"] += 1

@@ -20,7 +20,7 @@ from django.utils import translation
 from numpy.typing import NDArray
 
 from common.files import unguard_formula
-from common.incoming import READ_SIZE, quoted
+from common.incoming import READ_SIZE, quote_value
 from judgments.design.numbers import plain_number
 from judgments.design.study_design import StudyDesign
 from judgments.drawing.documents import first_of_documents
@@ -70,7 +70,7 @@ class FileJudgments:
     items: list[str] = field(default_factory=list)
 
     @property
-    def anonymous(self) -> bool:
+    def is_anonymous(self) -> bool:
         """Whether worker names are those of published totals (``anon-1``), which do not identify people."""
         return any(ANONYMOUS_NAME.fullmatch(name) for name in self.worker_names)
 
@@ -93,7 +93,7 @@ class OpenJudgments:
     workers: list[str]
     values: list[float]
     judgments: int
-    anonymous: bool
+    is_anonymous: bool
     excluded_counts: dict[str, int]
     items: list[str]
 
@@ -139,7 +139,9 @@ def read_judgment_table(
     for record, unit, worker, value in _included_records(records, numeric, excluded_counts, progress):
         named = read_optional(record, "protocol", read_name)
         if named is not None and protocol is not None and named != protocol:
-            raise record.problem("protocol", quoted(named), f"{protocol!r} as before, one protocol a file")
+            raise record.problem(
+                "protocol", quote_value(named), f"{protocol!r} as before, one protocol a file"
+            )
         protocol = protocol or named
         textual = textual or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
@@ -291,14 +293,14 @@ def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], li
     texts = dict.fromkeys(value for value in values if isinstance(value, str))
     same = {text: number for text in texts if (number := _number(text)) in numbers}
     alike = [
-        f"{quoted(text)} is a text in some rows and a number in others, and counts as the number"
+        f"{quote_value(text)} is a text in some rows and a number in others, and counts as the number"
         for text in same
     ]
     labels = Lookalikes()
     for text in texts.keys() - same.keys() if len(texts) <= MAX_LABELS else ():
-        if (first := labels.earlier(text)) is not None:
+        if (first := labels.earlier_label(text)) is not None:
             alike.append(
-                f"{quoted(first)} and {quoted(text)} differ in case or blanks alone, and count as two"
+                f"{quote_value(first)} and {quote_value(text)} differ in case or blanks alone, and count as two"
             )
     return [same.get(value, value) if isinstance(value, str) else value for value in values], alike
 
@@ -351,12 +353,12 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
                 value = text
         if isinstance(value, str):
             if numeric or text in ("", "nan", "NaN"):
-                raise record.problem("value", quoted(value), expected)
+                raise record.problem("value", quote_value(value), expected)
             return text
     if not isinstance(value, (int, float)) or math.isnan(value):
-        raise record.problem("value", quoted(value), expected)
+        raise record.problem("value", quote_value(value), expected)
     if abs(value) > MAX_NUMBER:
-        raise record.problem("value", quoted(value), f"{expected}, of size {MAX_NUMBER:g} at most")
+        raise record.problem("value", quote_value(value), f"{expected}, of size {MAX_NUMBER:g} at most")
     return float(value)
 
 
@@ -372,6 +374,6 @@ def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64
             first = first_rows.setdefault(int(keys[row]), row)
             if first != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
-                actual = f"a second answer of {quoted(worker)} on unit {quoted(unit)}"
+                actual = f"a second answer of {quote_value(worker)} on unit {quote_value(unit)}"
                 expected = f"one answer a participant and unit (the first is on line {lines[first]})"
                 raise ImportProblem(path, int(lines[row]), "worker", actual, expected)

@@ -145,8 +145,8 @@ class StudyUnits:
     is_withdrawn: Flags
 
     @property
-    def judged(self) -> Units:
-        return self.all_units.at(np.flatnonzero(~self.control))
+    def judged_units(self) -> Units:
+        return self.all_units.units_at(np.flatnonzero(~self.control))
 
 
 def study_units(study: Study) -> StudyUnits:
@@ -157,7 +157,7 @@ def study_units(study: Study) -> StudyUnits:
     units, control = Units.of_columns(table), table["control"].to_numpy()
     if not ((np.diff(position) > 0) | (np.diff(position) == 0) & (np.diff(pk) > 0)).all():
         order = np.lexsort((pk, position))
-        units, control = units.at(order), control[order]
+        units, control = units.units_at(order), control[order]
     del table
     pa.default_memory_pool().release_unused()
     # Only control items can be withdrawn, and the filter on them uses an index.
@@ -304,7 +304,7 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
 
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
-    counted = table.counted
+    counted = table.is_counted
     units = {
         unit.pk: unit
         for unit in Unit.objects.filter(study=study, control=False)
@@ -342,7 +342,7 @@ def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) ->
 
 
 def unit_rows(study: Study) -> Units:
-    return study_units(study).judged
+    return study_units(study).judged_units
 
 
 def documents_of(study: Study) -> dict[int, int]:

@@ -60,17 +60,17 @@ class JudgmentTable:
         return len(self.unit)
 
     @property
-    def counted(self) -> Flags:
+    def is_counted(self) -> Flags:
         """(N,) flags of judgments that are used and not on control items."""
         return self.used & ~self.control
 
     @property
-    def sided(self) -> Flags:
+    def has_side(self) -> Flags:
         """(N,) flags of judgments that chose one of two sides."""
         return (self.side > 0) & ((self.value == FIRST) | (self.value == SECOND))
 
     @property
-    def left(self) -> Flags:
+    def chose_left(self) -> Flags:
         """(N,) flags of judgments that chose the option on the left."""
         return (self.side > 0) & (self.value == self.side)
 
@@ -166,7 +166,7 @@ class Units(Sequence[UnitRow]):
         columns = self.pk[some].tolist(), self.key[some].to_pylist(), kinds, pairs
         return list(map(UnitRow, *columns))
 
-    def at(self, positions: Ints) -> Units:
+    def units_at(self, positions: Ints) -> Units:
         key = self.key.take(positions)
         return Units(self.pk[positions], key, self.kind[positions], self.kinds, self.pair[positions])
 

@@ -103,9 +103,9 @@ def hash_of_judgments(study: Study) -> str:
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
-    counted = table.counted
+    counted = table.is_counted
     votes = np.bincount(encode(table.unit[counted])[1])
-    sided = counted & table.sided
+    sided = counted & table.has_side
     return Votes(
         units=len(votes),
         least=int(votes.min(initial=votes.max(initial=0))),

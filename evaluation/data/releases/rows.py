@@ -322,8 +322,8 @@ class ReleasedRows:
                     rows.append((work.person, answer, expected, sort))
         return rows
 
-    def judged(self, table: JudgmentTable) -> list[IncludedJudgment]:
-        counted = table.counted
+    def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
+        counted = table.is_counted
         images: dict[str, int] = {}
         units = [
             _unit_of(

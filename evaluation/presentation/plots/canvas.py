@@ -56,7 +56,7 @@ class Dot:
     accent: bool = False
 
 
-def shorten(label: str, longest: int = MAX_LABEL_LENGTH) -> str:
+def shorten_label(label: str, longest: int = MAX_LABEL_LENGTH) -> str:
     return label if len(label) <= longest else f"{label[: longest - 1]}…"
 
 

@@ -48,7 +48,7 @@ from evaluation.presentation.plots.canvas import (
     draw_dots,
     name_axis,
     new_figure,
-    shorten,
+    shorten_label,
     style_axes,
     tick_of,
     to_svg,
@@ -180,7 +180,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
         axes.invert_xaxis()  # labels are then at the strictest threshold, where curves are farthest apart
-    ends += [(level.value, shorten(level.label, 18), INK, "") for level in panel.levels]
+    ends += [(level.value, shorten_label(level.label, 18), INK, "") for level in panel.levels]
     label_ends(axes, ends)
 
 
@@ -208,13 +208,13 @@ def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> li
         if known := _known_points(bound.x, bound.y):
             style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
             axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
-            line_ends.append((known[-1][1], shorten(bound.label, 20), INK, ""))
+            line_ends.append((known[-1][1], shorten_label(bound.label, 20), INK, ""))
     for index, curve in enumerate(panel.curves):
         if known := _known_points(curve.x, curve.y):
             colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
             xs, ys = zip(*known, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
-            line_ends.append((ys[-1], shorten(curve.label, label_length), colour, marker))
+            line_ends.append((ys[-1], shorten_label(curve.label, label_length), colour, marker))
     return line_ends
 
 
@@ -269,7 +269,7 @@ def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
     low, high = _range(drawing)
-    labels = [shorten(label) for label in drawing.labels]
+    labels = [shorten_label(label) for label in drawing.labels]
     narrow = len(drawing.panels) > 2
     for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
         style_axes(axes)

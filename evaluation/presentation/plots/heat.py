@@ -25,7 +25,7 @@ from evaluation.presentation.plots.canvas import (
     SOFT_STYLE,
     WIDTH,
     new_figure,
-    shorten,
+    shorten_label,
     write_beside,
 )
 
@@ -156,15 +156,17 @@ def _draw_matrix(axes: Axes, panel: HeatmapPanel, drawing: Heatmap, sizes: _Size
     longest = max(map(len, panel.columns))
     axes.set_xticks(
         [column + 0.5 for column in range(len(panel.columns))],
-        [shorten(name, MAX_TICK_LENGTH) for name in panel.columns],
+        [shorten_label(name, MAX_TICK_LENGTH) for name in panel.columns],
         rotation=90 if longest > 4 or longest * len(panel.columns) > LETTERS_SIDE_BY_SIDE else 0,
         parse_math=False,
     )
     axes.set_yticks(
-        [top + 0.5 for top in tops], [shorten(name, MAX_TICK_LENGTH) for name in panel.rows], parse_math=False
+        [top + 0.5 for top in tops],
+        [shorten_label(name, MAX_TICK_LENGTH) for name in panel.rows],
+        parse_math=False,
     )
     axes.tick_params(length=0, labelsize=sizes.tick, labelcolor=INK, pad=3)
-    title = shorten(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
+    title = shorten_label(panel.title, int(0.95 * sizes.width / sizes.across / (LETTER * SMALL)))
     write_beside(axes, title, (0, 1), (0, 5), xycoords="axes fraction", fontweight="bold", va="bottom")
     small = SOFT_STYLE | {"fontsize": SMALL - 1}
     if drawing.x_axis:

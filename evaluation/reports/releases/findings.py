@@ -66,7 +66,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     table = rows.table()
     consensus = _consensus(rows, table)
     people = rows.people()
-    judged = rows.judged(table) if kind.results or kind.is_open else []
+    judged = rows.included_judgments(table) if kind.results or kind.is_open else []
     full_depth = None
     if settings.full_depth:
         full_depth = {

@@ -34,7 +34,7 @@ def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
     judged = inputs.table
-    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    unit, value = judged.unit[judged.is_counted], judged.value[judged.is_counted]
     clusters = inputs.judgment_clusters
     estimates = {
         name: judge_vs_rest_correlation(unit, value, clusters, coefficient=name) for name in COEFFICIENTS

@@ -54,7 +54,7 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
     """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports."""
     if inputs.is_clustered:
         return {}
-    counted = inputs.table.counted
+    counted = inputs.table.is_counted
     halves = agreement_of_halves(
         inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
     )

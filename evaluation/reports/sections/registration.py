@@ -67,19 +67,19 @@ class HypothesisOutcome:
     adjusted: float = math.nan
 
     @property
-    def differing(self) -> int:
+    def differing_pairs(self) -> int:
         return self.first_only + self.second_only
 
     @property
     def interval(self) -> tuple[float, float]:
         """Wilson's 95 % interval of first_only / (first_only + second_only)."""
-        return wilson_interval(self.first_only, self.differing)
+        return wilson_interval(self.first_only, self.differing_pairs)
 
     def as_json(self) -> dict[str, Any]:
-        low, high = self.interval if self.differing else (None, None)
+        low, high = self.interval if self.differing_pairs else (None, None)
         return {
             **asdict(self),
-            "share": self.first_only / self.differing if self.differing else None,
+            "share": self.first_only / self.differing_pairs if self.differing_pairs else None,
             "low": low,
             "high": high,
             "words": outcome_words(self),
@@ -152,7 +152,7 @@ def outcome_words(outcome: HypothesisOutcome, wording: int = WORDING_VERSION) ->
     claim = read_claim(outcome.claim)
     if math.isnan(outcome.p):
         return render_sentence("outcome-not-tested", claim=claim)
-    low, high = outcome.interval if outcome.differing else (math.nan, math.nan)
+    low, high = outcome.interval if outcome.differing_pairs else (math.nan, math.nan)
     return render_sentence("outcome", wording=wording, claim=claim, outcome=outcome, low=low, high=high)
 
 

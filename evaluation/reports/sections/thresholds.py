@@ -63,7 +63,7 @@ def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     if inputs.kind.is_open:
         return {}
     judged = inputs.table
-    unit, value = judged.unit[judged.counted], judged.value[judged.counted]
+    unit, value = judged.unit[judged.is_counted], judged.value[judged.is_counted]
     exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
     estimates = judge_vs_rest_kappa(unit, value, inputs.judgment_clusters, list(exact))
     return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}

@@ -79,7 +79,7 @@ def fit_choices(study: Study) -> Choices:
         NothingToRank: no choice was between captions of two systems.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    counted = table.counted
+    counted = table.is_counted
     owners, options = _options_of(study)
     shown = [options[unit] for unit in table.unit[counted].tolist()]
     best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]

@@ -89,7 +89,7 @@ def clusters_of_captions(
         return {ITEM: images}
     if len(units):
         row, worker, value = places_in(units, table.unit), table.worker, table.value
-        rated = table.counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
+        rated = table.is_counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
         row, worker, value = row[rated], worker[rated], value[rated]
     else:
         flat = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
@@ -110,7 +110,7 @@ def clusters_of_pairs(
     """Return the clusters of (P,) candidate pairs, given by row id: their images and, if known, people."""
     if anonymous:
         return {ITEM: images}
-    units, counted = consensus.units, table.counted
+    units, counted = consensus.units, table.is_counted
     values, _ = values_at(consensus.of_unit, units.pk)
     won = [consensus.of_pair[pk] for pk in pairs.tolist()]
     deletions = rater_deletions(

@@ -116,7 +116,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
         "judgments": len(table),
         "control_judgments": int(table.control.sum()),
         "unused_judgments": int((~table.used & ~table.control).sum()),
-        "counted_judgments": int(table.counted.sum()),
+        "counted_judgments": int(table.is_counted.sum()),
         "units": len(consensus.units),
         "units_with_consensus": decided,
         "adjudicated": len(consensus.decisions),
@@ -145,7 +145,7 @@ def worker_figures(
     starts, ends = (
         np.searchsorted(sorted_workers, [worker.pk for worker in workers], side) for side in ("left", "right")
     )
-    on_side, on_left = table.sided, table.left
+    on_side, on_left = table.has_side, table.chose_left
     for worker, start, end in zip(workers, starts.tolist(), ends.tolist(), strict=True):
         if worker.anonymous:
             continue

@@ -47,7 +47,7 @@ def consensus_of_groups(
     answer = table.value.copy()
     for pk, decision in consensus.decisions.items():
         answer[table.unit == pk] = np.nan if decision.value is None else decision.value
-    rated = table.counted & ~np.isnan(answer)
+    rated = table.is_counted & ~np.isnan(answer)
     vote, row = pairs_of_equal(places_in(units, table.unit[rated]), unit[~alone])
     several = group[~alone][row]
     together = kind.aggregation.consensus(several, answer[rated][vote])

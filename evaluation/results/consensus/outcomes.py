@@ -100,7 +100,7 @@ def _outcomes_in_columns(
         number, examples = np.arange(len(places)), places
         answers = [_as_text(figures.units.get(pk)) for pk in columns.unit[places].tolist()]
     else:
-        number, examples = columns.distinct(places)
+        number, examples = columns.number_outcomes(places)
         answers = [None] * len(examples)
     n, value, *others, votes = columns.cells(examples)
     # The shortest column ends the outcomes, because repeated cells are infinite.

@@ -67,7 +67,7 @@ class StudyConsensus:
     data_hash: str
 
     @property
-    def judged(self) -> int:
+    def judged_count(self) -> int:
         columns, single = columns_and_others(self.of_unit)
         in_columns = 0 if columns is None else len(columns.unit)
         return in_columns + sum(outcome.n > 0 for outcome in single.values())
@@ -100,7 +100,7 @@ def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, 
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
-    counted = table.counted
+    counted = table.is_counted
     if not counted.any():
         return {}
     if kind.is_open:

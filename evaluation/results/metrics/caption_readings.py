@@ -82,7 +82,7 @@ def _single_grades(
             "single_grades needs a judgment of each caption; this study judges several at once."
         )
     of = places_in(np.array(units, dtype=np.int64), table.unit)
-    rows = table.counted & ~np.isnan(table.value) & (of >= 0)
+    rows = table.is_counted & ~np.isnan(table.value) & (of >= 0)
     if not rows.any():
         raise EvaluationError(
             "single_grades needs judgments that are numbers; this study has none of these captions."

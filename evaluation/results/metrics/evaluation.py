@@ -144,7 +144,7 @@ class _Inputs:
     is_clustered: bool
 
     @property
-    def computed(self) -> list[str]:
+    def computed_metrics(self) -> list[str]:
         """The metrics that Quorum computes, and so can compute with other references.
 
         The other metrics were imported.
@@ -186,7 +186,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     options |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
     if further := compute_pair_readings(
-        inputs.options, pairs, documents, judged, metrics=inputs.computed, **options
+        inputs.options, pairs, documents, judged, metrics=inputs.computed_metrics, **options
     ):
         result["readings"] = further
     return judged, settings, result | scope_fields(winners.deletions)
@@ -220,12 +220,14 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     cuts = options.people_at_least or comparison.cuts
     further = compute_caption_readings(options, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
     # Also score with references that equal the caption (H13 §4.1.1).
-    if options.own_kept and inputs.computed:
+    if options.own_kept and inputs.computed_metrics:
         whole = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
-        with_own = judge_captions(whole, documents, metrics=inputs.computed, per_image=False, **judge_options)
+        with_own = judge_captions(
+            whole, documents, metrics=inputs.computed_metrics, per_image=False, **judge_options
+        )
         further["own_kept"] = with_own.metrics
     if further:
         result["readings"] = further

@@ -96,7 +96,7 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
 
     Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
     """
-    fields = (*ACCURACY, "clusters", "reason") if people.clustered else ACCURACY
+    fields = (*ACCURACY, "clusters", "reason") if people.has_clusters else ACCURACY
     accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), known_kinds(kinds))
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 

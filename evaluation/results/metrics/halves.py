@@ -46,7 +46,7 @@ def halves_of_pairs(
     The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
     have several units (triplets), the units are split, and each counts as one vote by its majority.
     """
-    units, counted = Units.from_rows(units), table.counted
+    units, counted = Units.from_rows(units), table.is_counted
     unit = places_in(units.pk, table.unit[counted])
     pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
     here = pair >= 0
@@ -96,12 +96,12 @@ def compare_on_same_halves(
         kinds: by pair kind, (P,) flags of its pairs.
         images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
-    known = halves.decided > 0
+    known = halves.decided_chances > 0
     columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
     def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
-        decided = float(halves.decided[rows].sum())
+        decided = float(halves.decided_chances[rows].sum())
         share = float(values[rows].sum()) / decided
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
@@ -110,15 +110,17 @@ def compare_on_same_halves(
             if winners is None or without is None:
                 return spread, clusters
             pair, left = without.deletions.row, without.halves
-            now = values - share * halves.decided
-            then = np.nan_to_num(left.reached(winners[pair]) - share * left.decided)
+            now = values - share * halves.decided_chances
+            then = np.nan_to_num(left.chances_of(winners[pair]) - share * left.decided_chances)
             here = rows[pair]
             return without.deletions.subset(rows).widen(
                 spread, clusters, lambda: (now[pair] - then)[here] / decided
             )
 
-        shares = np.divide(values, halves.decided, out=np.zeros(len(values)), where=known)
-        interval = share_of_rows(shares, columns, CONFIDENCE, keep=rows, weights=halves.decided, widen=widen)
+        shares = np.divide(values, halves.decided_chances, out=np.zeros(len(values)), where=known)
+        interval = share_of_rows(
+            shares, columns, CONFIDENCE, keep=rows, weights=halves.decided_chances, widen=widen
+        )
         return {"value": share, **as_json(interval, "low", "high"), "n": int(rows.sum())}
 
     def cells(rows: Flags) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def compare_on_same_halves(
             "people": cell(halves.agree, rows),
             "ceiling": cell(halves.ceiling(rows), rows),
             "metrics": {
-                name: cell(halves.reached(winners), rows, winners) for name, winners in named.items()
+                name: cell(halves.chances_of(winners), rows, winners) for name, winners in named.items()
             },
         }
 

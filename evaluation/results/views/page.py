@@ -19,7 +19,7 @@ from annotation.models.assignments import FINISHED_STATES
 from annotation.snapshots import has_many_assignments
 from common.amounts import thousands
 from common.errors import WrongState
-from common.texts import readable
+from common.texts import text_or_placeholder
 from evaluation.data.imported_scores import imported_hashes
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.progress import study_progress
@@ -50,7 +50,7 @@ from judgments.cached_figures import cached_figures, required_figures
 from judgments.figures import Figures, add_figures
 from judgments.kinds import KINDS
 from judgments.models import Job, Study
-from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never
+from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, never_shown
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
@@ -89,7 +89,7 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
             {
                 "picture": picture_address(unit.item),
                 "image": unit.item.name,
-                "text": readable(unit.first.text) if unit.first else unit.content.get("text", ""),
+                "text": text_or_placeholder(unit.first.text) if unit.first else unit.content.get("text", ""),
                 "said": pieces[:PIECES_SHOWN],
                 "left": max(len(pieces) - PIECES_SHOWN, 0),
                 "n": consensus.n,
@@ -304,7 +304,7 @@ def _add_compute(name: str, options: tuple[str, ...], offered: Callable[[Study],
 
 # The form has the variants for the study's protocol. "compute" is also a button at the top, without a form.
 _add_compute("compute", OF_PAIRS, lambda study: study.state in (Study.State.OPEN, Study.State.CLOSED))
-_add_compute("compute-captions", OF_CAPTIONS, never)
+_add_compute("compute-captions", OF_CAPTIONS, never_shown)
 add_operation(
     start_aggregation,
     name="models",

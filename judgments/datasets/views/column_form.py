@@ -1,7 +1,7 @@
 """The form by which a person maps the columns of a pending import and corrects its cells.
 
-Its context is `offered`. What was posted becomes arguments of the import: `posted` for one table, `posted_maps` for the
-files of a new dataset. In a form of one table, the field ``column-N`` is what the file's column N stands for, and
+Its context is `mapping_context`. What was posted becomes arguments of the import: `posted` for one table, `posted_maps`
+for the files of a new dataset. In a form of one table, the field ``column-N`` is what the file's column N stands for, and
 ``fix-N`` is the corrected cell of problem N. In a form of several files, the columns of file M are ``column-M-N``.
 """
 
@@ -40,7 +40,7 @@ ROW_OPTIONS = ("header_row", "where", "missing")
 Fixes = dict[str, dict[str, str]]  # corrected cells, by line and column
 
 
-def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
+def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
     """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
     before = args.get("mapping") or {}
     names = {
@@ -69,7 +69,7 @@ def offered(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str,
         "match_names": before.get("match_names", ""),
         "missing": ", ".join(before.get("missing", table.missing)),
         "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
-        **use.shown(args, table),
+        **use.column_context(args, table),
     }
 
 

@@ -98,10 +98,10 @@ class FilesForm(forms.Form):
         self.fields["encoding"] = encoding_field(self.automatic_encoding)
         self.order_fields(self.field_order)
 
-    def keep(self) -> str | None:
+    def store_files(self) -> str | None:
         """Store the files and return the upload's name. If they are refused, add an error to the form; return None."""
         try:
-            return uploads.keep(self.cleaned_data["files"])
+            return uploads.store_upload(self.cleaned_data["files"])
         except QuorumError as error:
             self.add_error("files", str(error))
             return None
@@ -256,7 +256,7 @@ class InspectedUploadForm(forms.Form):
         columns = tuple(column for part in people for column in part.columns)
         return [asdict(part) for part in (replace(people[0], columns=columns), *systems)]
 
-    def shown(self) -> list[dict[str, Any]]:
+    def shown_parts(self) -> list[dict[str, Any]]:
         return [
             {"part": part, "role": self[f"role-{number}"], "system": self[f"system-{number}"]}
             for number, part in enumerate(self.understood.parts)

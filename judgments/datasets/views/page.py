@@ -198,7 +198,7 @@ def import_or_queue(
     request: HttpRequest, file: UploadedFile, read: Callable[[Path], str], *, kind: str, args: dict[str, Any]
 ) -> None:
     """Import an uploaded file with ``read``, and show the message that it returns. Queue a job for a large file."""
-    upload = uploads.keep([file])
+    upload = uploads.store_upload([file])
     try:
         with uploads.open_upload(upload) as files:
             sentence = read(files.path)

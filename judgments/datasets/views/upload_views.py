@@ -53,7 +53,7 @@ class UploadViews(QuorumAdmin):
             return self._show_or_import(request, upload)
         form = DatasetForm(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
-            upload = form.keep()
+            upload = form.store_files()
             if upload is not None:
                 cleaned = form.cleaned_data
                 choices = {name: cleaned[name] for name in ("pictures_at", "format", "encoding")}
@@ -77,7 +77,7 @@ class UploadViews(QuorumAdmin):
         args = {"dataset": dataset.name}
         form = form_class(request.POST or None, request.FILES or None)
         if request.method == "POST" and form.is_valid():
-            upload = form.keep()
+            upload = form.store_files()
             if upload is not None:
                 args |= {name: form.cleaned_data[name] for name in ("format", "encoding")}
                 try:
@@ -118,7 +118,7 @@ class UploadViews(QuorumAdmin):
             request,
             use.template,
             gettext("Correct the columns") if table.problems else gettext("Meaning of the columns"),
-            table=column_form.offered(waiting["kind"], waiting["args"], table),
+            table=column_form.mapping_context(waiting["kind"], waiting["args"], table),
             problems=[
                 problem | {"said": column_form.name_controls(problem["said"])} for problem in table.problems
             ],
@@ -189,7 +189,7 @@ class UploadViews(QuorumAdmin):
 
     def _understood_page(self, request: HttpRequest, form: InspectedUploadForm, upload: str) -> HttpResponse:
         tables = [
-            (f"{number}-", name, column_form.offered("dataset", {}, UploadTable(**table)))
+            (f"{number}-", name, column_form.mapping_context("dataset", {}, UploadTable(**table)))
             for number, (name, table) in enumerate(form.understood.tables.items())
         ]
         return self._page(

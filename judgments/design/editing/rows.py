@@ -57,7 +57,7 @@ class RowColumn:
             return "\n".join(map(str, value))
         return "" if value is None else str(value)
 
-    def shown(self, value: Any) -> str:
+    def shown_value(self, value: Any) -> str:
         text = self.text_of(value)
         label = dict(self.choices).get(text)
         return gettext(label) if label else text
@@ -130,7 +130,7 @@ def _settings(text: str, where: str) -> dict[str, Any]:
 def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
     lines = []
     for row in rows:
-        cells = [(column, column.shown(row.get(column.key)).replace("\n", " / ")) for column in columns]
+        cells = [(column, column.shown_value(row.get(column.key)).replace("\n", " / ")) for column in columns]
         lines.append(
             " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
         )

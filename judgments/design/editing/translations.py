@@ -50,7 +50,7 @@ class TranslationRows:
     rows_by_part: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
-    def longest(self) -> int:
+    def max_rows(self) -> int:
         return max(map(len, self.rows_by_part.values()), default=0)
 
 
@@ -86,7 +86,7 @@ class TranslationsWidget(InputRows):
         )
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        too_many = value.longest if value.longest > MAX_ROWS else 0
+        too_many = value.max_rows if value.max_rows > MAX_ROWS else 0
         parts = [
             (
                 gettext(TITLES[part]),

@@ -26,7 +26,7 @@ Language = Annotated[str, AfterValidator(_check_language)]
 
 class _TranslatedTexts(Part):
     @property
-    def filled(self) -> dict[str, Any]:
+    def filled_texts(self) -> dict[str, Any]:
         return {name: text for name, text in self if text}
 
 

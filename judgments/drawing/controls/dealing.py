@@ -74,12 +74,12 @@ def control_dealer(
     )
     known_rng, again_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
 
-    def deal(number: int, page: Sequence[Group]) -> list[Group]:
-        wanted = [kind_deck.deal(1)[0] for _ in range(per_hit)]
+    def deal_groups(number: int, page: Sequence[Group]) -> list[Group]:
+        wanted = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
         page_images = {group.image for group in page} if shows_picture else set()
-        known_groups = known_deck.deal(wanted.count(KNOWN_GOOD), besides=page_images, again=False)
+        known_groups = known_deck.deal_items(wanted.count(KNOWN_GOOD), besides=page_images, again=False)
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        taken = deck.deal(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
+        taken = deck.deal_items(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
         repeats = shuffle(page, again_rng) if REPEATED in wanted and len(page) >= MIN_GROUPS_TO_REPEAT else []
         groups = []
         for index, kind in enumerate(wanted):
@@ -95,7 +95,7 @@ def control_dealer(
                 groups.append(_make_degraded(makers.degraded, slot, taken.pop(0)))
         return groups
 
-    return deal
+    return deal_groups
 
 
 def _check_controls(
@@ -191,7 +191,7 @@ class Deck(Generic[T]):
         self._left: list[T] = []
         self._name = name
 
-    def deal(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
+    def deal_items(self, count: int, *, besides: Collection[str] = (), again: bool = True) -> list[T]:
         """Deal ``count`` distinct items, without those named in ``besides`` while others remain.
 
         When no others remain, deal fewer items or, if ``again``, items of ``besides`` and items that were dealt before.

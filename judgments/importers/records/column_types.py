@@ -29,14 +29,14 @@ from judgments.importers.records.values import (
 MAX_CACHED_TEXTS = 10_000  # cached texts of a column
 
 
-def cached(read: Callable[..., Any], **options: Any) -> PlainValidator:
+def cached_validator(read: Callable[..., Any], **options: Any) -> PlainValidator:
     """Return a validator with a cache for texts, since many rows of a file repeat names, captions and times."""
     read_value = partial(read, **options)
     read_once = lru_cache(MAX_CACHED_TEXTS)(read_value)
     return PlainValidator(lambda value: read_once(value) if type(value) is str else read_value(value))
 
 
-def typed(read: Callable[..., Any], **options: Any) -> PlainValidator:
+def typed_validator(read: Callable[..., Any], **options: Any) -> PlainValidator:
     """Return a validator that tells ``read`` whether the record is of an untyped format, such as CSV."""
 
     def validate(value: Any, info: ValidationInfo) -> Any:
@@ -46,17 +46,17 @@ def typed(read: Callable[..., Any], **options: Any) -> PlainValidator:
     return PlainValidator(validate)
 
 
-Text = Annotated[str, cached(read_text)]
-OutputText = Annotated[str, cached(read_output)]
-Name = Annotated[str, cached(read_name)]
-ShortName = Annotated[str, cached(read_name, limit=SHORT_NAME_LIMIT)]
-WorkerName = Annotated[str, cached(read_name, limit=WORKER_LIMIT)]
-ImageName = Annotated[str, cached(read_image)]
+Text = Annotated[str, cached_validator(read_text)]
+OutputText = Annotated[str, cached_validator(read_output)]
+Name = Annotated[str, cached_validator(read_name)]
+ShortName = Annotated[str, cached_validator(read_name, limit=SHORT_NAME_LIMIT)]
+WorkerName = Annotated[str, cached_validator(read_name, limit=WORKER_LIMIT)]
+ImageName = Annotated[str, cached_validator(read_image)]
 Address = Annotated[str, PlainValidator(read_address)]
-Number = Annotated[float, typed(read_number)]
-Rank = Annotated[int, typed(read_integer, expected="a whole number from 1, the best", least=1)]
-WholeNumber = Annotated[int, typed(read_integer)]
-Seconds = Annotated[float, typed(read_seconds)]
-Chance = Annotated[float, typed(read_chance)]
-Flag = Annotated[bool, typed(read_flag)]
-Time = Annotated[datetime, cached(read_time)]
+Number = Annotated[float, typed_validator(read_number)]
+Rank = Annotated[int, typed_validator(read_integer, expected="a whole number from 1, the best", least=1)]
+WholeNumber = Annotated[int, typed_validator(read_integer)]
+Seconds = Annotated[float, typed_validator(read_seconds)]
+Chance = Annotated[float, typed_validator(read_chance)]
+Flag = Annotated[bool, typed_validator(read_flag)]
+Time = Annotated[datetime, cached_validator(read_time)]

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import header_line
 from judgments.importers.textio import ImportNotes, ImportProblem
@@ -69,7 +69,7 @@ class Columns:
             near = nearest_name(name, known, cutoff=0.6 if self.strict else 0.8)
             if near or self.strict:
                 expected = f"{near!r} perhaps" if near else f"one of {', '.join(known)}"
-                raise ImportProblem(file, line, None, f"the unknown column {quoted(name)}", expected)
+                raise ImportProblem(file, line, None, f"the unknown column {quote_value(name)}", expected)
             notes.count("ignored-column", detail=name)
         for name in self.required:
             if not self._has_column(names, name):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from common.amounts import with_noun
-from common.incoming import limits, quoted
+from common.incoming import limits, quote_value
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
 from judgments.importers.records.title_rows import MAX_LINES
@@ -51,7 +51,7 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
         readings.append((columns.score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
-        raise ImportProblem(path, line, None, f"the first line {quoted(text.strip())}", wanted)
+        raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", wanted)
     if names.count("") > 1:
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"

@@ -10,7 +10,7 @@ from json import JSONDecoder
 from pathlib import Path
 from typing import Any, NoReturn
 
-from common.incoming import LimitExceeded, quoted
+from common.incoming import LimitExceeded, quote_value
 from common.incoming.json_documents import JSONStream, TooDeep, check_depth, load_json
 from judgments.importers.records.columns import Columns
 from judgments.importers.records.record import Record
@@ -27,7 +27,7 @@ def read_json_lines(
             continue
         values = parse_json(line.rstrip("\r\n"), path, number)
         if not isinstance(values, dict):
-            actual = "a JSON array" if isinstance(values, list) else quoted(values)
+            actual = "a JSON array" if isinstance(values, list) else quote_value(values)
             raise ImportProblem(path, number, None, actual, "one JSON object a line")
         if checked_names != (names := tuple(values)):
             columns.check(names, path, number, notes)
@@ -61,10 +61,10 @@ def read_document(path: Path, encoding: str | None = None) -> Iterator[tuple[str
 def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
     """Return options for a JSON decoder. The decoder then raises ImportProblem with this line for invalid values."""
 
-    def refuse(constant: str) -> NoReturn:
+    def refuse_constant(constant: str) -> NoReturn:
         raise ImportProblem(path, line, None, constant, "a JSON number or null")
 
-    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    def unique_values(pairs: list[tuple[str, object]]) -> dict[str, object]:
         values = dict(pairs)
         if len(values) < len(pairs):
             names = Counter(name for name, _ in pairs)
@@ -72,7 +72,7 @@ def _strict_decoder_options(path: Path, line: int | None) -> dict[str, Any]:
             raise ImportProblem(path, line, twice, "this key twice in one object", "every key once")
         return values
 
-    return {"parse_constant": refuse, "object_pairs_hook": unique}
+    return {"parse_constant": refuse_constant, "object_pairs_hook": unique_values}
 
 
 _decode = JSONDecoder(**_strict_decoder_options(Path(), None)).decode

@@ -16,7 +16,7 @@ from typing import Any, Generic, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from common.files import as_cell
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.records.values import BadCell
 from judgments.importers.textio import ImportProblem
 
@@ -56,7 +56,7 @@ class Record:
     def problem(self, column: str | None, actual: str, expected: str) -> ImportProblem:
         of_table = self.textual or self.renamed  # the file of a published set cannot be corrected
         if of_table and (
-            word := next((word for word in MISSING_WORDS if actual.startswith(quoted(word))), "")
+            word := next((word for word in MISSING_WORDS if actual.startswith(quote_value(word))), "")
         ):
             expected += f", or nothing (--missing {word})"
         origin = where = self.origins.get(column, column) if column else None

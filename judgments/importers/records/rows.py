@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.design.tables.sampling import PAIR_KINDS, SIDES
 from judgments.importers.records.column_types import (
     Chance,
@@ -24,7 +24,7 @@ from judgments.importers.records.column_types import (
     Time,
     WholeNumber,
     WorkerName,
-    cached,
+    cached_validator,
 )
 from judgments.importers.records.values import BadCell, read_name, read_number
 
@@ -127,13 +127,13 @@ class CandidateRow:
 
 def _kind(value: object) -> str:
     if value not in PAIR_KINDS:
-        raise BadCell(quoted(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
+        raise BadCell(quote_value(value), f"one of {', '.join(PAIR_KINDS)}, or nothing")
     return str(value)
 
 
 def _check_presented(value: object) -> str:
     if value not in ("first-left", "second-left"):
-        raise BadCell(quoted(value), "first-left, second-left or nothing")
+        raise BadCell(quote_value(value), "first-left, second-left or nothing")
     return str(value)
 
 
@@ -180,7 +180,7 @@ class JudgmentRow:
     wall_seconds: Seconds | None = None
     comment: Text = ""
     revision: WholeNumber = 0
-    invalidated: Annotated[str, cached(read_name, limit=RULE_LIMIT)] | None = None
+    invalidated: Annotated[str, cached_validator(read_name, limit=RULE_LIMIT)] | None = None
     content: Mapping[str, object] | None = None
     # Not part of fingerprints, so that files imported by earlier versions, which did not read it, keep theirs.
     chance: Chance | None = field(default=None, repr=False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
-from common.incoming import ADDRESS_LIMIT, compose_name, quoted
+from common.incoming import ADDRESS_LIMIT, compose_name, quote_value
 from quorum.statistics.inputs import MAX_NUMBER
 
 # The database's limit. Its error about a longer name would not tell the line of the file.
@@ -37,7 +37,7 @@ class BadCell(ValueError):
 def read_text(value: Any, expected: str = "a text") -> str:
     """Return a text with its outer blanks. Raise BadCell if it is empty or not a storable text."""
     if not isinstance(value, str):
-        raise BadCell(quoted(value), expected)
+        raise BadCell(quote_value(value), expected)
     if not value.strip():
         raise BadCell("an empty text", expected)
     if _UNSTORABLE_CHARACTERS.search(value):
@@ -69,16 +69,16 @@ def read_name(value: Any, expected: str = "a name", limit: int = NAME_LIMIT) -> 
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str):
-        raise BadCell(quoted(value), expected)
+        raise BadCell(quote_value(value), expected)
     name = compose_name(value.strip())
     if not name:
         raise BadCell("an empty text", expected)
     if name in ("nan", "NaN"):
-        raise BadCell(f"{quoted(name)}, a missing answer", expected)
+        raise BadCell(f"{quote_value(name)}, a missing answer", expected)
     if len(name) > limit:
         raise BadCell(f"a name of {len(name):,} characters", f"at most {limit} characters")
     if _CONTROL.search(name) or _UNSTORABLE_CHARACTERS.search(name):
-        raise BadCell(f"control characters in {quoted(name)}", expected)
+        raise BadCell(f"control characters in {quote_value(name)}", expected)
     return name
 
 
@@ -87,7 +87,7 @@ def read_image(value: Any) -> str:
     name = read_name(value, "an image's name")
     parts = re.split(r"[/\\]", name)
     if ".." in parts or parts[0] == "" or re.match(r"[A-Za-z]:[/\\]", name):
-        raise BadCell(quoted(name), "a name inside the folder of images")
+        raise BadCell(quote_value(name), "a name inside the folder of images")
     return name
 
 
@@ -96,7 +96,7 @@ def read_address(value: Any) -> str:
     if len(address) > ADDRESS_LIMIT:
         raise BadCell(f"an address of {len(address):,} characters", f"at most {ADDRESS_LIMIT} characters")
     if not re.match(r"https?://[^\s/]+\S*\Z", address):
-        raise BadCell(quoted(address), "an address that begins with http:// or https://")
+        raise BadCell(quote_value(address), "an address that begins with http:// or https://")
     return address
 
 
@@ -107,20 +107,20 @@ def read_number(value: Any, textual: bool, expected: str = "a number") -> float:
         try:
             number = int(value) if re.fullmatch(r"[+-]?\d{1,18}", value.strip()) else float(value)
         except ValueError:
-            raise BadCell(quoted(value), expected) from None
+            raise BadCell(quote_value(value), expected) from None
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise BadCell(quoted(value), expected)
+        raise BadCell(quote_value(value), expected)
     if not abs(number) < math.inf:  # also true for nan; math.isfinite would fail for a long integer
-        raise BadCell(quoted(value), expected)
+        raise BadCell(quote_value(value), expected)
     if abs(number) > MAX_NUMBER:
-        raise BadCell(quoted(value), f"{expected}, of size {MAX_NUMBER:g} at most")
+        raise BadCell(quote_value(value), f"{expected}, of size {MAX_NUMBER:g} at most")
     return int(number) if number == int(number) else number
 
 
 def read_integer(value: Any, textual: bool, expected: str = "a whole number from 0", least: int = 0) -> int:
     number = read_number(value, textual, expected)
     if number < least or not isinstance(number, int):
-        raise BadCell(quoted(number), expected)
+        raise BadCell(quote_value(number), expected)
     return number
 
 
@@ -128,7 +128,7 @@ def read_chance(value: Any, textual: bool) -> float:
     expected = "a number above 0 and at most 1, or nothing"
     number = float(read_number(value, textual, expected))
     if not 0 < number <= 1:
-        raise BadCell(quoted(value), expected)
+        raise BadCell(quote_value(value), expected)
     return number
 
 
@@ -136,7 +136,7 @@ def read_seconds(value: Any, textual: bool) -> float:
     expected = f"a number of seconds from 0 to {MAX_SECONDS:,}"
     seconds = read_number(value, textual, expected)
     if not 0 <= seconds <= MAX_SECONDS:
-        raise BadCell(quoted(seconds), expected)
+        raise BadCell(quote_value(seconds), expected)
     return seconds
 
 
@@ -145,17 +145,17 @@ def read_flag(value: Any, textual: bool) -> bool:
     if textual and isinstance(value, str) and value.strip().lower() in _FLAGS:
         return _FLAGS[value.strip().lower()]
     if not isinstance(value, bool):
-        raise BadCell(quoted(value), "true or false")
+        raise BadCell(quote_value(value), "true or false")
     return value
 
 
 def read_time(value: Any) -> datetime:
     if not isinstance(value, str):
-        raise BadCell(quoted(value), _TIME)
+        raise BadCell(quote_value(value), _TIME)
     try:
         moment = datetime.fromisoformat(value.strip())
     except ValueError:
-        raise BadCell(quoted(value), _TIME) from None
+        raise BadCell(quote_value(value), _TIME) from None
     if moment.tzinfo is None:
-        raise BadCell(f"{quoted(value)} without a time zone", _TIME)
+        raise BadCell(f"{quote_value(value)} without a time zone", _TIME)
     return moment

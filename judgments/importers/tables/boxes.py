@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from judgments.importers.records.json_records import json_cell
 from judgments.importers.records.record import Record, Shape
 from judgments.importers.records.rows import BoxRow
@@ -28,7 +28,7 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     expected = 'a list of {"id", "label", "x", "y", "width", "height"}'
     listed = json_cell(record, "boxes")
     if not isinstance(listed, list):
-        raise record.problem("boxes", quoted(listed), expected)
+        raise record.problem("boxes", quote_value(listed), expected)
     if len(listed) > MAX_BOXES:
         raise record.problem("boxes", f"{len(listed):,} boxes", f"at most {MAX_BOXES}")
     size = _size(record)
@@ -36,10 +36,12 @@ def boxes_of(record: Record) -> tuple[BoxRow, ...] | None:
     for index, entry in enumerate(listed):
         where = f"boxes[{index}]"
         if not isinstance(entry, dict):
-            raise record.problem(where, quoted(entry), expected)
+            raise record.problem(where, quote_value(entry), expected)
         box = _box(Record(record.file, record.line, entry, path=where), size)
         if box.id in boxes:
-            raise record.problem(f"{where}.id", f"{quoted(box.id)} a second time", "every id once an image")
+            raise record.problem(
+                f"{where}.id", f"{quote_value(box.id)} a second time", "every id once an image"
+            )
         boxes[box.id] = box
     return tuple(boxes.values())
 
@@ -57,7 +59,7 @@ def _side(record: Record, name: str) -> float | None:
         return None
     side = record.read(name, lambda value: read_number(value, record.textual))
     if side <= 0:
-        raise record.problem(name, quoted(side), "the picture's size in pixels")
+        raise record.problem(name, quote_value(side), "the picture's size in pixels")
     return side
 
 
@@ -67,7 +69,7 @@ def _box(record: Record, size: tuple[float, float] | None) -> BoxRow:
             raise record.problem(name, "no such key", "it in every box")
     for name in record.values:
         if name not in KEYS:
-            raise record.problem(None, f"the unknown key {quoted(name)}", f"one of {', '.join(KEYS)}")
+            raise record.problem(None, f"the unknown key {quote_value(name)}", f"one of {', '.join(KEYS)}")
     box = _BOX.read(record)
     x, width = _read_extent(record, ("x", "width"), box.x, box.width, size and size[0])
     y, height = _read_extent(record, ("y", "height"), box.y, box.height, size and size[1])
@@ -80,7 +82,7 @@ def _read_extent(
     """Return start and length as fractions of a side. `pixels` is the side's length for boxes in pixels, or None."""
     side = pixels or 1.0
     if length <= 0:
-        raise record.problem(names[1], quoted(length), "more than 0")
+        raise record.problem(names[1], quote_value(length), "more than 0")
     if start < -CLIPPED_SHARE * side or start + length > (1 + CLIPPED_SHARE) * side:
         expected = (
             f"pixels from 0 to {side:g}"

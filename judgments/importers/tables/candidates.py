@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text, quote_difference
 from judgments.importers.names import NamesOfImages
 from judgments.importers.records.columns import RecordReader
@@ -72,8 +72,8 @@ class TableCandidates(CandidateSource):
                 if system is None:
                     self.notes.count("file-names-system", detail=name)
                 elif name != system:
-                    expected = f"one system a file, as {quoted(system)} before"
-                    raise record.problem("system", quoted(name), expected)
+                    expected = f"one system a file, as {quote_value(system)} before"
+                    raise record.problem("system", quote_value(name), expected)
                 system = name
             if "image" not in record.values:
                 record = self._complete_item(record, outputs)
@@ -98,12 +98,12 @@ class TableCandidates(CandidateSource):
             there = self.boxes_of(image)
             for name in listed:
                 if name not in there:
-                    expected = f"boxes of image {quoted(image)}: {', '.join(there) or 'it has none'}"
-                    raise record.problem(kind, quoted(name), expected)
+                    expected = f"boxes of image {quote_value(image)}: {', '.join(there) or 'it has none'}"
+                    raise record.problem(kind, quote_value(name), expected)
         before = self.contents.get((image, kind), ())
         if before and listed and before != listed:
             raise record.problem(
-                kind, f"other {kind} of image {quoted(image)} than before", "one list an image"
+                kind, f"other {kind} of image {quote_value(image)} than before", "one list an image"
             )
         self.contents[image, kind] = before or listed
 
@@ -116,7 +116,7 @@ class TableCandidates(CandidateSource):
         if cell is None:
             return ()
         if not isinstance(cell, list) or len(cell) > MAX_NAMES:
-            actual = f"{len(cell):,} of them" if isinstance(cell, list) else quoted(cell)
+            actual = f"{len(cell):,} of them" if isinstance(cell, list) else quote_value(cell)
             raise record.problem(kind, actual, f"a list of at most {MAX_NAMES:,} {kind}, or nothing")
         read = _box_id if kind == "boxes" else _keyword
         try:
@@ -138,7 +138,7 @@ class TableCandidates(CandidateSource):
         items = self.items_of(text) if self.items_of is not None else ()
         if not items:
             raise record.problem(
-                "text", quoted(record.get("text")), "the source text of an item of the dataset"
+                "text", quote_value(record.get("text")), "the source text of an item of the dataset"
             )
         before = outputs[text]
         said = [record.get(name) for name in ("caption", *CONTENTS)]
@@ -177,7 +177,9 @@ class CandidateRegister:
             line, before = self._seen[key]
             if before != content:
                 where = "" if line is None else f" (the first is on line {line})"
-                actual = f"a second caption of image {quoted(row.image)}{where}{self._quote_difference(row)}"
+                actual = (
+                    f"a second caption of image {quote_value(row.image)}{where}{self._quote_difference(row)}"
+                )
                 raise record.problem("image", actual, "one caption an image, or ranks that differ")
             self._notes.count("repeated-line")
             return False

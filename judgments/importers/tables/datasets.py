@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 from pydantic import PlainValidator
 
-from common.incoming import quoted
+from common.incoming import quote_value
 from common.texts import one_text
 from judgments.importers.records.column_types import Address, ImageName, Name
 from judgments.importers.records.columns import RecordReader
@@ -35,7 +35,7 @@ read_caption = partial(read_text, expected="a caption")
 def _read_split(value: Any) -> str:
     split = read_name(value)
     if not _SPLIT_NAME.fullmatch(split):
-        raise BadCell(quoted(split), "a word such as train, dev or test (at most 20 letters)")
+        raise BadCell(quote_value(split), "a word such as train, dev or test (at most 20 letters)")
     return split
 
 
@@ -107,7 +107,7 @@ class TableDataset(DatasetSource):
         if image not in about:
             about[image] = _FirstRecord.from_row(row)
             if row.text_title and not row.text:
-                raise record.problem("text_title", quoted(row.text_title), "a text beside its title")
+                raise record.problem("text_title", quote_value(row.text_title), "a text beside its title")
             whole = (image, row.text, row.boxes, row.split, row.url)
             if row.text_title:
                 yield TitledRow(*whole, row.document or "", row.text_title)
@@ -154,7 +154,9 @@ class _FirstRecord:
             ("document", self.document, row.document),
         ):
             if now is not None and now != before:
-                raise record.problem(column, quoted(now), f"{quoted(before)} as before for this image")
+                raise record.problem(
+                    column, quote_value(now), f"{quote_value(before)} as before for this image"
+                )
         later = _FirstRecord.from_row(row)
         for column in ("text", "text_title", "boxes"):
             before, again = getattr(self, column), getattr(later, column)
@@ -183,7 +185,7 @@ class CaptionRegister:
         if key in self._by_id:
             if self._by_id[key] != content:
                 expected = "every id once, or again with the same image and text"
-                raise record.problem(column, f"{quoted(caption_id)} a second time", expected)
+                raise record.problem(column, f"{quote_value(caption_id)} a second time", expected)
             self._notes.count("repeated-line")
             return False
         self._by_id[key] = content

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, dropwhile, islice
 from pathlib import Path
 
-from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, check_head, quoted
+from common.incoming import MAX_REQUEST_BYTES, READ_SIZE, check_head, quote_value
 from common.incoming.apart import parquet_rows
 from common.incoming.workbooks import WORKBOOK_ERRORS, workbook_rows
 from judgments.importers.records.columns import Columns, RecordReader
@@ -38,7 +38,7 @@ def read_json_list(
             columns.check(tuple(value), path, line, notes)
             yield Record(path, line, value, path=f"{key}[{number}]")
         elif number is not None or key:
-            actual = "an object" if key else quoted(value)
+            actual = "an object" if key else quote_value(value)
             raise ImportProblem(path, line, None, actual, "a list of objects")
 
 
@@ -60,7 +60,7 @@ def read_workbook(path: Path, columns: Columns, notes: ImportNotes, encoding: st
             if not columns.header:
                 continue
         if beyond := [at for at, cell in cells.items() if cell and at not in names]:
-            actual = f"{quoted(cells[beyond[0]])} in column {beyond[0] + 1}"
+            actual = f"{quote_value(cells[beyond[0]])} in column {beyond[0] + 1}"
             raise ImportProblem(path, number, None, actual, f"cells below the header alone{TITLE_HINT}")
         if any(cells.values()):
             yield Record(path, number, {name: cells.get(at, "") for at, name in names.items()}, textual=True)

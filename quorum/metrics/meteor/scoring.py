@@ -262,7 +262,7 @@ def meteor_statistics(
 
     Of equally good references, the first is kept. About `enough` matches of two long texts are kept in memory at once.
     """
-    tokens = comparison.cached(
+    tokens = comparison.cached_result(
         ("meteor", view, tables.digest),
         lambda: normalise_texts(comparison.tokens(view), tables.abbreviations),
     )

@@ -47,7 +47,7 @@ def call_of(signature: str) -> MetricCall:
     UnknownName if the signature names an unknown metric, tokenizer or option, InvalidInput if an option has a wrong
     value, and BadSignature if a field is missing, unknown, or different from what the metric writes.
     """
-    parsed = parse_version(signature, VERSION).without(*IGNORED_FIELDS)
+    parsed = parse_version(signature, VERSION).without_fields(*IGNORED_FIELDS)
     signature = str(parsed)
     metric = metric_named(parsed.name)
     counted_on = [

@@ -24,7 +24,7 @@ def compute_bleu(order: int) -> Compute:
         smoothing, length = str(settings["smoothing"]), str(settings["length"])
         statistics = bleu.bleu_statistics(comparison, view, length)
         corpus = bleu.bleu_scores(bleu.sum_statistics(statistics), smoothing)[0, order - 1]
-        images = comparison.cached(
+        images = comparison.cached_result(
             ("bleu scores", view, smoothing, length), lambda: bleu.bleu_scores(statistics, smoothing)
         )
         return ComputedScores(float(corpus), images[:, order - 1].copy())

@@ -116,13 +116,13 @@ def _zero_if_empty(metric: Metric) -> Compute:
     """Return a computation that scores empty candidates 0 and passes the others to the package's metric."""
 
     def scores(comparison: Comparison, view: View, settings: Settings) -> ComputedScores:
-        if not comparison.empty.any():
+        if not comparison.is_empty.any():
             return metric.compute(comparison, view, settings)
         images = np.zeros(comparison.size)
-        if comparison.empty.all():
+        if comparison.is_empty.all():
             return ComputedScores(0.0, images)
         of_others = metric.compute(comparison.without_empty(), view, settings)
-        images[~comparison.empty] = of_others.images
+        images[~comparison.is_empty] = of_others.images
         is_mean = metric.statistics == Metric.statistics
         return replace(of_others, corpus=float(images.mean()) if is_mean else of_others.corpus, images=images)
 

@@ -112,7 +112,7 @@ class PreparedReferences:
             )
         comparison = Comparison.from_texts(candidates, self.references)
         for cut in self.cuts:
-            comparison.cached(("words", cut.view), partial(cut.with_texts_before, candidates))
+            comparison.cached_result(("words", cut.view), partial(cut.with_texts_before, candidates))
         return _scores(comparison, _chosen_metrics(self.metrics, {}), self.tokenizer, "corpus")
 
 
@@ -193,7 +193,7 @@ def _signature(
 
 
 def _empty_captions(comparison: Comparison) -> tuple[str, ...]:
-    empty = int(comparison.empty.sum())
+    empty = int(comparison.is_empty.sum())
     if not empty:
         return ()
     return ("1 empty caption scores 0" if empty == 1 else f"{empty} empty captions score 0",)
@@ -203,7 +203,7 @@ def _without_tokens(comparison: Comparison, views: Mapping[str, View]) -> Iterat
     """Yield a warning for each tokenizer that finds no token in some texts, as an ASCII tokenizer does in Chinese."""
     for tokenizer, view in views.items():
         nothing = comparison.tokens(view).lengths == 0
-        captions = int((nothing[: comparison.size] & ~comparison.empty).sum())
+        captions = int((nothing[: comparison.size] & ~comparison.is_empty).sum())
         references = int(nothing[comparison.size :].sum())
         if captions or references:
             yield (

@@ -16,12 +16,12 @@ Step = Callable[[TokenizedTexts], TokenizedTexts]
 
 
 def _stem_step(stem: Callable[..., list[str]]) -> Step:
-    return lambda texts: texts.mapped(stem)
+    return lambda texts: texts.change_words(stem)
 
 
 def _remove_words(texts: TokenizedTexts, dropped: Callable[[], frozenset[str]]) -> TokenizedTexts:
     listed = dropped()
-    return texts.without(np.array([word in listed for word in texts.vocabulary], dtype=np.bool_))
+    return texts.drop_words(np.array([word in listed for word in texts.vocabulary], dtype=np.bool_))
 
 
 _STOP: Step = partial(_remove_words, dropped=smart_stop_words)

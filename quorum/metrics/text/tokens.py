@@ -46,12 +46,12 @@ class TokenizedTexts:
     def lengths(self) -> Ints:
         return np.diff(self.starts)
 
-    def mapped(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "TokenizedTexts":
+    def change_words(self, change: Callable[[Sequence[str]], Sequence[str]]) -> "TokenizedTexts":
         numbers: dict[str, int] = {}
         new = [numbers.setdefault(word, len(numbers)) for word in change(self.vocabulary)]
         return TokenizedTexts(np.array(new, dtype=np.int32)[self.tokens], self.starts, list(numbers))
 
-    def without(self, is_dropped: Flags) -> "TokenizedTexts":
+    def drop_words(self, is_dropped: Flags) -> "TokenizedTexts":
         """Return the texts without the words for which `is_dropped` (vocabulary,) is true."""
         if not is_dropped.any():
             return self
@@ -89,7 +89,7 @@ class Pieces:
         self.numbers: Numbers = np.concatenate([pieces.indices.to_numpy() for pieces in unified.chunks])
         self.distinct: list[str] = unified.chunk(0).dictionary.to_pylist()
 
-    def tokenized(self, tokenizer: Tokenizer) -> TokenizedTexts:
+    def tokenize_pieces(self, tokenizer: Tokenizer) -> TokenizedTexts:
         numbers, starts, distinct = self.numbers, self.starts, self.distinct
         if tokenizer.edges is not None:
             marks = np.fromiter(map(tokenizer.edges, distinct), np.int32, len(distinct))
@@ -195,7 +195,7 @@ def _replace_pieces(
 
 
 def encode_texts(texts: Iterable[str], tokenizer: Tokenizer) -> TokenizedTexts:
-    return Pieces(list(texts)).tokenized(tokenizer)
+    return Pieces(list(texts)).tokenize_pieces(tokenizer)
 
 
 def ranges(starts: Ints, lengths: Ints) -> Ints:

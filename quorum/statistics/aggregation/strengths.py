@@ -30,7 +30,12 @@ from quorum.statistics.aggregation.bradley_terry.existence import (
     group_names,
 )
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
-from quorum.statistics.aggregation.bradley_terry.maximum import Fit, TrialFit, constrained, maximise
+from quorum.statistics.aggregation.bradley_terry.maximum import (
+    Fit,
+    TrialFit,
+    invertible_information,
+    maximise,
+)
 from quorum.statistics.aggregation.bradley_terry.results import ItemStrengths
 from quorum.statistics.crossed import (
     CONFIDENCE,
@@ -124,7 +129,7 @@ class _Model:
         return bool(self.levels[len(self.levels) // 2] == 0)
 
     @property
-    def free(self) -> list[int]:
+    def free_positions(self) -> list[int]:
         """The positions of the magnitudes with a free parameter a: all but the lowest positive magnitude."""
         reference = 1 if self.has_ties else 0
         return [level for level in range(len(self.magnitudes)) if level != reference]
@@ -136,7 +141,7 @@ class _Model:
         if self.name == "adjacent":
             both = folded * np.where(self.magnitudes == 0, 2, 1)
             reference = both[1 if self.has_ties else 0]
-            return np.log(both[self.free] / reference)
+            return np.log(both[self.free_positions] / reference)
         share = np.cumsum(folded)[:-1] / folded.sum()
         return scipy.special.logit((1 + share) / 2)
 
@@ -160,7 +165,7 @@ class _Model:
         if self.name == "adjacent":
             features = np.zeros((count, 1 + len(cuts)))
             features[:, 0] = self.levels / 2
-            for column, free in enumerate(self.free, start=1):
+            for column, free in enumerate(self.free_positions, start=1):
                 features[:, column] = np.abs(self.levels) == self.magnitudes[free]
             slopes += features
             slopes -= (chances @ features)[:, np.newaxis, :]
@@ -200,7 +205,7 @@ class _Model:
 
     def _offsets(self, cuts: Floats) -> Floats:
         by_magnitude = np.zeros(len(self.magnitudes))
-        by_magnitude[self.free] = cuts
+        by_magnitude[self.free_positions] = cuts
         return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
 
     def _bounds(self, cuts: Floats) -> Floats:
@@ -362,7 +367,7 @@ def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | 
 
 
 def _is_identified(information: Floats, items: int) -> bool:
-    matrix = constrained(information, items)
+    matrix = invertible_information(information, items)
     scale = np.sqrt(np.diag(matrix))
     if not (scale > 0).all():
         return False

@@ -121,7 +121,7 @@ def tournament(
         if clusters is None:
             draws = _resample_rows(wins, tied, ties, resamples, generator)
         else:
-            draws = comparisons.redrawn(cluster, count, resamples, generator)
+            draws = comparisons.resampled_wins(cluster, count, resamples, generator)
         undefined = np.isnan(draws).sum(axis=0)
         for position in range(count):
             low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
@@ -168,7 +168,9 @@ class _Comparisons:
         won = np.where(self.outcome == 0, 0.5 if self.ties == "half" else 0.0, winner == system)
         return share_of_rows(won, clusters, confidence, keep=keep)
 
-    def redrawn(self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator) -> Floats:
+    def resampled_wins(
+        self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator
+    ) -> Floats:
         """Return the (resamples, systems) fractions of wins in resamples of whole clusters."""
         clusters = int(cluster.max()) + 1
         half = 0.5 if self.ties == "half" else 0.0

@@ -97,7 +97,7 @@ class Alpha:
 
     def sample(self, data: Data) -> ReadData:
         one_of(self.level, LEVELS, "level")
-        patterns = patterns_of(data, numeric=self.level != "nominal").comparable()
+        patterns = patterns_of(data, numeric=self.level != "nominal").comparable_patterns()
         return ReadData.of_patterns(
             patterns,
             AlphaOfWeights(patterns, self.level),
@@ -134,7 +134,7 @@ class AlphaOfParts:
         every_part = np.ones(parts, dtype=np.int64)
         patterns = UnitPatterns(cells.labels, counts, every_part, units, workers, len(cell))
         compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
-        comparable = patterns.comparable()
+        comparable = patterns.comparable_patterns()
         alpha = AlphaOfWeights(comparable, self.level)
         return ReadData(
             of_units=lambda weights: alpha(weights[:, group]),

@@ -135,7 +135,7 @@ def agreement(
     options = Options.from_sampling(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
     sample = coefficient.sample(data)
     value = sample.value()
-    inference = options.undefined(sample.reason if math.isnan(value) else "")
+    inference = options.undefined_inference(sample.reason if math.isnan(value) else "")
     careless = ""
     if not naive:
         if not isinstance(coefficient, ClusteredCoefficient):

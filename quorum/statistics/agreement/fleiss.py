@@ -51,7 +51,7 @@ class FleissKappa:
 
     def sample(self, data: Data | UnitPatterns) -> ReadData:
         if isinstance(data, UnitPatterns):
-            patterns = data.comparable()
+            patterns = data.comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
             raters = _equal_sizes(patterns.sizes().astype(np.int64))
         else:

@@ -90,7 +90,7 @@ class Percent:
     name: ClassVar[str] = "percent-agreement"
 
     def sample(self, data: Data) -> ReadData:
-        patterns = patterns_of(data, numeric=False).comparable()
+        patterns = patterns_of(data, numeric=False).comparable_patterns()
         scale = _scale_of(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
@@ -226,8 +226,8 @@ def _chance_factor(scale: _Scale) -> float:
 def _chance_corrected(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
     factor = _chance_factor(scale)
 
-    def corrected(observed: Floats, shares: Floats) -> Floats:
+    def correct_for_chance(observed: Floats, shares: Floats) -> Floats:
         expected = factor * (shares * (1 - shares)).sum(axis=1)
         return np.asarray((observed - expected) / (1 - expected))
 
-    return corrected
+    return correct_for_chance

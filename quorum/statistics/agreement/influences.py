@@ -101,7 +101,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
 
     kind = distance_at(level)
     values = len(ratings.labels)
-    totals = np.bincount(ratings.code[ratings.answered(2)], minlength=values).astype(np.float64)
+    totals = np.bincount(ratings.code[ratings.has_judgments(2)], minlength=values).astype(np.float64)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
     if np.count_nonzero(totals) < 2:
         return None

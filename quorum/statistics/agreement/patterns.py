@@ -53,7 +53,7 @@ class UnitPatterns:
     def sizes(self) -> Floats:
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
-    def comparable(self) -> UnitPatterns:
+    def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
         pairable = np.flatnonzero(self.sizes() >= 2)
         counts = scipy.sparse.csr_array(self.counts[pairable])

@@ -38,7 +38,7 @@ class Ratings:
     rater: Ints
     code: Ints
 
-    def answered(self, times: int) -> Flags:
+    def has_judgments(self, times: int) -> Flags:
         """Return (N,) flags that say whether the judgment's unit has at least `times` judgments."""
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 

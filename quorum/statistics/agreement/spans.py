@@ -223,7 +223,7 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
     if not reason:
         figure = value(np.ones(size))
         reason = NO_EXPECTED_DISAGREEMENT if math.isnan(figure) else ONE_ITEM if items == 1 else ""
-    inference = options.undefined(reason)
+    inference = options.undefined_inference(reason)
     if not reason:
         drawn = options.generator.integers(items, size=(options.resamples, items))
         draws = [

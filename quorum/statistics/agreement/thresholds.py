@@ -127,7 +127,7 @@ def threshold_kappa(
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
-    inference = chosen.undefined()
+    inference = chosen.undefined_inference()
     intervals = [(math.nan, math.nan)] * 4
     if n and clustered:
         keep = np.ones(n + left_out, dtype=np.bool_)
@@ -238,7 +238,7 @@ def weighted_kappa(
         return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
 
     grouped = Options.from_sampling(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
-    grouped = grouped.weighted(weights)
+    grouped = grouped.with_weights(weights)
     spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
     ends = coefficient_interval(
         value,

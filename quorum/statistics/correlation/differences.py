@@ -66,14 +66,14 @@ def correlation_difference(
         for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
-    inference = chosen.undefined(reasons[0] or reasons[1].replace("first", "second metric's"))
+    inference = chosen.undefined_inference(reasons[0] or reasons[1].replace("first", "second metric's"))
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [
             mass * correlation_influences(scores, human, coefficient, value, None, mass)
             for scores, value in metrics
         ]
-        grouped = chosen.clusters_of("observation", complete).weighted(mass)
+        grouped = chosen.clusters_of("observation", complete).with_weights(mass)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Iterator[Floats]:
@@ -83,7 +83,7 @@ def correlation_difference(
             return map(np.subtract, *of_metrics)
 
         spread, grouped = left.widen(spread, grouped, changes)
-        half = spread.half(chosen.confidence)
+        half = spread.half_width(chosen.confidence)
         inference = chosen.interval_of_clusters(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=EQUAL_RANKINGS)

@@ -61,7 +61,7 @@ def correlation(
     mass = observation_weights(weights, complete)
     left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
-    inference = chosen.undefined(why_undefined(x, y))
+    inference = chosen.undefined_inference(why_undefined(x, y))
     if not inference.reason:
         value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
         if coefficient.startswith("kendall"):
@@ -71,7 +71,7 @@ def correlation(
             if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if chosen.columns or deletions is not None or weights is not None:
-            grouped = chosen.clusters_of("observation", complete).weighted(mass)
+            grouped = chosen.clusters_of("observation", complete).with_weights(mass)
             spread = _spread(x, y, coefficient, value, grouped, mass)
             changes = partial(changes_without_raters, x, y, coefficient, left, mass)
             spread, grouped = left.widen(spread, grouped, changes)

@@ -126,10 +126,10 @@ class Clusters:
             return replace(self, reason=note)
         return replace(self.of_codes(items), counts=self.counts, note=note)
 
-    def alone(self, rows: int) -> bool:
+    def has_single_rows(self, rows: int) -> bool:
         return all(count == rows for count in self.counts.values())
 
-    def weighted(self, weights: Floats) -> Clusters:
+    def with_weights(self, weights: Floats) -> Clusters:
         """Return the clusters with sizes that are sums of (N,) `weights` instead of numbers of rows."""
         sizes = tuple(np.bincount(codes, weights=weights).astype(np.float64) for codes in self.codes)
         return replace(self, sizes=sizes, cache={})

@@ -64,7 +64,7 @@ def share_of_rows(
         return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
     amounts = np.ones(len(outcomes)) if weights is None else weights
     share = float(amounts @ outcomes) / float(amounts.sum())
-    if weights is None and clusters.alone(len(outcomes)) and not (outcomes % 1).any():
+    if weights is None and clusters.has_single_rows(len(outcomes)) and not (outcomes % 1).any():
         spread = Spread.of_share(share, len(outcomes))
         cells, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
@@ -85,7 +85,7 @@ def independent_rows(share: float, spread: Spread, cells: float) -> float:
     would also be estimated from these few items, so the correction for few items (`cluster_correction`) is left out.
     """
     spread_of_row = share * (1 - share)
-    if not (spread.varies and spread_of_row > 0):
+    if not (spread.has_variance and spread_of_row > 0):
         return cells
     by_items = spread.variance - spread.by_raters
     if not math.isnan(spread.items):
@@ -99,7 +99,7 @@ def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
     The variance is that of a share of a half in the number of rows that `independent_rows` returns, as in
     `share_interval`.
     """
-    return spread.scaled(0.25 / independent_rows(share, spread, cells))
+    return spread.with_variance(0.25 / independent_rows(share, spread, cells))
 
 
 def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
@@ -192,8 +192,8 @@ def coefficient_interval(
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan
-    half = spread.half(confidence)
-    unvaried = not spread.varies or abs(abs(value) - 1) < ROUNDING
+    half = spread.half_width(confidence)
+    unvaried = not spread.has_variance or abs(abs(value) - 1) < ROUNDING
     if unvaried:
         half = share_interval(0.0, spread, cells, confidence)[1] / chance_of_difference
     if unvaried or not -1 / (judges - 1) < value < 1:

@@ -54,7 +54,7 @@ class Spread:
         """Return the spread from the sum of squares of the clusters' influences, and their effective number."""
         return cls(squares * cluster_correction(number), max(number, MIN_CLUSTERS) - 1, items=number)
 
-    def scaled(self, variance: float) -> Spread:
+    def with_variance(self, variance: float) -> Spread:
         """Return the spread with another variance, in which the raters' part has the same share."""
         ratio = variance / self.variance if self.variance > 0 else 0.0
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
@@ -100,7 +100,7 @@ class Spread:
         return float(scipy.special.ndtr(shift - critical))
 
     @property
-    def varies(self) -> bool:
+    def has_variance(self) -> bool:
         """Whether the variance of a share or a coefficient is larger than a rounding error."""
         return self.variance > ROUNDING**2
 
@@ -116,7 +116,7 @@ class Spread:
             scipy.special.stdtr(self.df, t) if only_below else 2 * scipy.special.stdtr(self.df, -abs(t))
         )
 
-    def half(self, confidence: float) -> float:
+    def half_width(self, confidence: float) -> float:
         return quantile_of(confidence, self.df) * math.sqrt(self.variance)
 
 
@@ -157,14 +157,14 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
     freedom. If that limit is large, they are close to those of the raters.
     """
-    added = float(shrink_to_credible(squares.added, squares.error))
+    added = float(shrink_to_credible(squares.rater_variance, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         added = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
-    variance, within = items.variance + added, float(squares.within)
+    variance, within = items.variance + added, float(squares.noise_variance)
     raters, people = squares.raters, len(squares.sizes)
     return Spread(variance, df, added, within, items.items, raters, people, independent)
 
@@ -173,6 +173,6 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     """Return the (K, K) covariance over new items and raters, and (K,) degrees of freedom, as in `crossed_spread`."""
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
-    values, vectors = np.linalg.eigh((squares.added + squares.added.T) / 2)
+    values, vectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
     errors = (vectors * (squares.error @ vectors)).sum(axis=0)
     return items + (vectors * shrink_to_credible(values, errors)) @ vectors.T, df

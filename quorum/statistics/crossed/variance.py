@@ -53,17 +53,17 @@ class Squares:
         return effective_number(self.sizes)
 
     @property
-    def added(self) -> Any:
+    def rater_variance(self) -> Any:
         """The variance that raters add to the variance of items. It may be negative by chance.
 
         The variance of single answers is subtracted, after removing each item's mean over raters, which says nothing
         about raters. This also removes a part of the raters' variance. The scale restores the part that the variance by
         items does not contain: all of it if every rater answers every item, as in the analysis of variance.
         """
-        return self.by_rater * self._scale - self.within
+        return self.by_rater * self._scale - self.noise_variance
 
     @property
-    def within(self) -> Any:
+    def noise_variance(self) -> Any:
         """The part of the variance by raters that the noise of single answers explains."""
         return (self.by_answer - self.by_item / self.raters) * self._scale
 
@@ -80,7 +80,7 @@ class Squares:
     @property
     def most_added(self) -> Any:
         """The upper limit of the variance that raters add, for each estimate."""
-        by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.within))
+        by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.noise_variance))
         return most_by_raters(by_rater * self._scale, within, self.raters, len(self.sizes))
 
     @property

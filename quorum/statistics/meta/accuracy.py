@@ -74,7 +74,7 @@ class Halves:
     second: Floats
 
     @property
-    def decided(self) -> Floats:
+    def decided_chances(self) -> Floats:
         """The (P,) chances that a half names a winner, which are the weights of the pairs."""
         return self.first + self.second
 
@@ -88,21 +88,25 @@ class Halves:
         halves share no vote, agree - apart has the expectation x^2.
         """
         same = self.agree - self.apart
-        mean, decided = float(same[rows].mean()), float(self.decided[rows].mean())
+        mean, decided = float(same[rows].mean()), float(self.decided_chances[rows].mean())
         root = math.sqrt(max(mean, 0.0))
         ceiling = (1 + root / decided) / 2
         if ceiling >= 1:
-            return self.decided
+            return self.decided_chances
         # The influence of each pair on the ceiling (delta method).
-        spread = (same - mean) / (4 * root) - root * (self.decided - decided) / (2 * decided) if root else 0.0
-        return ceiling * self.decided + spread
+        spread = (
+            (same - mean) / (4 * root) - root * (self.decided_chances - decided) / (2 * decided)
+            if root
+            else 0.0
+        )
+        return ceiling * self.decided_chances + spread
 
     @property
     def ties_half(self) -> Floats:
         """The (P,) expected credits of a half for naming the other half's winner, if a tie is half right."""
-        return (self.decided + self.agree - self.apart) / 2
+        return (self.decided_chances + self.agree - self.apart) / 2
 
-    def reached(self, answers: Ints) -> Floats:
+    def chances_of(self, answers: Ints) -> Floats:
         """Return the (P,) chances that a half names the winner in `answers` (1 or 2). An answer 0, a tie, is wrong."""
         chance = np.where(answers == 1, self.first, np.where(answers == 2, self.second, 0.0))
         return np.where(np.isnan(self.first), np.nan, chance)
@@ -221,7 +225,7 @@ class PeoplesWinners:
         return cls(consensus, codes, deletions, chosen.confidence)
 
     @property
-    def clustered(self) -> bool:
+    def has_clusters(self) -> bool:
         return bool(self.columns) or self.deletions is not None
 
     def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
@@ -237,7 +241,7 @@ class PeoplesWinners:
         correct = int((named == self.winners)[decided].sum())
         ties = int((named[decided] == 0).sum())
         by_lot = int((named[pairs & ~decided] != 0).sum())
-        if n and self.clustered:
+        if n and self.has_clusters:
             inference = self.share(lambda rows, winners: (named[rows] == winners) * 1.0, pairs)
         else:
             low, high = wilson_interval(correct, n, self.confidence)
@@ -253,7 +257,7 @@ class PeoplesWinners:
             pairs=number,
             value_ties_half=(correct + ties / 2) / n if n else math.nan,
             value_all_pairs=(correct + by_lot / 2) / number if number else math.nan,
-            interval="clustered" if n and self.clustered else "wilson",
+            interval="clustered" if n and self.has_clusters else "wilson",
             **inference.shared(),
         )
 
@@ -284,7 +288,7 @@ class PeoplesWinners:
             )
         right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
         p = difference.if_equal.p(value)
-        if not self.clustered or not spread.varies:
+        if not self.has_clusters or not spread.has_variance:
             p = mcnemar_test(right_of_first, right_of_second).exact_p
         return AccuracyDifference(
             kind,
@@ -333,7 +337,7 @@ class PeoplesWinners:
         columns = {name: renumber_codes(column[rows]) for name, column in self.columns.items()}
         items = Clusters.of_codes(columns or {"pair": np.arange(n)})
         spread = items.spread((credits - mean) / n)
-        if is_share and items.alone(n) and not (credits % 1).any():
+        if is_share and items.has_single_rows(n) and not (credits % 1).any():
             spread = Spread.of_share(mean, n)
             items = replace(items, reason="", note="")
         if not columns:
@@ -584,7 +588,7 @@ def _curve(
         accuracies = (table[:, decided] == people.winners[decided]).mean(axis=1)
         half = float((table[:, decided] == 0).mean()) / 2
         value = float(accuracies.mean())
-        if people.clustered:
+        if people.has_clusters:
             inference = people.share(partial(_mean_credit, table), pairs)
             low, high = inference.low, inference.high
         else:

@@ -122,9 +122,9 @@ def grouped_correlation(
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
-    inference = chosen.undefined("" if defined.any() else NO_GROUP)
+    inference = chosen.undefined_inference("" if defined.any() else NO_GROUP)
     if (chosen.columns or deletions is not None) and defined.any():
-        grouped = chosen.clusters_of("observation", complete).weighted(mass)
+        grouped = chosen.clusters_of("observation", complete).with_weights(mass)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values, mass))
         left = (deletions or NO_DELETIONS).of_rows(complete, "observation")

@@ -116,7 +116,7 @@ def pairwise_accuracy(
     right = counts[:, 0] + counts[:, 2]
     paired = data.pairs > 0
     accuracies = right[paired] / data.pairs[paired]
-    inference = options.undefined("" if len(accuracies) else NO_PAIR)
+    inference = options.undefined_inference("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
             name: _clusters_of_groups(values, name, complete, codes, firsts)[paired]

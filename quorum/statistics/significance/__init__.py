@@ -18,7 +18,7 @@ from quorum.statistics.significance.several_tests import (
     AdjustedPValues,
     adjusted_p_values,
     holm,
-    stars,
+    significance_stars,
     stouffer_wilcoxon,
 )
 from quorum.statistics.significance.wilson import wilson_interval

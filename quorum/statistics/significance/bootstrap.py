@@ -82,7 +82,7 @@ def bootstrap_interval(
         if method == "basic":
             low, high = 2 * value - high, 2 * value - low
         error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
-    inference = replace(options.undefined(reason), low=low, high=high)
+    inference = replace(options.undefined_inference(reason), low=low, high=high)
     return BootstrapResult(name, value, error, n, method, **inference.shared())
 
 

@@ -53,7 +53,7 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     differ = first_right != second_right
     grouped = Clusters.from_columns(columns, len(first_right), differ)
     p = _discordant_p(first_right[differ], grouped) if differ.any() else 1.0
-    if grouped.alone(int(differ.sum())):
+    if grouped.has_single_rows(int(differ.sum())):
         p = result.exact_p
     return replace(result, clusters=grouped.counts, clustered_p=p, note=grouped.note)
 

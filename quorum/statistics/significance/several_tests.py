@@ -70,6 +70,6 @@ def stouffer_wilcoxon(
     return float(scipy.stats.norm.sf(z.sum() / math.sqrt(len(p)))) if p else math.nan
 
 
-def stars(p: float) -> str:
+def significance_stars(p: float) -> str:
     """Return one star if p <= 0.1, two if p <= 0.05, and three if p <= 0.01 (H13 Table 1)."""
     return "*" * sum(p <= bound for bound in (0.1, 0.05, 0.01))

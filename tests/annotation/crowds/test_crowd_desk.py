@@ -276,7 +276,7 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
     paying_study.platform = "mturk-sandbox"
     paying_study.save(update_fields=["platform"])
     budget = ledger.set_budget(study=paying_study, platform=paying_study.platform, cents=500)
-    ledger.book(budget=budget, key="reserve:x", what="reserve", reserved=300)
+    ledger.book_money(budget=budget, key="reserve:x", what="reserve", reserved=300)
 
     def change(amount: str) -> str:
         sent = {"page": "crowd", "amount": amount, "why": "More pairs."}

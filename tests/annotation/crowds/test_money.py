@@ -39,7 +39,7 @@ def published(study: Study, *, places: int = 3, reward: int = 10, fee: int = 2) 
         study=study, platform=PLACE, token=f"t-{number}", external_id=f"H{number}", number=number + 1,
         state="published", places=places, held_slots=places, reward_cents=reward, fee_cents=fee,
     )  # fmt: skip
-    ledger.book(
+    ledger.book_money(
         budget=budget,
         key=f"reserve:{publication.token}",
         what="reserve",
@@ -149,7 +149,7 @@ start, said = threading.Barrier(12), []
 def reserve(key):
     start.wait()
     try:
-        said.append(money.book(budget=budget, key=key, what="reserve", reserved=30))
+        said.append(money.book_money(budget=budget, key=key, what="reserve", reserved=30))
     except money.OverBudget:
         said.append("refused")
     finally:
@@ -448,7 +448,7 @@ def test_two_comparisons_at_once_book_a_paid_screen_out_once(scene: Callable[[st
 session = CrowdSession.objects.filter(study=study).select_related("study").first()
 up = Publication.objects.filter(pk=session.publication_id)
 up.update(screen_outs=2, screen_outs_held=2, screen_out_cents=50)
-money.book(budget=money.budget_of(study, study.platform), key="kept", what="reserve", reserved=100)
+money.book_money(budget=money.budget_of(study, study.platform), key="kept", what="reserve", reserved=100)
 bookings.book = meeting(bookings.book)
 pay = lambda: bookings.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
 answers = at_once(pay, pay)

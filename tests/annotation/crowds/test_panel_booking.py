@@ -78,7 +78,7 @@ def test_confirming_books_what_the_panel_decided_once() -> None:
     budget_agrees(study)
     before = everything()
     again = book_list(study=study, submissions=listed)
-    assert (again.changed, everything()) == (0, before)
+    assert (again.change_count, everything()) == (0, before)
 
 
 @pytest.mark.django_db
@@ -97,7 +97,7 @@ def test_what_the_panel_paid_for_nothing_that_counts_here_is_spent_once_and_flag
     found = {one.kind for one in report_of(study, []).discrepancies}
     assert {"money", "paid-there"} <= found
     before = everything()
-    assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+    assert (book_list(study=study, submissions=listed).change_count, everything()) == (0, before)
 
 
 @pytest.mark.django_db
@@ -113,7 +113,7 @@ def test_who_was_paid_for_nothing_is_erased_from_the_ledger_and_not_booked_again
     import_module("annotation.migrations.0020_fewer_traces_of_people").hide_people(apps, None)
     erase_person(study=study, worker=one)
     assert one.name not in all_text()
-    assert book_list(study=study, submissions=listed).changed == 0
+    assert book_list(study=study, submissions=listed).change_count == 0
     assert one.name not in all_text()
 
 
@@ -144,12 +144,12 @@ def test_what_is_to_pay_is_approved_here_only_when_asked_for() -> None:
     study = panel_study()
     done(study, ADA)
     listed = submissions(study, line(ADA, "AWAITING REVIEW", completed(study)))
-    assert book_list(study=study, submissions=listed).changed == 0
+    assert book_list(study=study, submissions=listed).change_count == 0
     assert session(study).status == "submitted"
     assert session(study).confirmed
     assert book_list(study=study, submissions=listed, approve=True).approved == 1
     assert session(study).booked == "spent"
-    assert book_list(study=study, submissions=listed, approve=True).changed == 0
+    assert book_list(study=study, submissions=listed, approve=True).change_count == 0
     budget_agrees(study)
 
 
@@ -340,7 +340,7 @@ def test_a_list_that_names_somebody_erased_books_nothing_again() -> None:
     spent = study.budgets.get().spent_cents
     erase_person(study=study, worker=Worker.objects.get(name=pseudonym(study.platform, ADA["PROLIFIC_PID"])))
     before = everything()
-    assert (book_list(study=study, submissions=listed).changed, everything()) == (0, before)
+    assert (book_list(study=study, submissions=listed).change_count, everything()) == (0, before)
     assert study.budgets.get().spent_cents == spent
     budget_agrees(study)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judgments.importers.foreign import button_groups, chosen, members, pairs_of
+from judgments.importers.foreign import button_groups, chosen_values, members, pairs_of
 from judgments.importers.times import parse_time
 
 PACIFIC = timezone(timedelta(hours=-8))
@@ -73,7 +73,7 @@ def read(**cells: str) -> dict[str, str]:
     if form := named.get("Answer.taskAnswers"):
         named |= dict(members(form, "Answer."))
     for group, buttons in groups.items():
-        state = chosen({value: named[column] for value, column in buttons}, flags=True)
+        state = chosen_values({value: named[column] for value, column in buttons}, flags=True)
         named |= {} if state is None else {group: state}
     return {name.removeprefix("Answer."): cell for name, cell in named.items()}
 

@@ -42,7 +42,7 @@ from quorum.statistics.ranking import (
     recall_at_k,
     success_at_k,
 )
-from quorum.statistics.significance import mcnemar_test, randomization_test, stars
+from quorum.statistics.significance import mcnemar_test, randomization_test, significance_stars
 
 GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
 GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
@@ -489,14 +489,16 @@ def _ranking_table(
             known = ~np.isnan(figure.per_query)
             mark = ""
             if system != best:
-                mark = stars(mcnemar_test(figure.per_query[known], best_figure.per_query[known]).exact_p)
+                mark = significance_stars(
+                    mcnemar_test(figure.per_query[known], best_figure.per_query[known]).exact_p
+                )
             cells.append(f"{100 * figure.value:.1f}{mark}")
         known = ~np.isnan(last[system].per_query)
         mark = ""
         if system != best:
             statistic = "median" if original else "mean"
             values, others = (last[which].per_query[known] for which in (system, best))
-            mark = stars(
+            mark = significance_stars(
                 randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
             )
         value = last[system].value if original else 100 * last[system].value
@@ -522,7 +524,7 @@ def _first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: s
             mark = ""
             if system != best and both.any():
                 outcomes = [(values[both] >= least - 1e-9).astype(int) for values in (grade, by_system[best])]
-                mark = stars(mcnemar_test(*outcomes).exact_p)
+                mark = significance_stars(mcnemar_test(*outcomes).exact_p)
             share = (grade[graded] >= least - 1e-9).mean() if graded.any() else math.nan
             cells.append(f"{100 * share:.1f}{mark}" if graded.any() else "–")
         mean = f"{grade[graded].mean():.2f}" if graded.any() else "–"

@@ -225,9 +225,9 @@ def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str])
     # People's accuracy over all halves, in closed form, instead of that over the drawn halves.
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
     reached = {name: _mean_over_splits(rows) for name, rows in right.items()} | {
-        "people": _Accuracy(ratio(halves.agree, halves.decided), halves.decided),
+        "people": _Accuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
         "people, a tied half being half right": _Accuracy(
-            ratio(halves.ties_half, halves.decided), halves.decided
+            ratio(halves.ties_half, halves.decided_chances), halves.decided_chances
         ),
     }
     cells = {

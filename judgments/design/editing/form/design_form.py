@@ -102,7 +102,7 @@ class DesignForm(forms.Form):
                     field.help_text = f"{field.help_text} {source}".strip()
                 field.initial = field.prepare_value(value_at(base, key))
                 if isinstance(field, TranslationsField):
-                    field.disabled = field.initial.longest > MAX_ROWS
+                    field.disabled = field.initial.max_rows > MAX_ROWS
                 if isinstance(field, RowsField):
                     field.disabled = len(field.initial or ()) > MAX_ROWS
                     field.widget.hidden_keys = (
@@ -176,7 +176,7 @@ class DesignForm(forms.Form):
             if isinstance(field, AmountField):
                 field.unit = self.currency
 
-    def sketch(self) -> StudyDesign | None:
+    def design_to_preview(self) -> StudyDesign | None:
         """Return a design to preview, with a placeholder for a missing name or slug; None if the design is invalid."""
         if not self.is_bound:
             values = deepcopy(self.base) | {

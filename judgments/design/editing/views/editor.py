@@ -144,7 +144,7 @@ def _open_editor(
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), is_preview=is_preview)
         if fitted is not None:
             editor.adjustments, editor.question = fitted.sentences, fitted.question
-    sketch = editor.form.sketch()
+    sketch = editor.form.design_to_preview()
     if sketch is not None:
         editor.key = store_preview(request.session, sketch)
         editor.settings = describe_design(sketch)

@@ -26,7 +26,7 @@ class SavedPresetAdmin(QuorumAdmin):
     help = "designing.md#use-again"
     empty_words = "To save a design as a preset, open the page “Use again” of a study."
     filled_by = Study
-    list_display = ("title", "slug", "description", "made_by", "made_at", "used")
+    list_display = ("title", "slug", "description", "made_by", "made_at", "new_study_link")
     list_select_related = ("made_by",)
     search_fields = ("title", "slug", "description")
     fields = ("slug", "title", "description", "made_by", "made_at")
@@ -34,7 +34,7 @@ class SavedPresetAdmin(QuorumAdmin):
     actions = None
 
     @display(description="next step")
-    def used(self, preset: SavedPreset) -> SafeString:
+    def new_study_link(self, preset: SavedPreset) -> SafeString:
         address = f"{reverse('admin:judgments_study_add')}?preset={preset.slug}"
         return format_html(
             '<a class="q-name" href="{}">{}</a>', address, gettext("New study from this preset")

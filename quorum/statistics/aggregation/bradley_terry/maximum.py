@@ -55,7 +55,7 @@ def maximise(
 
     `derivatives` returns the slope and the information at a trial fit. Only parameters that are `free` (P,) are
     changed; the first `items` of them are strengths. `limits` are the largest number of iterations, and the
-    tolerance. The covariance is the inverse of the `constrained` information.
+    tolerance. The covariance is the inverse of the `invertible_information`.
     """
     max_iterations, tolerance = limits
     at = evaluate(start)
@@ -64,7 +64,7 @@ def maximise(
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(len(start))
-        step[free] = np.linalg.solve(constrained(information, items), slope)
+        step[free] = np.linalg.solve(invertible_information(information, items), slope)
         size = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
         candidate = evaluate(at.parameters + size * step)
         # Halve the step until the likelihood decreases by no more than a rounding error.
@@ -77,14 +77,16 @@ def maximise(
         converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
         at = candidate
         slope, information = _free_derivatives(derivatives(at), free)
-    covariance: Floats = np.linalg.inv(constrained(information, items)).astype(np.float64, copy=False)
+    covariance: Floats = np.linalg.inv(invertible_information(information, items)).astype(
+        np.float64, copy=False
+    )
     theta, gradient = at.parameters[:items], float(np.abs(slope).max())
     value = at.log_likelihood
     return Fit(theta, at.parameters, covariance, information, value, iterations, converged, gradient)
 
 
 def remove_fixed_level(fit: Fit) -> Fit:
-    """Return the fit without what `constrained` added to its covariance."""
+    """Return the fit without what `invertible_information` added to its covariance."""
     items = len(fit.theta)
     covariance = fit.covariance.copy()
     covariance[:items, :items] -= 1 / (float(fit.information[:items, :items].max()) * items)
@@ -96,7 +98,7 @@ def _free_derivatives(derivatives: tuple[Floats, Floats], free: Flags) -> tuple[
     return slope[free], information[np.ix_(free, free)]
 
 
-def constrained(information: Floats, items: int) -> Floats:
+def invertible_information(information: Floats, items: int) -> Floats:
     """Return the information matrix, made invertible.
 
     It is singular because the likelihood does not change if a constant is added to all strengths, which are the first

@@ -37,7 +37,7 @@ class Optimum:
     starts_at_optimum: int
 
 
-def climb(
+def find_optimum(
     objective: Callable[[Floats], tuple[float, Floats]],
     starts: Iterable[Floats],
     *,
@@ -51,11 +51,11 @@ def climb(
     only the gradient.
     """
 
-    def downhill(point: Any) -> tuple[float, Floats]:
+    def negative_objective(point: Any) -> tuple[float, Floats]:
         value, gradient = objective(point)
         return -value, -gradient
 
-    def uphill(point: Any) -> Any:
+    def gradient_at(point: Any) -> Any:
         return objective(point)[1]
 
     options: Any = {
@@ -67,19 +67,21 @@ def climb(
     }
     starts = list(starts)
     ends = [
-        scipy.optimize.minimize(downhill, start, jac=True, method="L-BFGS-B", options=options)
+        scipy.optimize.minimize(negative_objective, start, jac=True, method="L-BFGS-B", options=options)
         for start in starts
     ]
     options["maxiter"] = min(EARLY_STEPS, max_iterations)
-    early = scipy.optimize.minimize(downhill, starts[0], jac=True, method="L-BFGS-B", options=options)
+    early = scipy.optimize.minimize(
+        negative_objective, starts[0], jac=True, method="L-BFGS-B", options=options
+    )
     best = min(ends, key=lambda end: float(end.fun))
     near = _SAME_VALUE * max(1.0, abs(best.fun))
     chosen = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
     point = chosen.x
     if np.abs(chosen.jac).max() > tolerance / 10 and chosen.nit < max_iterations:
         polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
-        flat = scipy.optimize.root(uphill, point, method="krylov", options=polish)
-        point = min((point, flat.x), key=lambda at: float(np.abs(uphill(at)).max()))
+        flat = scipy.optimize.root(gradient_at, point, method="krylov", options=polish)
+        point = min((point, flat.x), key=lambda at: float(np.abs(gradient_at(at)).max()))
     optimum, slope = objective(point)
     gradient = float(np.abs(slope).max())
     return Optimum(

@@ -119,7 +119,7 @@ def dawid_skene(
     prior, counts = np.zeros(width), np.zeros((len(worker_names) * width, width))
     share_votes(starts, answers, posterior, prior, counts)
 
-    def maximised() -> _Parameters:
+    def maximise_parameters() -> _Parameters:
         errors = _maximise_errors(counts.reshape(-1, width, width), model, smoothing)
         return _Parameters(prior / len(unit_names), errors)
 
@@ -144,7 +144,7 @@ def dawid_skene(
         return posterior, np.diagonal(confusion, axis1=1, axis2=2) @ shares, confusion, shares
 
     while not converged and iterations < max_iterations:
-        path = [*path[-3:], maximised()]
+        path = [*path[-3:], maximise_parameters()]
         if len(path) == 4 and not resting and _PLAIN_STEPS <= iterations < max_iterations - 2:
             before = log_likelihood + _log_prior(path[2], model, smoothing)
             leap = _extrapolate(*path[1:])

@@ -15,7 +15,7 @@ from quorum.statistics.aggregation.worker_models.answers import (
     WorkerAnswers,
     average_equal_solutions,
 )
-from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.aggregation.worker_models.climbing import find_optimum
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import check_positive_float, check_positive_int
 
@@ -82,7 +82,7 @@ def glad(
 
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
-    optimum = climb(
+    optimum = find_optimum(
         objective,
         [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
         max_iterations=max_iterations,

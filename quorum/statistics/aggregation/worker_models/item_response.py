@@ -17,7 +17,7 @@ import scipy  # its submodules load at first use
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.aggregation.worker_models.climbing import find_optimum
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -103,7 +103,7 @@ def item_response(
     no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
     known = prior == "weak"
 
-    def expect(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
+    def expected_answers(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
         logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
         joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
@@ -113,7 +113,7 @@ def item_response(
     def objective(point: Floats) -> tuple[float, Floats]:
         log_slope, intercept = point[:count], point[count:]
         slope = np.exp(log_slope)
-        chance, posterior, total = expect(slope, intercept)
+        chance, posterior, total = expected_answers(slope, intercept)
         hits, misses = yes.T @ posterior, no.T @ posterior
         surplus = np.asarray(hits - (hits + misses) * chance)
         of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
@@ -129,9 +129,9 @@ def item_response(
     times = np.bincount(item, minlength=count)
     share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
     start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
-    optimum = climb(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
+    optimum = find_optimum(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
     slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
-    _, posterior, total = expect(slope, intercept)
+    _, posterior, total = expected_answers(slope, intercept)
     ability = posterior @ _NODES
     hits = np.bincount(item, weights=correct, minlength=count)
     alike = int(((hits == 0) | (hits == times)).sum())

@@ -15,7 +15,7 @@ from quorum.statistics.aggregation.worker_models.answers import (
     WorkerAnswers,
     average_equal_solutions,
 )
-from quorum.statistics.aggregation.worker_models.climbing import climb
+from quorum.statistics.aggregation.worker_models.climbing import find_optimum
 from quorum.statistics.inference import signed
 from quorum.statistics.inputs import check_positive_float, check_positive_int, one_of
 
@@ -74,7 +74,7 @@ def mace(
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
     drawn = (generator.normal(0.0, _START_DEVIATION, n_workers * (width + 1)) for _ in range(restarts - 1))
-    optimum = climb(
+    optimum = find_optimum(
         objective.evaluate,
         [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
         max_iterations=max_iterations,
