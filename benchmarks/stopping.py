@@ -37,9 +37,9 @@ def stop_by_rule(pairs: int) -> None:
             )
         ]  # fmt: skip
         # Run 2 has the rule "margin".
-        assert not any(run.flipped_pairs for number, run in enumerate(runs) if number != 2)
+        assert not any(run.flipped for number, run in enumerate(runs) if number != 2)
         cells = [f"{run.share:.1%} ± {1.96 * run.error:.1%}" for run in runs]
-        cells.insert(3, f"{runs[2].flipped_pairs} of {pairs:,}")
+        cells.insert(3, f"{runs[2].flipped} of {pairs:,}")
         print(f"| {accuracy} | {' | '.join(cells)} |")
     alone = [f"{expected_votes(majority_range, votes=11, accuracy=one) / 11:.1%}" for one in ACCURACIES]
     print(f"\nA pair with 11 judges (V15 App. I), exact: {', '.join(alone)}.")

@@ -36,19 +36,19 @@ MAX_COMPARED_METRICS = 8  # number of metrics with which the best one is compare
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A conclusion: an estimate lies above a threshold or, if ``is_below``, below it.
+    """A conclusion: an estimate lies above a threshold or, if ``below`` is true, below it.
 
     Attributes:
         universe: the specifications on which the conclusion depends.
-        better_metric, worse_metric: metrics. ``worse_metric`` is empty if the best metric is compared with all others.
+        better, worse: metrics. ``worse`` is empty if the best metric is compared with all others.
     """
 
     name: str
     universe: str
-    better_metric: str
-    worse_metric: str
+    better: str
+    worse: str
     threshold: float
-    is_below: bool = False
+    below: bool = False
 
 
 def compute_multiverse(
@@ -155,7 +155,7 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
 
 def _alpha_conclusion(value: float) -> Conclusion:
     threshold = RELIABLE if value >= RELIABLE else TENTATIVE
-    return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, is_below=value < TENTATIVE)
+    return Conclusion(AGREEMENT, AGREEMENT, "", "", threshold, below=value < TENTATIVE)
 
 
 def _metric_differences(
@@ -169,16 +169,16 @@ def _metric_differences(
     differences = np.full((3, len(rows)), math.nan)
     for index, row in enumerate(rows):
         names = (
-            [conclusion.worse_metric]
-            if conclusion.worse_metric
-            else [name for name in row.values if name != conclusion.better_metric]
+            [conclusion.worse]
+            if conclusion.worse
+            else [name for name in row.values if name != conclusion.better]
         )
         others = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
-        if not others or math.isnan(row.values[conclusion.better_metric]):
+        if not others or math.isnan(row.values[conclusion.better]):
             continue
         other = max(others, key=lambda name: others[name])
-        difference = row.values[conclusion.better_metric] - others[other]
-        influences = row.influences[conclusion.better_metric] - row.influences[other]
+        difference = row.values[conclusion.better] - others[other]
+        influences = row.influences[conclusion.better] - row.influences[other]
         half = row.clusters.spread(influences).half_width(CONFIDENCE)
         differences[:, index] = difference - half, difference, difference + half
     return differences[0], differences[1], differences[2]
@@ -187,7 +187,7 @@ def _metric_differences(
 def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
-    threshold, below, inclusive = conclusion.threshold, conclusion.is_below, conclusion.universe == AGREEMENT
+    threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
     clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
     known = ~np.isnan(value)

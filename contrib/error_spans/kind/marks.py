@@ -40,7 +40,7 @@ class SpanMarks(ErrorMarks):
             f"Reply with one JSON object like {json.dumps(reply)} and nothing else; errors is [] where there is none"
         ]
         sentences += ["text repeats the words as they stand there"]
-        sentences += ["it is null where something is missing"] if options.marks_missing else []
+        sentences += ["it is null where something is missing"] if options.missing else []
         sentences += [f"category is one of {', '.join(names)}"] if names else []
         sentences += ["score is a whole number from 0 to 100, the best"] if options.score else []
         return ". ".join(sentences) + "."

@@ -22,14 +22,14 @@ class SpanOptions:
     Attributes:
         categories: names with labels; empty if errors have no category.
         score: whether a score from 0 to 100 follows.
-        marks_missing: whether missing parts can be marked.
+        missing: whether missing parts can be marked.
         weights: as in `Mqm.with_weights`.
     """
 
     severities: tuple[str, ...] = SEVERITIES[:2]
     categories: tuple[tuple[str, str], ...] = ()
     score: bool = True
-    marks_missing: bool = True
+    missing: bool = True
     weights: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def as_text(self) -> str:
@@ -44,7 +44,7 @@ class SpanOptions:
             severities=tuple(values["severities"]),
             categories=tuple((name, label) for name, label in values["categories"]),
             score=values["score"],
-            marks_missing=values["missing"],
+            missing=values["missing"],
             weights=values.get("weights", {}),
         )
 
@@ -95,7 +95,7 @@ class SpanOptions:
             )
         start, end = span[START], span[END]
         placed = type(start) is int and type(end) is int and 0 <= start < end <= length
-        absent = start is None and end is None and self.marks_missing
+        absent = start is None and end is None and self.missing
         if not placed and not absent:
             raise ValueError(
                 gettext("a span from %(start)s to %(end)s is not valid; positions run from 0 to %(length)d")

@@ -122,7 +122,7 @@ class SpanAnnotation(OpenKind):
             severities=tuple(severity for severity in SEVERITIES if severity in table.severities),
             categories=tuple(categories[table.categories].items()),
             score=table.score,
-            marks_missing=table.missing,
+            missing=table.missing,
             weights=table.weights_by_category,
         ).as_text()
 
@@ -234,7 +234,7 @@ class SpanAnnotation(OpenKind):
             "words": [[start, end] for start, end in word_bounds(text)],
             "severities": list(options.severities),
             "categories": [{"name": name, "label": gettext(label)} for name, label in options.categories],
-            "missing": options.marks_missing,
+            "missing": options.missing,
             "scored": options.score,
             **({"reference": {"text": unit.reference.text}} if unit.reference else {}),
             **({"document": {key: document[key] for key in ("part", "of", "before")}} if document else {}),

@@ -411,7 +411,7 @@ def decisions_of(study: Study) -> dict[int, Decision]:
     rows = Adjudication.objects.filter(study=study, state=Adjudication.State.DECIDED, value__isnull=False)
     names = ("unit_id", "value", "adjudicator__username", "decided_at", "reason", "votes")
     return {
-        unit: Decision(value=value, account=by, time=at.isoformat(), reason=reason, votes=votes)
+        unit: Decision(value=value, by=by, at=at.isoformat(), reason=reason, votes=votes)
         for unit, value, by, at, reason, votes in rows.order_by("unit__position").values_list(*names)
     }
 

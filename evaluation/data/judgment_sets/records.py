@@ -180,13 +180,13 @@ def texts_of_column(column: pa.Array) -> Iterator[str]:
 class Decision:
     """An adjudication.
 
-    value: the decision, for the unit's order of options. time: in ISO 8601. votes: number of votes for each
+    value: the decision, for the unit's order of options. at: time in ISO 8601. votes: number of votes for each
     answer at that time.
     """
 
     value: float
-    account: str
-    time: str
+    by: str
+    at: str
     reason: str
     votes: Mapping[str, int]
 

@@ -147,7 +147,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
         for number, row in enumerate(rows.pairs)
     ]
     decisions = {
-        number: Decision(value=row["decided"], account="", time="", reason="", votes={})
+        number: Decision(value=row["decided"], by="", at="", reason="", votes={})
         for number, row in judged.items()
         if row["decided"] is not None
     }

@@ -1,8 +1,9 @@
 """The form by which a person maps the columns of a pending import and corrects its cells.
 
-Its context is `mapping_context`. What was posted becomes arguments of the import: `posted` for one table, `posted_maps`
-for the files of a new dataset. In a form of one table, the field ``column-N`` is what the file's column N stands for, and
-``fix-N`` is the corrected cell of problem N. In a form of several files, the columns of file M are ``column-M-N``.
+Its context is `mapping_context`. What was posted becomes arguments of the import: `posted` for one table, and
+`posted_maps` for the files of a new dataset. In a form of one table, the field ``column-N`` says which of Quorum's
+columns the file's column N is, and ``fix-N`` is the corrected cell of problem N. In a form of several files, the
+columns of file M are ``column-M-N``.
 """
 
 from __future__ import annotations
