@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from common.amounts import as_json
-from evaluation.results.agreement import alpha_of_ratings, ratings_by_image
+from evaluation.results.agreement import alpha_of_ratings, clusters_of_ratings
 from evaluation.results.consensus.clusters import rater_deletions
 from evaluation.results.verdict import correlation_verdict, pair_verdict, scope_fields, winners_named
 from quorum.numeric.arrays import Floats, Ints
+from quorum.statistics.agreement import ratings_of_judgments
 from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, NAIVE, RATER, columns_and_deletions
@@ -63,8 +64,9 @@ def agreement_so_far(
     """Return Krippendorff's alpha with its interval at each checkpoint, measured as by ``measure_agreement``."""
     rows = []
     for upto in checkpoints(len(votes)):
-        columns = (votes.unit[:upto], votes.worker[:upto], votes.value[:upto], np.arange(votes.units))
-        ratings, grouped = ratings_by_image(*columns, votes.image, anonymous=votes.anonymous)
+        ratings = ratings_of_judgments(votes.unit[:upto], votes.worker[:upto], votes.value[:upto])
+        units = np.arange(votes.units)
+        grouped = clusters_of_ratings(ratings, units, votes.image, anonymous=votes.anonymous)
         alpha = alpha_of_ratings(ratings, grouped, level, seed=seed, exchange=exchange)
         rows.append(
             {"judgments": upto, **{name: alpha[name] for name in ("n", "value", "low", "high", "reason")}}

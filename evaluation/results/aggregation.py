@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from common.amounts import as_json
 from common.rows.loads import many_objects
 from evaluation.data.judgment_sets import blocks, loaders
+from evaluation.data.judgment_sets.material_digest import digest_of_material
 from evaluation.data.judgment_sets.records import JudgmentTable, PairRow, UnitRow
 from evaluation.data.judgment_sets.signatures import AS_IMPORTED
 from evaluation.data.judgment_sets.study_signatures import signature_of_study
@@ -236,12 +237,16 @@ def compute_aggregation(
     If ``clusters`` is "naive", intervals of agreement regard judgments as independent. ``method`` names further worker
     models (``WORKER_MODELS``).
     """
+    import pyarrow as pa  # imported late, because most web processes never need its 40 MB
+
     kind, design = kind_of(study), design_of(study)
     progress(0.05, "reading judgments")
+    material = digest_of_material(study, stored=True)  # before judgments are loaded, to save memory
     units = loaders.study_units(study)
     table = loaders.load_judgments(study, units=units)
     items = units.judged_units
     del units  # free memory; the judged units were copied
+    pa.default_memory_pool().release_unused()
     judged = loaders.judged_answers(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
@@ -304,7 +309,7 @@ def compute_aggregation(
         },
         settings=settings,
         signature=signature("aggregation", settings),
-        judgments=str(signature_of_study(study, table=table)),
+        judgments=str(signature_of_study(study, table=table, material=material)),
     )
 
 

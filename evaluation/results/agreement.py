@@ -360,23 +360,22 @@ def counted_ratings(
     table: JudgmentTable, units: Sequence[UnitRow], counted: Flags, images: Ints | None, *, anonymous: bool
 ) -> tuple[Ratings, Clusters | None]:
     """Return the judgments marked by ``counted`` as ratings, and their clusters, or None without images."""
-    columns = (table.unit[counted], table.worker[counted], table.value[counted])
-    return ratings_by_image(*columns, Units.from_rows(units).pk, images, anonymous=anonymous)
+    ratings = ratings_of_judgments(table.unit[counted], table.worker[counted], table.value[counted])
+    return ratings, clusters_of_ratings(ratings, Units.from_rows(units).pk, images, anonymous=anonymous)
 
 
-def ratings_by_image(
-    unit: Ints, worker: Ints, value: Floats, units: Ints, images: Ints | None, *, anonymous: bool
-) -> tuple[Ratings, Clusters | None]:
-    """Return (N,) judgments as ratings, and their clusters by image, and by worker unless anonymous.
+def clusters_of_ratings(
+    ratings: Ratings, units: Ints, images: Ints | None, *, anonymous: bool
+) -> Clusters | None:
+    """Return the clusters of ratings by image, and by worker unless anonymous; None without images.
 
-    images: (U,) images of the units ``units`` (U,); without images, clusters are None.
+    images: (U,) images of the units ``units`` (U,).
     """
-    ratings = ratings_of_judgments(unit, worker, value)
     if images is None:
-        return ratings, None
+        return None
     _, image = encode(images[places_in(units, ratings.units)], "images")
     columns = {ITEM: image[ratings.unit]} if anonymous else {ITEM: image[ratings.unit], RATER: ratings.rater}
-    return ratings, Clusters.of_codes(columns)
+    return Clusters.of_codes(columns)
 
 
 def side_bias(

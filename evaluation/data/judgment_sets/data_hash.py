@@ -74,18 +74,24 @@ def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
     A part is an array of texts with (N,) positions in it, or one text for all lines.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    columns = [
-        pa.scalar(part, pa.large_string()) if isinstance(part, str) else part[0].take(pa.array(part[1]))
-        for part in parts
-    ]
-    lines = pc.binary_join_element_wise(*columns, pa.scalar("", pa.large_string()))
+    lines = join_columns(
+        *(part if isinstance(part, str) else part[0].take(pa.array(part[1])) for part in parts)
+    )
     _, ends, text = lines.buffers()
     return memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]]
 
 
-def text_column(values: Iterable[str]) -> pa.Array:
+def join_columns(*parts: pa.Array | str) -> pa.Array:
+    """Return the (N,) concatenations of arrays of N texts, and of texts that are the same in all rows."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "")]
+    return pc.binary_join_element_wise(*texts)
+
+
+def text_column(values: Iterable[str | None]) -> pa.Array:
     """Return an Arrow column, built in chunks, because millions of Python strings would take four times the memory."""
     import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
@@ -95,23 +101,33 @@ def text_column(values: Iterable[str]) -> pa.Array:
     return pa.concat_arrays(parts)
 
 
-def line_beginnings(
-    units: pa.Array | Iterable[str],
+def line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
+    """Return the beginning of each unit's lines, ``["key", ``."""
+    return json_column(units, before="[", after=", ")
+
+
+def json_column(
+    texts: pa.Array | Iterable[str | None],
     encode: Callable[[str], str] = encode_basestring,
     escaped: str = JSON_ESCAPED,
+    *,
+    before: str = "",
+    after: str = "",
 ) -> pa.Array:
-    """Return the beginning of each unit's lines, ``["key", ``.
+    """Return texts as JSON between ``before`` and ``after``. A missing text is null.
 
-    ``encode`` writes a text as JSON. ``escaped`` is a pattern of the characters that it changes.
+    ``encode`` writes a text as JSON. It is called for the few texts that have a character of the pattern ``escaped``.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    texts = units if isinstance(units, pa.Array) else text_column(units)
-    if pc.any(pc.match_substring_regex(texts, escaped)).as_py():
-        return text_column(f"[{encode(key)}, " for key in texts.to_pylist())
-    start, end, nothing = (pa.scalar(part, pa.large_string()) for part in ('["', '", ', ""))
-    return pc.binary_join_element_wise(start, texts.cast(pa.large_string()), end, nothing)
+    column = (texts if isinstance(texts, pa.Array) else text_column(texts)).cast(pa.large_string())
+    joined = join_columns(f'{before}"', column, f'"{after}').fill_null(f"{before}null{after}")
+    is_escaped = pc.match_substring_regex(column, escaped).fill_null(False)
+    if not pc.any(is_escaped).as_py():
+        return joined
+    encoded = [f"{before}{encode(text)}{after}" for text in column.filter(is_escaped).to_pylist()]
+    return pc.replace_with_mask(joined, is_escaped, pa.array(encoded, pa.large_string()))
 
 
 def hash_of_files(paths: Iterable[Path]) -> str:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import json
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache, reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial, reduce
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from operator import or_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from django.db.models import Q, QuerySet
@@ -21,12 +21,21 @@ from django.db.models import Q, QuerySet
 from common.rows.batches import batched
 from common.rows.reading import columns_of, plain_rows
 from evaluation.data.judgment_sets.blocks import unit_columns
-from evaluation.data.judgment_sets.data_hash import ASCII_ESCAPED, joined_lines, line_beginnings, text_column
+from evaluation.data.judgment_sets.data_hash import (
+    ASCII_ESCAPED,
+    join_columns,
+    joined_lines,
+    json_column,
+    text_column,
+)
 from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from evaluation.data.judgment_sets.records import UNITS_PER_BATCH
 from evaluation.data.judgment_sets.signatures import DIGITS_OF_HASH
 from judgments.models import Caption, Item, Study, Unit
 from quorum.numeric.arrays import Ints, places_in
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 CAPTIONS = ("reference", "first", "second")
 MAX_CACHED_TEXTS = 2_000
@@ -41,6 +50,13 @@ def _as_json(text: str | None) -> str:
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
+_ascii_column = partial(json_column, encode=encode_basestring_ascii, escaped=ASCII_ESCAPED)
+
+
+def _json_column(texts: Iterable[str | None]) -> pa.Array:
+    return text_column(map(_as_json, texts))
+
+
 UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
     "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
     "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
@@ -50,7 +66,7 @@ UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
 CAPTION_COLUMNS = {"item__name": _as_text, "text": _as_text}
 
 
-def digest_of_material(study: Study, stored: bool) -> str:
+def digest_of_material(study: Study, *, stored: bool = False) -> str:
     """Return a hash of units and references as lines of JSON.
 
     Units are read from ``stored`` blocks or from their rows.
@@ -87,20 +103,21 @@ def _lines_of_columns(
     names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
     columns = unit_columns(study, names)
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
-    keys = line_beginnings(columns["key"].combine_chunks(), encode_basestring_ascii, ASCII_ESCAPED)
+    keys = _ascii_column(columns["key"].combine_chunks(), before="[", after=", ")
     pk, position, control, item, *shown = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)
     )
     expected = columns["expected"].combine_chunks().dictionary_encode()
     answer = expected.indices.fill_null(-1).to_numpy()[order] + 1
-    answers = text_column(map(_as_json, (None, *expected.dictionary.to_pylist())))
+    answers = _json_column((None, *expected.dictionary.to_pylist()))
     has_content = columns["has_content"].to_numpy()[order]
     del columns, expected
     pa.default_memory_pool().release_unused()
     of_items = [(item, units.values("item"))]
     item_rows = _rows_in(Item.objects.all(), "pk", of_items)
-    items, names, texts = _texts_of(item_rows, name=(_as_text, "null"), text=(_as_text, "null"))
+    items, names, texts = _texts_of(item_rows, name=(_ascii_column, "null"), text=(_ascii_column, "null"))
+    names_and_texts = join_columns(names, ", ", texts, ", ")
     of_references = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", of_items)
     rows = columns_of(of_references.values_list("pk", "item_id", "position"), 3).astype(np.int64)
     own, of_item, place = rows[:, places_in(np.unique(item), rows[1]) >= 0]
@@ -108,7 +125,7 @@ def _lines_of_columns(
     named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
     captions, sentences = _texts_of(
         _rows_in(Caption.objects.all(), "pk", [*named, (own, references.values("pk"))]),
-        text=(_as_text, "null"),
+        text=(_ascii_column, "null"),
     )
     controls = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
@@ -118,10 +135,10 @@ def _lines_of_columns(
         between = units.none()
         if has_content[some].any():
             between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
-        filled, content = _texts_of(between.order_by().exclude(content={}), content=(_as_json, "{}"))
+        filled, content = _texts_of(between.order_by().exclude(content={}), content=(_json_column, "{}"))
         at = places_in(filled, pk[some]) + 1
         yield joined_lines(
-            (keys, order[some]), (controls, control[some]), (names, item[some]), ", ", (texts, item[some]), ", ",
+            (keys, order[some]), (controls, control[some]), (names_and_texts, item[some]),
             (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
             (answers, answer[some]), ", ", (content, at), "]\n",
         )  # fmt: skip
@@ -147,10 +164,12 @@ def _rows_in(rows: QuerySet[Any], field: str, named: Iterable[tuple[Ints, QueryS
     return rows.order_by().filter(reduce(or_, (Q(**{f"{field}__in": query.order_by()}) for query in queries)))
 
 
-def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -> tuple[Any, ...]:
+def _texts_of(
+    rows: QuerySet[Any], **fields: tuple[Callable[[Sequence[Any]], pa.Array], str]
+) -> tuple[Any, ...]:
     """Return (N,) row ids, and (N + 1,) JSON values of each field. The first value is for a missing row.
 
-    ``fields`` are pairs of a function that encodes a value, and the text for a missing row.
+    ``fields`` are pairs of a function that encodes values, and the text for a missing row.
     """
     import pyarrow as pa
 
@@ -158,6 +177,6 @@ def _texts_of(rows: QuerySet[Any], **fields: tuple[Callable[[Any], str], str]) -
     for some in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_PER_BATCH):
         pk, *cells = zip(*some, strict=True)
         ids.extend(pk)
-        for column, (encode_one, _), texts in zip(columns, fields.values(), cells, strict=True):
-            column.append(text_column(map(encode_one, texts)))
+        for column, (encode, _), texts in zip(columns, fields.values(), cells, strict=True):
+            column.append(encode(texts))
     return np.array(ids, dtype=np.int64), *map(pa.concat_arrays, columns)

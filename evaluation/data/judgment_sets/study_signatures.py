@@ -38,15 +38,18 @@ UNUSED_KEYS = {
 }  # fmt: skip
 
 
-def signature_of_study(study: Study, *, table: JudgmentTable | None = None) -> Signature:
+def signature_of_study(
+    study: Study, *, table: JudgmentTable | None = None, material: str | None = None
+) -> Signature:
     """Return the current signature.
 
-    If ``table`` is given, compute it from the table and from stored blocks of units.
+    If ``table`` is given, compute it from the table and from stored blocks of units. ``material`` is the digest of the
+    material, if it is already computed.
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
-    material, others = material_of(study, stored=True), uncommon_fields(study, stored=True)
-    return signature_from(study, material, votes_of_table(table), others)
+    others = uncommon_fields(study, material=material or digest_of_material(study, stored=True))
+    return signature_from(study, material_of(study, stored=True), votes_of_table(table), others)
 
 
 def signature_from(
@@ -125,16 +128,16 @@ def control_rule(study: Study) -> Value:
 
 
 def uncommon_fields(
-    study: Study, *, moment: Snapshot | None = None, stored: bool = False
+    study: Study, *, moment: Snapshot | None = None, material: str | None = None
 ) -> dict[str, Value]:
     """Return the signature fields that not every study has, now or at ``moment``.
 
-    They include digests of the design and of the material. Units are read from ``stored`` blocks, or from their rows.
+    They include digests of the design and of the material. If ``material`` is omitted, it is computed from rows.
     """
     asked = {name: value for name, value in study.design.items() if name not in UNUSED_KEYS}
     fields: dict[str, Value] = {
         "design": hash_with("", asked)[:DIGITS_OF_HASH],
-        "material": digest_of_material(study, stored),
+        "material": material or digest_of_material(study),
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import attrgetter
 from typing import Any
 
+import numpy as np
+
+from common.rows.batches import batched
 from common.rows.loads import indexes_built_after, large_cache
 from common.rows.reading import plain_rows
 from common.rows.writing import insert_repeated, insert_rows
 from evaluation.data.judgment_sets import blocks
 from evaluation.models import Consensus
-from evaluation.results.consensus.outcomes import OUTCOME_FIELDS, OutcomeBatch, pair_batches, unit_batches
+from evaluation.results.consensus.outcomes import (
+    OUTCOME_FIELDS,
+    Outcome,
+    OutcomeBatch,
+    pair_batches,
+    unit_batches,
+)
 from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import KindResults
 from judgments.models import Study
 
 JSON_FIELDS = ("answer", "votes")
 MAX_CACHED_TEXTS = 5_000
+BATCHES_IN_STATEMENT = 20
 DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
 
 
@@ -36,20 +47,32 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
                 _store_changes(study, batch)
         else:
             with indexes_built_after(Consensus, rows=len(consensus.units)):
-                for batch in batches:
-                    insert_repeated(
-                        Consensus,
-                        batch.field,
-                        batch.judged,
-                        OUTCOME_FIELDS,
-                        batch.outcomes,
-                        batch.number,
-                        ready=JSON_FIELDS,
-                    )
+                _store_first(batches)
     if digested:
         blocks.store_digests(study, digests, rows=stored.count())
     elif rows_before >= DIGESTED_FROM:
         blocks.forget_digests(study)
+
+
+def _store_first(batches: Iterable[OutcomeBatch]) -> None:
+    """Store the rows of a study without stored rows, for which statements of many batches take less time."""
+    for field, of_field in groupby(batches, key=attrgetter("field")):
+        for some in batched(of_field, BATCHES_IN_STATEMENT):
+            index: dict[Outcome, int] = {}
+            numbers = []
+            for batch in some:
+                number = [index.setdefault(outcome, len(index)) for outcome in batch.outcomes]
+                numbers.append(np.array(number, dtype=np.int64)[batch.number])
+            judged = np.concatenate([batch.judged for batch in some])
+            insert_repeated(
+                Consensus,
+                field,
+                judged,
+                OUTCOME_FIELDS,
+                list(index),
+                np.concatenate(numbers),
+                ready=JSON_FIELDS,
+            )
 
 
 def _store_changes(study: Study, batch: OutcomeBatch) -> None:

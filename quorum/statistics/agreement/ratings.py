@@ -64,6 +64,7 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
     unit_names, unit_codes = encode(units, "units")
     worker_names, worker_codes = encode(workers, "workers")
     labels, codes = encode(values, "values")
+    del units, workers, values  # free memory, if the caller has no other use for the columns
     same_length(units=unit_codes, workers=worker_codes, values=codes)
     twice = first_repeated(unit_codes, worker_codes)
     if twice is not None:
