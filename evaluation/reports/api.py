@@ -54,7 +54,7 @@ class ReportResource(ArchiveFiles, Resource):
     Lists leave the content out.
     """
 
-    scope, what = "reports", "report"
+    scope, row_name = "reports", "report"
     queryset = Analysis.objects.select_related("study")
     filterset_class = filters_of(Analysis, "what", study=study_filter())
     orderings = {"id": "pk", "created_at": "created_at"}

@@ -71,7 +71,7 @@ class ReleaseSerializer(RowSerializer[Release]):
 class ReleaseResource(ArchiveFiles, Resource):
     """Frozen, versioned bundles of studies' judgments."""
 
-    scope, what = "exports", "release"
+    scope, row_name = "exports", "release"
     queryset = Release.objects.select_related("study")
     serializer_class = ReleaseSerializer
     filterset_class = filters_of(Release, "version", "licence", study=study_filter())
