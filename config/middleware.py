@@ -24,7 +24,8 @@ from common.incoming import within_request
 from common.rate_limits import TooManyAttempts, count_use, visiting_from
 from common.sqlite.queue import Queue
 from config.api.framework import unknown_address
-from config.observing.requests import Middleware, visitor_address
+from config.observing.requests import Middleware
+from config.observing.visitors import visitor_address
 
 LARGE_BODY = 100_000  # bytes of a large body; the answers on a page of work are far smaller
 WORKERS_PATHS = re.compile(r"/s/|/api/(assignments/|studies/[^/]+/(assignments|join)/)")

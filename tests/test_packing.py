@@ -80,6 +80,8 @@ def test_values_come_out_as_they_went_in() -> None:
         partial(eval, "1"),
         object(),
         np.array([object()]),
+        np.array([object(), object()]),
+        np.array([None]),
         settings,
         {"a": [{1: print}]},
     ],

@@ -15,7 +15,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, HttpResponse, HttpResponseNotFound, JsonResponse
 
 from config.observing.figures import figures_response, may_read
-from config.observing.requests import Middleware, visitor_address
+from config.observing.requests import Middleware
+from config.observing.visitors import visitor_address
 
 MIN_FREE_BYTES = 100 * 1024 * 1024  # bytes that a release or an export may need at once
 

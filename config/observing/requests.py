@@ -1,4 +1,4 @@
-"""The id of a request, its line in the access log, and the visitor's address."""
+"""The id of a request, and its line in the access log."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable
+from typing import Any
 
 from django.conf import settings
 from django.contrib.admindocs.utils import replace_metacharacters, replace_named_groups
@@ -20,7 +21,6 @@ from config.observing.logs import CONTEXT_ATTRIBUTE
 
 HEADER = "X-Request-ID"
 USABLE_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")  # ids of a proxy that match are kept; others are replaced
-ADDRESS_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
 METHODS = {"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 access = logging.getLogger("quorum.access")
 
@@ -34,16 +34,16 @@ class RequestMiddleware(Middleware):
     """Give each request an id, and count it. The id is in the request's log lines and in its response."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        sent = request.headers.get(HEADER, "")
-        name = sent if USABLE_ID.fullmatch(sent) else uuid.uuid4().hex
+        proxy_id = request.headers.get(HEADER, "")
+        request_id = proxy_id if USABLE_ID.fullmatch(proxy_id) else uuid.uuid4().hex
         began = time.perf_counter()
-        with add_log_fields(request=name) as known:
-            setattr(request, CONTEXT_ATTRIBUTE, known)
+        with add_log_fields(request=request_id) as log_fields:
+            setattr(request, CONTEXT_ATTRIBUTE, log_fields)
             response = self.get_response(request)
             seconds = time.perf_counter() - began
-            account = _account(request)
-            if account is not None:
-                known["account"] = account
+            account_id = _loaded_account_id(request)
+            if account_id is not None:
+                log_fields["account"] = account_id
             method, path = request.method if request.method in METHODS else "other", pattern_of(request)
             REQUESTS.labels(method, path, str(response.status_code)).inc()
             DURATIONS.labels(method, path).observe(seconds)
@@ -51,7 +51,7 @@ class RequestMiddleware(Middleware):
                 ms, status = round(seconds * 1000), response.status_code
                 fields = {"method": method, "path": path, "status": status, "ms": ms}
                 access.info("%s %s %s in %s ms", method, path, status, ms, extra=fields)
-        response.headers[HEADER] = name
+        response.headers[HEADER] = request_id
         return response
 
 
@@ -68,23 +68,17 @@ def _simplify_route(route: str) -> str:
     return "/" + replace_metacharacters(replace_named_groups(route))
 
 
-def _account(request: HttpRequest) -> int | None:
+def _loaded_account_id(request: HttpRequest) -> int | None:
     """Return the id of the account if the view has loaded it; None otherwise. Make no query."""
+    user = _loaded_user(request)
+    is_account = getattr(getattr(user, "_meta", None), "label", "") == settings.AUTH_USER_MODEL
+    return int(user.pk) if is_account else None  # there may be no account, or a worker's token
+
+
+def _loaded_user(request: HttpRequest) -> Any:
+    """Return the request's user without loading it. It is lazy until something reads one of its attributes."""
     user = vars(request).get("user")
-    if isinstance(user, LazyObject):
-        user = None if vars(user).get("_wrapped") is empty else vars(user)["_wrapped"]
-    if user is None or getattr(getattr(user, "_meta", None), "label", "") != settings.AUTH_USER_MODEL:
-        return None  # there is no account, or a worker's token
-    return int(user.pk)
-
-
-def visitor_address(request: HttpRequest) -> str:
-    """Return the address from which the outermost of the installation's proxies was called."""
-    address: str = request.META.get("REMOTE_ADDR", "")
-    if settings.PROXIES:
-        # entries further to the left were in the visitor's own header
-        passed = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
-        forwarded = passed[0].strip() or address
-        with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
-        address = with_port[1] or with_port[2] if with_port else forwarded
-    return address
+    if not isinstance(user, LazyObject):
+        return user
+    loaded = vars(user).get("_wrapped", empty)
+    return None if loaded is empty else loaded

@@ -22,6 +22,7 @@ from judgments.studies.generation.progress import Progress
 State = Deposit.State
 # without it, Zenodo answers in its older format
 ZENODO_HEADERS = {"Accept": "application/vnd.inveniordm.v1+json"}
+ACCESS = {"record": "public", "files": "public"}
 MAX_RECORDS_LISTED = 100
 POLL_SECONDS = 5.0  # seconds between two searches for a record that may have been created
 
@@ -39,16 +40,13 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
         progress(0.05, "creating the record")
         _create_record(site, deposit, plan, note)
     path = f"api/records/{deposit.remote}"
-    try:
-        draft = site.call("GET", f"{path}/draft", what="to read the draft")
-    except NotAtArchive:
-        draft = {"is_published": True}
+    draft = _read_draft(site, path)
     # a person published it at the archive; do not touch an edit that they began
-    if draft.get("is_published"):
+    if draft is None or draft.get("is_published"):
         _note_public(site, deposit, note)
         return
     progress(0.1, "writing what is said of it")
-    draft = _describe(site, deposit, plan, draft)
+    draft = _write_description(site, deposit, plan, draft)
     doi = _doi_of(draft) or _reserve_doi(site, path)
     note(state=State.FILLING, doi=doi, address=f"{site.url}/uploads/{deposit.remote}")
     _send_files(site, path, plan.files, progress)
@@ -56,10 +54,9 @@ def send_to_zenodo(site: Site, deposit: Deposit, plan: DepositPlan, note: Note, 
         note(state=State.DRAFT, finished_at=timezone.now())
         return
     progress(0.95, "publishing")
-    what = "to publish the record"
-    note()
+    note()  # raises an error if the deposit must no longer be sent
     with suppress(UnclearOutcome, ArchiveConflict, NotAtArchive):  # the record tells whether it is published
-        site.call("POST", f"{path}/draft/actions/publish", what=what, again=False)
+        site.call("POST", f"{path}/draft/actions/publish", what="to publish the record", again=False)
     _note_public(site, deposit, note)
 
 
@@ -68,12 +65,17 @@ def state_of_record(site: Site, deposit: Deposit) -> str:
     try:
         site.call("GET", path, what="to read the record")
     except NotAtArchive:
-        try:
-            site.call("GET", f"{path}/draft", what="to read the draft")
-        except NotAtArchive:
-            return State.GONE
-        return State.DRAFT
+        return State.GONE if _read_draft(site, path) is None else State.DRAFT
     return State.PUBLIC
+
+
+def _read_draft(site: Site, path: str) -> dict[str, Any] | None:
+    """Return the draft of a record, or None if it has none, for example because it is published."""
+    try:
+        draft: dict[str, Any] = site.call("GET", f"{path}/draft", what="to read the draft")
+    except NotAtArchive:
+        return None
+    return draft
 
 
 def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
@@ -99,23 +101,33 @@ def _note_public(site: Site, deposit: Deposit, note: Note) -> None:
 
 def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
     """Create the record, or a new version of the study's last record, exactly once."""
-    before = _last_deposit(site, deposit)
-    if before is not None:
-        record = site.call("POST", f"api/records/{before.remote}/versions", what="to begin a new version")
-        remote = str(record["id"])
-        other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
-        if other is not None:
-            raise PublishingError(
-                f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
-                "is there; expected it to be published or removed first."
-            )
-        note(remote=remote, state=State.FILLING)
-        return
+    earlier = _last_deposit(site, deposit)
+    if earlier is None:
+        _create_first_record(site, deposit, plan, note)
+    else:
+        _create_version(site, deposit, earlier, note)
+
+
+def _create_version(site: Site, deposit: Deposit, earlier: Deposit, note: Note) -> None:
+    """Begin a new version of an earlier record. A repeated call gets the same draft from the archive."""
+    record = site.call("POST", f"api/records/{earlier.remote}/versions", what="to begin a new version")
+    remote = str(record["id"])
+    other = Deposit.objects.filter(host=deposit.host, remote=remote).exclude(pk=deposit.pk).first()
+    if other is not None:
+        raise PublishingError(
+            f"{site.host} keeps one draft of a new version at a time, and that of release {other.release.version} "
+            "is there; expected it to be published or removed first."
+        )
+    note(remote=remote, state=State.FILLING)
+
+
+def _create_first_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) -> None:
+    """Create the study's first record. If an earlier run may have created it, look for it first."""
     if deposit.state == State.CREATING and (remote := _find_lost_record(site, deposit)):
         note(remote=remote, state=State.FILLING)
         return
     note(state=State.CREATING, asked_at=timezone.now())
-    body = {"access": _ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
+    body = {"access": ACCESS, "files": {"enabled": True}, "metadata": _with_mark(plan.metadata, deposit)}
     try:
         record = site.call(
             "POST",
@@ -131,9 +143,6 @@ def _create_record(site: Site, deposit: Deposit, plan: DepositPlan, note: Note) 
     if not remote:
         raise PublishingError(f"{site.host} did not create the record. Send the release again.")
     note(remote=remote, state=State.FILLING)
-
-
-_ACCESS = {"record": "public", "files": "public"}
 
 
 def _last_deposit(site: Site, deposit: Deposit) -> Deposit | None:
@@ -164,7 +173,7 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
     The archive lists new records only after a delay.
     """
     asked_at: datetime = deposit.asked_at or timezone.now()
-    ends = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
+    deadline = asked_at.timestamp() + feature_settings.PUBLISHING_SETTLE_SECONDS
     mark = deposit.mark.urn
     while True:
         reply = site.call(
@@ -174,18 +183,20 @@ def _find_lost_record(site: Site, deposit: Deposit) -> str:
             marks = [other.get("identifier") for other in record.get("metadata", {}).get("identifiers") or []]
             if mark in marks:
                 return str(record["id"])
-        if time.time() >= ends:
+        if time.time() >= deadline:
             return ""
-        time.sleep(min(POLL_SECONDS, max(ends - time.time(), 0.0)))
+        time.sleep(min(POLL_SECONDS, max(deadline - time.time(), 0.0)))
 
 
 def _with_mark(metadata: Mapping[str, Any], deposit: Deposit) -> dict[str, Any]:
     return {**metadata, "identifiers": [{"identifier": deposit.mark.urn, "scheme": "urn"}]}
 
 
-def _describe(site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]) -> dict[str, Any]:
+def _write_description(
+    site: Site, deposit: Deposit, plan: DepositPlan, draft: Mapping[str, Any]
+) -> dict[str, Any]:
     body = {
-        "access": _ACCESS,
+        "access": ACCESS,
         "files": {"enabled": True},
         "metadata": _with_mark(plan.metadata, deposit),
         # if the draft is written without it, the draft loses its reserved DOI

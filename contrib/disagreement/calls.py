@@ -3,8 +3,8 @@
 from django.urls import include, path
 from rest_framework.routers import SimpleRouter
 
+from contrib.disagreement.api import PredictionResource, SoftLabelsView
 from contrib.disagreement.predictions import import_predictions
-from contrib.disagreement.views import PredictionResource, SoftLabelsView
 from judgments.api.operations import operation_path
 
 router = SimpleRouter()

@@ -6,17 +6,18 @@ from typing import Any
 
 from contrib.error_spans.results.segments import marks_errors
 from evaluation.data.export.formats import JSONL, Format
-from evaluation.data.export.formats.consensus import GoldLines, row_of_caption
+from evaluation.data.export.formats.consensus import GoldLines, caption_fields
 from judgments.kinds import Consensus
 from judgments.models import Study, Unit
 
 
 class SpanLines(GoldLines):
-    lines = "texts"
+    count_name = "texts"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
-        text, row = row_of_caption(unit, consensus)
-        return row | {
+        fields = caption_fields(unit, consensus)
+        text = fields["caption"]
+        return fields | {
             "score": consensus.value,
             "spans": [
                 {**span, "text": text[span["start"] : span["end"]] if span["end"] else ""}

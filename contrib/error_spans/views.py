@@ -19,7 +19,8 @@ from rest_framework.views import APIView
 from unfold.widgets import UnfoldAdminSelectWidget
 
 from common.amounts import as_json
-from contrib.error_spans.results.comparison import compare_systems, marked_rows, shared_segments
+from contrib.error_spans.results.comparison import compare_systems, shared_segments
+from contrib.error_spans.results.marked_texts import marked_rows
 from contrib.error_spans.results.ranks import rank_systems
 from contrib.error_spans.results.scores import system_scores
 from contrib.error_spans.results.segments import SEGMENTS, marks_errors, scope_of_segments, segments_of

@@ -20,7 +20,7 @@ from common.parameters import Parameters
 from contrib.registration.errors import RegistrationError
 from contrib.registration.models import Registration
 from contrib.registration.winners import stored_winners
-from evaluation.data.releases.documents import shareable_design
+from evaluation.data.releases.designs import shareable_design
 from evaluation.models import Analysis
 from evaluation.reports.sections.registration import (
     Deviation,

@@ -56,20 +56,21 @@ def _generator(state: dict[str, Any]) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-for _row in (
-    (tuple, list, tuple),
-    (set, list, set),
-    (frozenset, list, frozenset),
-    (dict, lambda value: [list(pair) for pair in value.items()], dict),
-    (range, lambda value: [value.start, value.stop, value.step], lambda ends: range(*ends)),
-    (bytes, lambda value: np.frombuffer(value, np.uint8), lambda array: array.tobytes()),
-    (datetime, datetime.isoformat, datetime.fromisoformat),
-    (UUID, str, UUID),
-    (np.random.Generator, lambda value: value.bit_generator.state, _generator),
-    (partial, lambda value: [value.func, value.args, value.keywords], lambda p: partial(p[0], *p[1], **p[2])),
-):
-    declare_kind(*_row)
-declare_kind(type(Path()), str, Path)
+declare_kind(tuple, list, tuple)
+declare_kind(set, list, set)
+declare_kind(frozenset, list, frozenset)
+declare_kind(dict, lambda value: [list(pair) for pair in value.items()], dict)
+declare_kind(range, lambda value: [value.start, value.stop, value.step], lambda ends: range(*ends))
+declare_kind(bytes, lambda value: np.frombuffer(value, np.uint8), lambda array: array.tobytes())
+declare_kind(datetime, datetime.isoformat, datetime.fromisoformat)
+declare_kind(UUID, str, UUID)
+declare_kind(np.random.Generator, lambda value: value.bit_generator.state, _generator)
+declare_kind(
+    partial,
+    lambda value: [value.func, value.args, value.keywords],
+    lambda parts: partial(parts[0], *parts[1], **parts[2]),
+)
+declare_kind(type(Path()), str, Path)  # the class of paths of this system
 
 
 def write(value: Any, file: BinaryIO) -> None:
@@ -100,8 +101,11 @@ def _pack_value(value: Any, arrays: list[Any]) -> Any:
     name = _name(value if hasattr(value, "__qualname__") else kind)
     if name in _simplifiers:
         return {name: _pack_value(_simplifiers[name](value), arrays)}
-    if _declared.get(name) in (value, kind):
-        return {name: None if value is _declared[name] else _pack_value(_attributes(value), arrays)}
+    declared = _declared.get(name)
+    if declared is value:
+        return {name: None}
+    if declared is kind:
+        return {name: _pack_value(_attributes(value), arrays)}
     raise NotPackable(f"{kind.__module__}.{kind.__qualname__} is not declared")
 
 
@@ -131,9 +135,8 @@ class _Reader:
             return array if array.ndim else array[()]
         if name in _restorers:
             return _restorers[name](self.unpack_value(content))
-        thing = self._declared_class(
-            name
-        )  # import this first, as its module may declare the objects in the value
+        # import this first, as its module may declare the objects in the value
+        thing = self._import_declared(name)
         if content is None:
             return thing
         if issubclass(thing, tuple):
@@ -143,7 +146,7 @@ class _Reader:
             object.__setattr__(instance, attribute, part)
         return instance
 
-    def _declared_class(self, name: str) -> Any:
+    def _import_declared(self, name: str) -> Any:
         module = name.partition(":")[0]
         if name not in _declared and module.partition(".")[0] in self._packages:
             import_module(module)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
@@ -23,8 +24,15 @@ from judgments.studies.study_page import study_page, study_page_address
 MAX_SHOWN = 20
 
 
-def _has_rehearsals(study: Study) -> bool:
-    """Return whether the study has rehearsals, or is a rehearsed copy, whose result the page shows."""
+class CopyRow(NamedTuple):
+    """A copy of the study, and its newest result if it has one."""
+
+    study: Study
+    analysis: Analysis | None
+
+
+def _shows_rehearsals(study: Study) -> bool:
+    """Return whether the page has a tab: in studies that can be rehearsed, and in copies from their opening on."""
     return study.simulated if was_opened(study) else study.source == Study.Source.DESIGNED
 
 
@@ -32,46 +40,54 @@ def _has_rehearsals(study: Study) -> bool:
     "rehearsal",
     "Rehearsal",
     order=56,
-    has_tab=_has_rehearsals,
+    has_tab=_shows_rehearsals,
     group=StudyPlace.FINDINGS,
     place_before_opening=StudyPlace.LAUNCH,
 )
 def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show the copies of a study and the newest result. For a copy, show its own result."""
     user, refusal = signed_in(request), take_refusal(request, study)
-    of_whom = study_rehearsed(study)
-    if of_whom is not None and not Study.objects.visible_to(user).filter(pk=of_whom.pk).exists():
-        of_whom = None
-    copies: list[dict[str, Any]] = []
     if study.simulated:
-        shown = Analysis.objects.newest(study, Analysis.Kind.REHEARSAL)
+        copies: list[CopyRow] = []
+        newest = CopyRow(study, Analysis.objects.newest(study, Analysis.Kind.REHEARSAL))
     else:
-        seen = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN])
-        analyses = Analysis.objects.filter(study__in=seen, what=Analysis.Kind.REHEARSAL).order_by(
-            "created_at"
-        )
-        newest = {analysis.study_id: analysis for analysis in analyses}
-        copies = [{"study": copy, "analysis": newest.get(copy.pk)} for copy in seen]
-        shown = next((row["analysis"] for row in copies if row["analysis"]), None)
+        copies = _copies_with_analyses(study, user)
+        newest = next((row for row in copies if row.analysis), CopyRow(study, None))
     context |= {
         "refusal": refusal,
         "copies": copies,
-        "of_whom": of_whom,
+        "original": _visible_original(study, user),
         "is_copy": ORIGINAL_NOTE in study.notes,
-        "rehearsal": shown,
-        "power": power_rows_of(shown) if shown else [],
+        "rehearsal": newest.analysis,
+        "power": power_rows_of(newest.analysis) if newest.analysis else [],
         "rehearsing": any(job.kind == "rehearse" for job in context["jobs"]),
-        "rehearsed_study": next((row["study"] for row in copies if row["analysis"] is shown), study),
+        "rehearsed_study": newest.study,
     }
     return TemplateResponse(request, "evaluation/study_rehearsal.html", context)
 
 
+def _visible_original(copy: Study, user: User) -> Study | None:
+    """Return the study of which this one is a copy, if there is one that the account may see."""
+    original = study_rehearsed(copy)
+    if original is not None and not Study.objects.visible_to(user).filter(pk=original.pk).exists():
+        return None
+    return original
+
+
+def _copies_with_analyses(study: Study, user: User) -> list[CopyRow]:
+    """Return the newest copies that the account may see, newest first."""
+    copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN])
+    analyses = Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL).order_by("created_at")
+    newest = {analysis.study_id: analysis for analysis in analyses}
+    return [CopyRow(copy, newest.get(copy.pk)) for copy in copies]
+
+
 def _redirect_from_deleted(request: HttpRequest, study: Study, outcome: Outcome) -> HttpResponse:
     messages.success(request, outcome.message)
-    rehearsed: Study | None = outcome.value
-    seen = Study.objects.visible_to(signed_in(request))
-    if rehearsed is not None and seen.filter(pk=rehearsed.pk).exists():
-        return redirect(study_page_address(rehearsed, "rehearsal"))
+    original: Study | None = outcome.value
+    visible = Study.objects.visible_to(signed_in(request))
+    if original is not None and visible.filter(pk=original.pk).exists():
+        return redirect(study_page_address(original, "rehearsal"))
     return redirect("admin:judgments_study_changelist")
 
 

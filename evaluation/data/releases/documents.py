@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -18,8 +18,6 @@ from common.errors import did_you_mean
 from common.files import indented_json
 from evaluation.errors import ReleaseError
 from evaluation.presentation.rendering import text_templates
-from judgments.models import Study
-from judgments.studies.designs import design_of
 
 FOLDER = Path(__file__).parent
 TEMPLATES = text_templates(FOLDER / "templates")
@@ -33,20 +31,32 @@ _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encodin
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
 CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
 
-# Files that every bundle has and that are written after its README.
-LATER_FILES = frozenset(
+# Files that every bundle has. The README lists them even if they are not written yet.
+FILES_OF_EVERY_BUNDLE = frozenset(
     ("manifest.json", "SHA256SUMS", "CITATION.cff", "LICENSE", "datasheet.md", "croissant.json")
 )
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class ReleaseDescription:
+    """What the documents of a bundle say of the release.
+
+    Attributes:
+        study: slug of the study.
+        licence: SPDX identifier, a key of ``LICENCES``.
+        citation: how to cite the release; "" for its title and version.
+        signature: signature of the agreement of its judgments.
+        simulated: whether simulated participants gave the answers.
+        attribution: whose rights in the judged data must be stated.
+        texts: whether the bundle has the texts of captions and of answers.
+    """
+
     study: str
     title: str
     version: str
     licence: str
     citation: str
-    on: date
+    released_on: date
     signature: str
     simulated: bool
     attribution: str
@@ -66,47 +76,46 @@ def check_licence(name: str) -> str:
 
 
 def documents(
-    about: About,
+    about: ReleaseDescription,
     files: Mapping[str, Any],
     agreement: Mapping[str, Any],
     counts: Mapping[str, int],
     design: Mapping[str, Any],
     facts: Mapping[str, Any],
-    quorum: str,
-) -> Iterator[tuple[str, str]]:
-    """Yield the name and the content of each document.
+    quorum_version: str,
+) -> dict[str, str]:
+    """Return the contents of the documents by name. ``files`` must have the bundle's tables."""
+    return {
+        "datasheet.md": datasheet(about, agreement, counts, design, facts),
+        "croissant.json": f"{indented_json(croissant(about, files))}\n",
+        "CITATION.cff": citation_cff(about),
+        "LICENSE": licence_text(about),
+        "README.md": readme(about, files, quorum_version),
+    }
 
-    ``files`` is read only when a document needs it, so the caller may add entries between documents.
-    """
-    yield "datasheet.md", datasheet(about, agreement, counts, design, facts)
-    yield "croissant.json", f"{indented_json(croissant(about, files))}\n"
-    yield "CITATION.cff", citation_cff(about)
-    yield "LICENSE", licence_text(about)
-    yield "README.md", readme(about, files, quorum)
 
-
-def licence_text(about: About) -> str:
+def licence_text(about: ReleaseDescription) -> str:
     return TEMPLATES.get_template("LICENSE.j2").render(about=about, **LICENCES[about.licence])
 
 
-def citation_cff(about: About) -> str:
+def citation_cff(about: ReleaseDescription) -> str:
     """Return a citation file of format 1.2.0 (https://citation-file-format.github.io)."""
     return TEMPLATES.get_template("CITATION.cff.j2").render(about=about)
 
 
-def readme(about: About, files: Mapping[str, Any], quorum: str) -> str:
+def readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
     others = {
-        name: holds
-        for name, holds in _FILES["others"].items()
-        if name in LATER_FILES or any(file.startswith(name) for file in files)
+        name: description
+        for name, description in _FILES["others"].items()
+        if name in FILES_OF_EVERY_BUNDLE or any(file.startswith(name) for file in files)
     }
     return TEMPLATES.get_template("README.md.j2").render(
-        about=about, files=files, quorum=quorum, tables=_FILES["tables"], others=others
+        about=about, files=files, quorum_version=quorum_version, tables=_FILES["tables"], others=others
     )
 
 
 def datasheet(
-    about: About,
+    about: ReleaseDescription,
     agreement: Mapping[str, Any],
     counts: Mapping[str, int],
     design: Mapping[str, Any],
@@ -132,7 +141,7 @@ def datasheet(
     )
 
 
-def croissant(about: About, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def croissant(about: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
@@ -142,8 +151,8 @@ def croissant(about: About, files: Mapping[str, Mapping[str, Any]]) -> dict[str,
         "license": LICENCES[about.licence]["address"],
         "url": f"urn:quorum:{about.study}:{about.version}",
         "version": about.version if about.version.count(".") == 2 else f"{about.version}.0",
-        "datePublished": about.on.isoformat(),
-        "citeAs": about.citation or f"{about.title}, version {about.version}, {about.on.year}.",
+        "datePublished": about.released_on.isoformat(),
+        "citeAs": about.citation or f"{about.title}, version {about.version}, {about.released_on.year}.",
         "distribution": [
             {
                 "@type": "cr:FileObject",
@@ -159,31 +168,22 @@ def croissant(about: About, files: Mapping[str, Mapping[str, Any]]) -> dict[str,
     }
 
 
-def _record_set(file: str, holds: str, columns: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
+def _record_set(file: str, description: str, columns: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
     table = file.removesuffix(".jsonl")
     return {
         "@type": "cr:RecordSet",
         "@id": table,
         "name": table,
-        "description": holds,
+        "description": description,
         "field": [
             {
                 "@type": "cr:Field",
                 "@id": f"{table}/{column}",
                 "name": column,
-                "description": description,
+                "description": column_description,
                 "dataType": data_type,
                 "source": {"fileObject": {"@id": file}, "extract": {"column": column}},
             }
-            for column, (data_type, description) in columns.items()
+            for column, (data_type, column_description) in columns.items()
         ],
     }
-
-
-def shareable_design(study: Study) -> dict[str, Any]:
-    """Return the design without access codes and without the addresses of a panel."""
-    design = design_of(study).model_dump(mode="json")
-    if design["access"]["code"]:
-        design["access"]["code"] = "left out"
-    design["panel"] |= {"codes": {}, "addresses": {}}
-    return design

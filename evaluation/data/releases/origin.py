@@ -72,29 +72,31 @@ def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> 
 
     Raise VerificationError if the bundle is defective.
     """
-    left = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
+    unmatched_rows = Counter(_row_key(row) for row in JudgmentRows(study, take_snapshot(study)))
     erasures = Erasure.objects.filter(study=study)
-    known = Counter(digest for erasure in erasures for digest in erasure.content.get("commitments", ()))
-    found = proved = unaccounted = 0
+    unmatched_commitments = Counter(
+        digest for erasure in erasures for digest in erasure.content.get("commitments", ())
+    )
+    matched = erased_with_receipt = unaccounted = 0
     for row in _rows_of_bundle(bundle):
         key = _row_key(row)
-        if left[key]:
-            left[key] -= 1
-            found += 1
+        if unmatched_rows[key]:
+            unmatched_rows[key] -= 1
+            matched += 1
             continue
         digests = (commitment_to(receipt, row) for receipt in receipts)
-        commitment = next((digest for digest in digests if known[digest]), None)
+        commitment = next((digest for digest in digests if unmatched_commitments[digest]), None)
         if commitment is None:
             unaccounted += 1
         else:
-            known[commitment] -= 1
-            proved += 1
+            unmatched_commitments[commitment] -= 1
+            erased_with_receipt += 1
     digest = hashlib.sha256(bundle.read_bytes()).hexdigest()
     release = Release.objects.filter(study=study, sha256=digest).first()
     return Origin(
         version=release.version if release else "",
-        found=found,
-        erased_with_receipt=proved,
+        found=matched,
+        erased_with_receipt=erased_with_receipt,
         unaccounted=unaccounted,
         erased=sum(erasure.content["removed"].get("judgment", 0) for erasure in erasures),
     )

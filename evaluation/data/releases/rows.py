@@ -108,7 +108,9 @@ class CompactRow(tuple[Any, ...]):
 
 def _make_row_class(*names: str) -> type[CompactRow]:
     return type(
-        "CompactRow", (CompactRow,), {"__slots__": (), "column_positions": {name: at for at, name in enumerate(names)}}
+        "CompactRow",
+        (CompactRow,),
+        {"__slots__": (), "column_positions": {name: at for at, name in enumerate(names)}},
     )
 
 

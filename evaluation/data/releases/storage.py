@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from common.amounts import with_noun
 from common.audit import acting_person
 from common.errors import ObjectNotFound
-from evaluation.data.releases.documents import About
+from evaluation.data.releases.documents import ReleaseDescription
 from evaluation.data.releases.terms import describe_earlier_release
 from evaluation.errors import NotReleasable
 from evaluation.models import Release
@@ -25,7 +25,7 @@ JOB_KIND = "release"
 @dataclass(frozen=True, slots=True)
 class WrittenBundle:
     path: Path
-    about: About
+    about: ReleaseDescription
     judgments: int
     size: int
     sha256: str

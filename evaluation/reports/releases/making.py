@@ -24,7 +24,8 @@ from common.files import atomic_write, check_writable_path
 from evaluation.data.judgment_sets.loaders import full_depth_units, is_anonymous, load_judgments
 from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
 from evaluation.data.releases.bundle import BundleWriter
-from evaluation.data.releases.documents import About, check_licence, documents, shareable_design
+from evaluation.data.releases.designs import shareable_design
+from evaluation.data.releases.documents import ReleaseDescription, check_licence, documents
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.data.releases.storage import WrittenBundle, record_release
 from evaluation.data.releases.terms import Terms, check_terms
@@ -101,13 +102,13 @@ def write_release(
     check_writable_path(path)
     if path.exists():
         raise ReleaseError(_("%(path)s already exists; a release is never overwritten.") % {"path": path})
-    about = About(
+    about = ReleaseDescription(
         study=study.slug,
         title=terms.title or study.name,
         version=terms.version,
         licence=licence,
         citation=terms.citation,
-        on=on or timezone.now().date(),
+        released_on=on or timezone.now().date(),
         signature="",
         simulated=study.simulated,
         attribution=study.dataset.attribution,
@@ -128,7 +129,12 @@ def write_release(
 
 
 def _write(
-    study: Study, about: About, terms: Terms, writer: BundleWriter, pseudonyms: Pseudonyms, progress: Progress
+    study: Study,
+    about: ReleaseDescription,
+    terms: Terms,
+    writer: BundleWriter,
+    pseudonyms: Pseudonyms,
+    progress: Progress,
 ) -> Findings:
     """Write all files of the bundle in one pass over the rows. Results are computed only from the written rows."""
     kind = KINDS[study.protocol]
@@ -173,7 +179,7 @@ def _write(
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     stated = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
-    for name, text in documents(about, writer.files, *stated, quorum_version()):
+    for name, text in documents(about, writer.files, *stated, quorum_version()).items():
         writer.write_text(name, text)
     writer.close(manifest)
     return findings
@@ -204,7 +210,7 @@ def _settings_of(study: Study, evaluated: EvaluationInputs | None, why_not: str)
 
 
 def _manifest(
-    study: Study, about: About, terms: Terms, settings: Settings, registration: str | None
+    study: Study, about: ReleaseDescription, terms: Terms, settings: Settings, registration: str | None
 ) -> dict[str, Any]:
     """Return the manifest without the hashes of the files. ``registration`` is the hash of the registered plan."""
     return {
@@ -214,7 +220,7 @@ def _manifest(
         "version": about.version,
         "licence": about.licence,
         "citation": about.citation,
-        "released_on": about.on.isoformat(),
+        "released_on": about.released_on.isoformat(),
         "simulated": study.simulated,
         "attribution": about.attribution,
         "texts": terms.texts,

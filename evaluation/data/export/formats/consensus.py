@@ -6,7 +6,7 @@ Units without included judgments are omitted, and their number is in the manifes
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from common.files import HashedFile
@@ -21,20 +21,20 @@ from judgments.studies.designs import kind_of
 class GoldLines(Encoding):
     suffix = "jsonl"
     tallies = True
-    lines: str  # name of a line in the manifest
+    count_name: str  # name, in the manifest, of the number of lines
 
     def __init__(self) -> None:
-        self.counts = {self.lines: 0, "left_out": 0}
+        self.counts = {self.count_name: 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        for some, answers in work.answers():
-            lines = 0
-            for unit, consensus in _consensus_of(work.study, list(answers.items())):
+        for unit_ids, answers_by_unit in work.answers():
+            written = 0
+            for unit, consensus in _consensus_of(work.study, answers_by_unit):
                 if (row := self.row(unit, consensus)) is not None:
                     write_line(file, row)
-                    lines += 1
-            work.counts[self.lines] += lines
-            work.counts["left_out"] += Unit.objects.filter(pk__in=some, control=False).count() - lines
+                    written += 1
+            work.counts[self.count_name] += written
+            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - written
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
@@ -42,7 +42,7 @@ class GoldLines(Encoding):
 
 
 class KeywordLines(GoldLines):
-    lines = "images"
+    count_name = "images"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         return {
@@ -55,13 +55,13 @@ class KeywordLines(GoldLines):
 
 
 class GroundingLines(GoldLines):
-    lines = "descriptions"
+    count_name = "descriptions"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any]:
         labels = {box["id"]: box["label"] for box in unit.content["boxes"]}
-        text, row = row_of_caption(unit, consensus)
-        tokens = text.split()
-        return row | {
+        fields = caption_fields(unit, consensus)
+        tokens = fields["caption"].split()
+        return fields | {
             "tie": consensus.tie,
             "links": [
                 {
@@ -77,11 +77,11 @@ class GroundingLines(GoldLines):
         }
 
 
-def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any]]:
-    """Return the judged text, and the fields that all formats have in its row."""
+def caption_fields(unit: Unit, consensus: Consensus) -> dict[str, Any]:
+    """Return the fields that every format of judged texts has in a row, with the text as ``caption``."""
     caption = unit.first
     assert caption is not None  # every unit of these kinds has one
-    return caption.text, {
+    return {
         "image": unit.item.name,
         "unit": unit.key,
         "caption_id": caption.key,
@@ -90,14 +90,16 @@ def row_of_caption(unit: Unit, consensus: Consensus) -> tuple[str, dict[str, Any
     }
 
 
-def _consensus_of(study: Study, some: Sequence[tuple[int, list[Any]]]) -> Iterator[tuple[Unit, Consensus]]:
-    answers = [(unit, answer) for unit, unit_answers in some for answer in unit_answers]
+def _consensus_of(
+    study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
+) -> Iterator[tuple[Unit, Consensus]]:
+    answers = [(unit_id, answer) for unit_id, given in answers_by_unit.items() for answer in given]
     if not answers:
         return
     consensus = kind_of(study).aggregation.consensus(
-        [unit for unit, _ in answers], [answer for _, answer in answers]
+        [unit_id for unit_id, _ in answers], [answer for _, answer in answers]
     )
-    units = Unit.objects.select_related("item", "first", "second").in_bulk([unit for unit, _ in some])
-    for unit, _ in some:
-        if unit in consensus:
-            yield units[unit], consensus[unit]
+    units = Unit.objects.select_related("item", "first", "second").in_bulk(list(answers_by_unit))
+    for unit_id in answers_by_unit:
+        if unit_id in consensus:
+            yield units[unit_id], consensus[unit_id]

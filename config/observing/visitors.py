@@ -1,0 +1,22 @@
+"""The address of a visitor, behind the installation's proxies."""
+
+from __future__ import annotations
+
+import re
+
+from django.conf import settings
+from django.http import HttpRequest
+
+ADDRESS_WITH_PORT = re.compile(r"\[([^\]]+)\](?::\d+)?|([\d.]+):\d+")  # addresses of some proxies
+
+
+def visitor_address(request: HttpRequest) -> str:
+    """Return the address from which the outermost of the installation's proxies was called."""
+    address: str = request.META.get("REMOTE_ADDR", "")
+    if settings.PROXIES:
+        # entries further to the left were in the visitor's own header
+        addresses = request.META.get("HTTP_X_FORWARDED_FOR", "").split(",")[-settings.PROXIES :]
+        forwarded = addresses[0].strip() or address
+        with_port = ADDRESS_WITH_PORT.fullmatch(forwarded)
+        address = with_port[1] or with_port[2] if with_port else forwarded
+    return address

@@ -1,0 +1,80 @@
+"""Show the texts of two systems side by side, with the errors that most people marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import NamedTuple
+
+from contrib.error_spans.kind.answers import SEVERITY
+from contrib.error_spans.results.segments import Segment
+from evaluation.models import Consensus
+from judgments.models import Caption, Item, Study
+
+
+class Piece(NamedTuple):
+    """A part of a text, with its consensus severity, or "" if it is not marked."""
+
+    text: str
+    severity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A text in pieces.
+
+    Attributes:
+        missing: severity of the error that something of the source is missing from the text; "" if nothing is.
+    """
+
+    score: float | None
+    pieces: tuple[Piece, ...]
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedRow:
+    item: str
+    source: str
+    reference: str
+    sides: tuple[Side, Side]
+
+
+def marked_rows(study: Study, shown: Sequence[tuple[Segment, Segment]]) -> list[MarkedRow]:
+    """Return shared segments with their marked texts, for those in which both texts have a consensus."""
+    items = Item.objects.in_bulk([segment.item for segment, _ in shown])
+    # by descending position, so that the first reference of an item replaces its others
+    references = dict(
+        Caption.objects.filter(item__in=items, role=Caption.Role.REFERENCE)
+        .order_by("-position")
+        .values_list("item_id", "text")
+    )
+    units = {segment.unit for both in shown for segment in both}
+    rows = Consensus.objects.filter(study=study, unit__in=units).select_related("unit__first")
+    consensus = {row.unit_id: row for row in rows}
+    return [
+        MarkedRow(
+            item=items[first.item].name,
+            source=items[first.item].text,
+            reference=references.get(first.item, ""),
+            sides=(_marked_side(consensus[first.unit]), _marked_side(consensus[second.unit])),
+        )
+        for first, second in shown
+        if first.unit in consensus and second.unit in consensus
+    ]
+
+
+def _marked_side(consensus: Consensus) -> Side:
+    assert consensus.unit is not None
+    assert consensus.unit.first is not None  # a unit with marks has a text
+    text = consensus.unit.first.text
+    spans = consensus.answer["spans"] if consensus.answer else []
+    severity = [""] * len(text)
+    for span in spans:
+        if span["start"] is not None:
+            severity[span["start"] : span["end"]] = [span[SEVERITY]] * (span["end"] - span["start"])
+    marked = groupby(zip(text, severity, strict=False), key=lambda character: character[1])
+    pieces = tuple(Piece("".join(letter for letter, _ in run), level) for level, run in marked)
+    missing = next((span[SEVERITY] for span in spans if span["start"] is None), "")
+    return Side(consensus.value, pieces, missing)
