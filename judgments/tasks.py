@@ -12,7 +12,7 @@ from django.conf import settings
 from django.utils.module_loading import import_string
 
 from common.incoming.apart import memory_limit
-from judgments.jobs import claims, queues, registry, runs, sweep
+from judgments.jobs import claims, dispatching, registry, runs, sweep
 from judgments.jobs.pool import BROKER_FAILURES, PART_TASK, QUEUE, AllWorkers
 from judgments.jobs.registry import READING
 from judgments.jobs.runs import DATABASE_FAILURES, JobRun
@@ -44,7 +44,7 @@ def add_job_task(kind: str, queue: str) -> None:
         try:
             started = claims.start_run(job_id, _as_task)
         finally:
-            queues.dispatch(queue)
+            dispatching.dispatch(queue)
         if started is not None and started.retry_in is not None:
             raise task.retry(countdown=started.retry_in, max_retries=None)
 

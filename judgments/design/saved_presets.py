@@ -1,29 +1,23 @@
-"""Save presets, and find designs by the name of a study, preset or file."""
+"""Save presets, and change and delete them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
-from django.utils.formats import date_format
-from django.utils.timezone import localtime
 from django.utils.translation import gettext
 
-from common.errors import DataConflict, ObjectNotFound, WrongState, did_you_mean
+from common.errors import DataConflict, ObjectNotFound, WrongState
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
-from judgments.design.reading.study_files import read_toml
 from judgments.design.study_design import StudyDesign
-from judgments.models import SavedPreset, Study, StudyEvent
-from judgments.studies.designs import design_of
+from judgments.models import SavedPreset
 
+# Keys of a design that a preset lacks, since they name one study.
+PRESET_GAPS = ("name", "slug", "dataset", "seed")
 # Keys that are specific to one study and not part of a preset.
-OWN_KEYS = ("name", "slug", "dataset", "seed", "preset", "registration", "chosen", "by_hand")
-CHANGE_EVENT = "design-changed"
+OWN_KEYS = (*PRESET_GAPS, "preset", "registration", "chosen", "by_hand")
 
 
 def saved_presets() -> dict[str, Preset]:
@@ -66,7 +60,7 @@ def store_preset(
         DesignError: the slug is invalid.
         DataConflict: a preset with this slug exists.
     """
-    checked = make_design({"name": title, "slug": slug or " ", "dataset": "any", "protocol": design.protocol})
+    checked = make_design({"name": title, "slug": slug, "dataset": "any", "protocol": design.protocol})
     if checked.slug in PRESETS:
         raise DataConflict(
             gettext("Quorum has a built-in preset %(slug)r; choose another short name.") % {"slug": slug}
@@ -120,76 +114,3 @@ def _own_preset(slug: str, by: User) -> SavedPreset:
             % {"slug": slug}
         )
     return preset
-
-
-@dataclass(frozen=True, slots=True)
-class NamedDesign:
-    """A design and its title. ``is_complete`` is false for a preset, which lacks name, slug, dataset and seed."""
-
-    title: str
-    design: StudyDesign
-    is_complete: bool = True
-
-    def comparable_values(self, other: NamedDesign) -> dict[str, Any]:
-        values = self.design.model_dump(mode="json")
-        if not (self.is_complete and other.is_complete):
-            for key in ("name", "slug", "dataset", "seed"):
-                del values[key]
-        return values
-
-
-def find_design(name: str, *, studies: QuerySet[Study], files: bool = False) -> NamedDesign:
-    """Return the design of a study, of a preset or, if ``files`` is set, of a study file.
-
-    Args:
-        name: ``SLUG``, ``SLUG@NUMBER`` (the design before the log entry with this number), ``preset:NAME``, a
-            preset's name without "preset:", or the path of a study file.
-        studies: the studies that the person may see.
-    """
-    slug, _, number = name.partition("@")
-    study = studies.filter(slug=slug).first()
-    if study is not None and number:
-        return _earlier_design(study, number)
-    if study is not None:
-        return NamedDesign(title=study.name, design=design_of(study))
-    presets = {**saved_presets(), **PRESETS}
-    bare_name = name.removeprefix("preset:")
-    if bare_name in presets:
-        design = make_design(
-            {"name": "new", "slug": "new", "dataset": "new", "preset": bare_name}, saved=presets
-        )
-        return NamedDesign(title=presets[bare_name].title, design=design, is_complete=False)
-    if files and Path(name).suffix == ".toml":
-        text = Path(name).read_text(encoding="utf-8-sig")
-        return NamedDesign(title=name, design=read_toml(text, source=name, saved=presets))
-    raise ObjectNotFound(
-        (
-            gettext("There is no study and no preset %(words)r; a study file ends in .toml.")
-            if files
-            else gettext("There is no study and no preset %(words)r.")
-        )
-        % {"words": name}
-        + did_you_mean(name, [*studies.values_list("slug", flat=True), *presets])
-    )
-
-
-def earlier_designs(study: Study) -> list[StudyEvent]:
-    return list(_changes(study).select_related("by")[:50])
-
-
-def _changes(study: Study) -> QuerySet[StudyEvent]:
-    return StudyEvent.objects.filter(study=study, what=CHANGE_EVENT, details__has_key="before")
-
-
-def _earlier_design(study: Study, number: str) -> NamedDesign:
-    event = _changes(study).filter(pk=number).first() if number.isdecimal() and len(number) < 19 else None
-    if event is None:
-        raise ObjectNotFound(
-            gettext("Study %(slug)r has no earlier design %(number)r.")
-            % {"slug": study.slug, "number": number}
-        )
-    return NamedDesign(
-        title=gettext("%(study)s, design before the change at %(time)s")
-        % {"study": study.name, "time": date_format(localtime(event.at), "DATETIME_FORMAT")},
-        design=make_design(event.details["before"]),
-    )

@@ -1,12 +1,7 @@
-"""Queue jobs, send them to the broker in turn, cancel them, and retry them.
-
-Only a few messages wait at the broker. All other jobs wait in the table, so that the account with the fewest running
-jobs can go first.
-"""
+"""Queue jobs, cancel them, and retry them."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import timedelta
 from math import ceil
@@ -15,18 +10,20 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import connection, transaction
-from django.db.models import Min
 from django.db.models.functions import Now
 from django.utils import timezone
-from django.utils.module_loading import import_string
 from django.utils.translation import gettext, ngettext
 
 from common.errors import WrongState
 from common.rate_limits import TooManyAttempts
-from judgments.jobs.registry import CROWD, READING, UnknownJobKind, is_relied_on, job_kinds, task_name
+from judgments.jobs.dispatching import dispatch
+from judgments.jobs.registry import CROWD, UnknownJobKind, is_relied_on, job_kinds
 from judgments.models.jobs import DELETED_STUDY, Job
 
-MAX_MESSAGES_AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
+# The wait after which an account with too many waiting jobs may try again is estimated by the jobs of all accounts
+# that ended in this period.
+THROUGHPUT_PERIOD = timedelta(minutes=5)
+MIN_WAIT, MAX_WAIT = 5, 600  # seconds
 
 PLACES = """
     SELECT id, place FROM (
@@ -73,9 +70,7 @@ def check_waiting(user: User, kind: str) -> None:
     waiting = Job.objects.filter(created_by=user, state=Job.State.QUEUED).count()
     if waiting < settings.JOBS_WAITING:
         return
-    # estimate the wait by the jobs of all accounts in the last minutes
-    ended = Job.objects.filter(finished_at__gt=Now() - timedelta(minutes=5)).count()
-    wait = min(600, max(5, ceil(300 / max(ended, 1))))
+    wait = _estimated_wait()
     message = ngettext(
         "%(n)d job of %(name)s is waiting, and an account cannot have more waiting jobs. Try "
         "again in %(wait)d seconds, or cancel the job.",
@@ -86,51 +81,10 @@ def check_waiting(user: User, kind: str) -> None:
     raise TooManyAttempts(message % {"n": waiting, "name": user.get_username(), "wait": wait}, wait=wait)
 
 
-def dispatch(queue: str) -> None:
-    """Send waiting jobs to the broker while few messages wait there. The account with the fewest sent jobs goes first.
-
-    An account without a sent job can always send one. An account can have only one sent job that reads files, since
-    the content of files is unpredictable. `requeue_lost_jobs` sends jobs of kinds that this version does not know.
-    """
-    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
-    accounts_by_job: dict[int, int | None] = {}  # the accounts of jobs that another process is sending
-    while oldest := dict(
-        waiting.filter(sent_at=None)
-        .exclude(pk__in=accounts_by_job)
-        .order_by()
-        .values_list("created_by")
-        .annotate(Min("pk"))
-    ):
-        at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
-        running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
-        busy = Counter([*at_broker, *running.values_list("created_by", flat=True), *accounts_by_job.values()])
-        room = MAX_MESSAGES_AT_BROKER - len(at_broker)
-        sent = tried = 0
-        for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
-            if (sent < room and queue != READING) or not busy[account]:
-                tried += 1
-                if send_message(oldest[account]):
-                    sent += 1
-                else:
-                    accounts_by_job[oldest[account]] = account
-        if not tried or sent >= room:
-            return
-
-
-def send_message(job_id: int) -> bool:
-    """Send a job's message on commit. Return False if another process is already sending it."""
-    with transaction.atomic():
-        # Waiting for another process that sends it could cause a deadlock.
-        row = Job.objects.select_for_update(skip_locked=True)
-        job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
-        if job is None:
-            return False
-        Job.objects.filter(pk=job_id).update(sent_at=Now())
-        # Celery is loaded only when the first message is sent.
-        transaction.on_commit(
-            lambda: import_string(settings.JOB_SENDER)(task_name(job.kind), job_id, queue=job.queue)
-        )
-    return True
+def _estimated_wait() -> int:
+    """Return the seconds in which about one job ends."""
+    ended = Job.objects.filter(finished_at__gt=Now() - THROUGHPUT_PERIOD).count()
+    return min(MAX_WAIT, max(MIN_WAIT, ceil(THROUGHPUT_PERIOD.total_seconds() / max(ended, 1))))
 
 
 def cancel_job(job: Job) -> None:

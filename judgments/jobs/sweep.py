@@ -13,7 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from judgments.jobs.claims import has_ended, local_owners
-from judgments.jobs.queues import dispatch, send_message
+from judgments.jobs.dispatching import dispatch, send_message
 from judgments.jobs.registry import QUEUES, job_kinds
 from judgments.jobs.runs import MAX_ATTEMPTS, TookTooLong
 from judgments.models.jobs import Job

@@ -9,10 +9,11 @@ from typing import Any
 
 from common.commands import QuorumCommand, progress_bar
 from common.files import write_lines
+from judgments.design.named_designs import find_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.comparing import compare_designs
 from judgments.design.reading.study_files import toml_values, write_toml
-from judgments.design.saved_presets import find_design, saved_presets
+from judgments.design.saved_presets import saved_presets
 from judgments.design.study_design import StudyDesign
 from judgments.models import Study
 from judgments.studies.designs import design_of

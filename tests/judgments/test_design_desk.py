@@ -14,7 +14,8 @@ from judgments.design.editing.form.design_form import DesignForm, field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.form.values import starting_values
 from judgments.design.reading.checking import make_design, problems_in
-from judgments.design.reading.study_files import line_of, read_toml
+from judgments.design.reading.study_files import read_toml
+from judgments.design.reading.toml_lines import line_of
 from judgments.models import Job, Study
 from judgments.studies.studies import create_study
 from tests.judgments.desk import ADD, as_posted, do, new_design, page, words

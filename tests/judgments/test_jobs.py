@@ -28,7 +28,7 @@ from psycopg import sql
 from common.errors import WrongState
 from common.rate_limits import TooManyAttempts
 from config.celery import app
-from judgments.jobs import claims, pool, queues, registry, sweep
+from judgments.jobs import claims, dispatching, pool, queues, registry, sweep
 from judgments.models import Job
 from scripts import services
 from tests import forking
@@ -207,12 +207,12 @@ def sent() -> list[int]:
 def test_few_messages_wait_at_the_broker_and_the_oldest_job_follows_one_that_began() -> None:
     waiting = [
         queues.enqueue(kind="make-groups", args={"count": 1}).pk
-        for _ in range(queues.MAX_MESSAGES_AT_BROKER + 3)
+        for _ in range(dispatching.MAX_MESSAGES_AT_BROKER + 3)
     ]
-    assert sorted(sent()) == waiting[: queues.MAX_MESSAGES_AT_BROKER]
+    assert sorted(sent()) == waiting[: dispatching.MAX_MESSAGES_AT_BROKER]
     assert claims.run_job(waiting[1])
-    queues.dispatch(registry.HEAVY)
-    assert sorted(sent()) == [waiting[0], *waiting[2 : queues.MAX_MESSAGES_AT_BROKER + 1]]
+    dispatching.dispatch(registry.HEAVY)
+    assert sorted(sent()) == [waiting[0], *waiting[2 : dispatching.MAX_MESSAGES_AT_BROKER + 1]]
 
 
 @pytest.mark.django_db
@@ -221,13 +221,13 @@ def test_an_account_with_one_job_is_sent_at_once_and_turns_are_taken_afterwards(
     many = [queues.enqueue(kind="make-group", args={"name": f"{n}"}, user=greedy).pk for n in range(30)]
     single = queues.enqueue(kind="make-group", args={"name": "single"}, user=modest)
     more = queues.enqueue(kind="make-group", args={"name": "more"}, user=modest)
-    assert sorted(sent()) == [*many[: queues.MAX_MESSAGES_AT_BROKER], single.pk]
+    assert sorted(sent()) == [*many[: dispatching.MAX_MESSAGES_AT_BROKER], single.pk]
     assert queues.queue_positions([single, more]) == {single.pk: 2, more.pk: 4}
     for done in many[:2]:
         assert claims.run_job(done)
-        queues.dispatch(registry.HEAVY)
+        dispatching.dispatch(registry.HEAVY)
     assert more.pk in sent()
-    assert many[queues.MAX_MESSAGES_AT_BROKER] not in sent()
+    assert many[dispatching.MAX_MESSAGES_AT_BROKER] not in sent()
 
 
 @pytest.mark.django_db
@@ -238,13 +238,13 @@ def test_an_account_has_one_file_read_at_a_time_and_others_are_not_kept_waiting(
     short = queues.enqueue(kind="figures", args={"study": "photos", "names": []}, user=hostile).pk
     assert sorted(sent()) == [bad[0], small, short]
     assert claims.run_job(bad[0])
-    queues.dispatch(registry.READING)
+    dispatching.dispatch(registry.READING)
     assert sorted(sent()) == [bad[1], small, short]
 
 
 @pytest.mark.django_db
 def test_queues_do_not_wait_for_each_other() -> None:
-    for number in range(queues.MAX_MESSAGES_AT_BROKER + 1):
+    for number in range(dispatching.MAX_MESSAGES_AT_BROKER + 1):
         queues.enqueue(kind="make-group", args={"name": f"{number}"})
     other = queues.enqueue(kind="figures", args={"study": "photos", "names": []})
     assert other.pk in sent()
@@ -430,7 +430,8 @@ def test_a_job_that_was_ended_at_its_limit_is_not_tried_again() -> None:
 @pytest.mark.django_db
 def test_jobs_that_another_version_knows_keep_nobody_waiting(caplog: pytest.LogCaptureFixture) -> None:
     unknown = [
-        Job.objects.create(kind="dream", queue="heavy").pk for _ in range(queues.MAX_MESSAGES_AT_BROKER + 1)
+        Job.objects.create(kind="dream", queue="heavy").pk
+        for _ in range(dispatching.MAX_MESSAGES_AT_BROKER + 1)
     ]
     known = [queues.enqueue(kind="make-group", args={"name": f"{number}"}).pk for number in range(2)]
     for _ in range(2):

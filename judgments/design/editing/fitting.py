@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,11 +16,9 @@ from judgments.models import Dataset
 
 CHECKS = 2  # check questions on a page
 ITEMS_PER_RESERVED = 10  # one in this many items may be left out for check questions
-RESERVE, REPEAT, OMIT = (
-    "reserve",
-    "repeat",
-    "omit",
-)  # check questions come from items that are left out, or repeat items; or there are none
+RESERVE = "reserve"  # check questions come from items that are left out
+REPEAT = "repeat"  # check questions repeat items
+OMIT = "omit"  # there are no check questions
 TOO_FEW_TEXTS = {
     REPEAT: gettext_noop(
         "Check questions are repeated items, because the dataset has too few texts for other "
@@ -81,34 +80,53 @@ def fit_to_dataset(
 
 
 def _keep_items(
-    reserving: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
+    with_reserve: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
     """Return the design that reserves items for check questions or, if these need too many, one that does not.
 
     Args:
-        reserving: the way to fit that reserves items for check questions.
+        with_reserve: the way to fit that reserves items for check questions.
         checks: the designer's choice, as in `fit_to_dataset`.
     """
-    controls = reserving.values["controls"]
-    if not reserving.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
-        return FittedDesign(reserving.values, reserving.sentences)
-    kind = KINDS[reserving.values["protocol"]]
-    omitting = DesignFitter(values, reader, per_hit=0)
-    lost = omitting.asked - reserving.asked
-    if controls["per_hit"] and lost <= 0:
-        return FittedDesign(reserving.values, reserving.sentences)
-    repeating = DesignFitter(
-        values, reader, per_hit=1 if kind.grouped else min(reserving.checks, CHECKS), repeating=True
+    controls = with_reserve.values["controls"]
+    if not with_reserve.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
+        return FittedDesign(with_reserve.values, with_reserve.sentences)
+    without_checks = DesignFitter(values, reader, per_hit=0)
+    lost_items = without_checks.asked - with_reserve.asked
+    if controls["per_hit"] and lost_items <= 0:
+        return FittedDesign(with_reserve.values, with_reserve.sentences)
+    grouped = KINDS[with_reserve.values["protocol"]].grouped
+    with_repeats = DesignFitter(
+        values, reader, per_hit=1 if grouped else min(with_reserve.checks, CHECKS), repeating=True
     )
-    fittings = {REPEAT: repeating, RESERVE: reserving, OMIT: omitting}
-    if not repeating.values["controls"]["per_hit"] or repeating.asked < omitting.asked:
-        del fittings[REPEAT]
+    designs = {REPEAT: with_repeats, RESERVE: with_reserve, OMIT: without_checks}
+    if not with_repeats.values["controls"]["per_hit"] or with_repeats.asked < without_checks.asked:
+        del designs[REPEAT]
     if not controls["per_hit"]:
-        best = fittings.get(REPEAT, omitting)
-        best.sentences.append(gettext(TOO_FEW_TEXTS[REPEAT if best is repeating else OMIT]))
-        return FittedDesign(best.values, best.sentences)
-    few = reserving.has_enough_checks() and lost * ITEMS_PER_RESERVED <= omitting.asked
-    proposed = checks if checks in fittings else RESERVE if few else REPEAT if REPEAT in fittings else OMIT
-    others = tuple(name for name in fittings if name != proposed)
-    best = fittings[proposed]
-    return FittedDesign(best.values, best.sentences, ChecksQuestion(proposed, others, lost, omitting.asked))
+        return _design_without_reserve(designs)
+    reserve_is_small = (
+        with_reserve.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= without_checks.asked
+    )
+    proposed = _proposed_answer(checks, designs, reserve_is_small)
+    others = tuple(name for name in designs if name != proposed)
+    return FittedDesign(
+        designs[proposed].values,
+        designs[proposed].sentences,
+        ChecksQuestion(proposed, others, lost_items, without_checks.asked),
+    )
+
+
+def _design_without_reserve(designs: Mapping[str, DesignFitter]) -> FittedDesign:
+    """Return the design that repeats items, or else the one without check questions, with the reason."""
+    name = REPEAT if REPEAT in designs else OMIT
+    design = designs[name]
+    design.sentences.append(gettext(TOO_FEW_TEXTS[name]))
+    return FittedDesign(design.values, design.sentences)
+
+
+def _proposed_answer(checks: str, designs: Collection[str], reserve_is_small: bool) -> str:
+    if checks in designs:
+        return checks
+    if reserve_is_small:
+        return RESERVE
+    return REPEAT if REPEAT in designs else OMIT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from typing import Any
@@ -45,21 +44,3 @@ def write_toml(design: StudyDesign) -> str:
 
 def dump_toml(values: Mapping[str, Any]) -> str:
     return tomli_w.dumps(values, multiline_strings=True)
-
-
-def line_of(text: str, key: str) -> int:
-    """Return the line number, from 1, of a dotted key, or else of the innermost table around it; 0 if it has none."""
-    lines: dict[str, int] = {}
-    table, inside = "", False
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not inside and (header := re.match(r"\s*\[\[?\s*([\w.-]+)\s*\]", line)):
-            table = header[1]
-            lines.setdefault(table, number)
-        elif not inside and (setting := re.match(r"\s*([\w.-]+)\s*=", line)):
-            lines.setdefault(f"{table}.{setting[1]}" if table else setting[1], number)
-        inside ^= line.count('"""') % 2 == 1
-    # the key of a problem has the number of a table's row; the file has no such numbers
-    key = ".".join(part for part in key.split(".") if not part.isdecimal())
-    while key and key not in lines:
-        key = key.rpartition(".")[0]
-    return lines.get(key, 0)

@@ -10,7 +10,8 @@ from django.utils.translation import gettext
 from common.errors import DesignError
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import NO_PRESETS, Preset
-from judgments.design.reading.study_files import line_of, toml_values
+from judgments.design.reading.study_files import toml_values
+from judgments.design.reading.toml_lines import line_of
 
 NAMES = ("name", "slug", "dataset")  # keys that a design to start from may lack
 

@@ -18,8 +18,9 @@ from common.errors import QuorumError
 from judgments.admin.base import QuorumAdmin, signed_in
 from judgments.design.editing.data_sorts import preset_titles
 from judgments.design.editing.form.sections import sections_for
+from judgments.design.named_designs import NamedDesign, earlier_designs, find_design
 from judgments.design.reading.comparing import compare_designs
-from judgments.design.saved_presets import NamedDesign, earlier_designs, find_design, newest_presets
+from judgments.design.saved_presets import newest_presets
 from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import duplicate, save_preset

@@ -1,0 +1,26 @@
+"""Find the line of a key in a study file."""
+
+from __future__ import annotations
+
+import re
+
+TABLE_HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
+ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
+
+
+def line_of(text: str, key: str) -> int:
+    """Return the line number, from 1, of a dotted key, or else of the innermost table around it; 0 if it has none."""
+    lines: dict[str, int] = {}
+    table, inside_text = "", False
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not inside_text and (header := TABLE_HEADER.match(line)):
+            table = header[1]
+            lines.setdefault(table, number)
+        elif not inside_text and (assignment := ASSIGNMENT.match(line)):
+            lines.setdefault(f"{table}.{assignment[1]}" if table else assignment[1], number)
+        inside_text ^= line.count('"""') % 2 == 1
+    # the key of a problem has the number of a table's row; the file has no such numbers
+    key = ".".join(part for part in key.split(".") if not part.isdecimal())
+    while key and key not in lines:
+        key = key.rpartition(".")[0]
+    return lines.get(key, 0)

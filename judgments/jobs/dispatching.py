@@ -1,0 +1,71 @@
+"""Send queued jobs to the broker in turn.
+
+Only a few messages wait at the broker. All other jobs wait in the table, so that the account with the fewest running
+jobs can go first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Min, QuerySet
+from django.db.models.functions import Now
+from django.utils.module_loading import import_string
+
+from judgments.jobs.registry import READING, job_kinds, task_name
+from judgments.models.jobs import Job
+
+MAX_MESSAGES_AT_BROKER = 8  # most waiting messages of a queue; a new job waits for all of them
+
+
+def dispatch(queue: str) -> None:
+    """Send waiting jobs to the broker while few messages wait there. The account with the fewest sent jobs goes first.
+
+    An account without a sent job can always send one. An account can have only one sent job that reads files, since
+    the content of files is unpredictable. `requeue_lost_jobs` sends jobs of kinds that this version does not know.
+    """
+    waiting = Job.objects.filter(queue=queue, state=Job.State.QUEUED, kind__in=job_kinds)
+    running = Job.objects.filter(queue=queue, state=Job.State.RUNNING).order_by()
+    account_by_locked_job: dict[int, int | None] = {}  # jobs that another process is sending
+    while oldest := _oldest_unsent_by_account(waiting, account_by_locked_job):
+        at_broker = waiting.filter(sent_at__isnull=False).order_by().values_list("created_by", flat=True)
+        busy = Counter(
+            [*at_broker, *running.values_list("created_by", flat=True), *account_by_locked_job.values()]
+        )
+        room = MAX_MESSAGES_AT_BROKER - len(at_broker)
+        sent = attempts = 0
+        for account in sorted(oldest, key=lambda account: (busy[account], oldest[account])):
+            may_share = queue != READING and sent < room
+            if may_share or not busy[account]:
+                attempts += 1
+                if send_message(oldest[account]):
+                    sent += 1
+                else:
+                    account_by_locked_job[oldest[account]] = account
+        if not attempts or sent >= room:
+            return
+
+
+def _oldest_unsent_by_account(waiting: QuerySet[Job], left_out: Collection[int]) -> dict[int | None, int]:
+    """Return the id of each account's oldest job that is not sent, without the jobs that are left out."""
+    unsent = waiting.filter(sent_at=None).exclude(pk__in=left_out).order_by()
+    return dict(unsent.values_list("created_by").annotate(Min("pk")))
+
+
+def send_message(job_id: int) -> bool:
+    """Send a job's message on commit. Return False if another process is already sending it."""
+    with transaction.atomic():
+        # Waiting for another process that sends it could cause a deadlock.
+        row = Job.objects.select_for_update(skip_locked=True)
+        job = row.filter(pk=job_id, state=Job.State.QUEUED, sent_at=None).first()
+        if job is None:
+            return False
+        Job.objects.filter(pk=job_id).update(sent_at=Now())
+        # Celery is loaded only when the first message is sent.
+        transaction.on_commit(
+            lambda: import_string(settings.JOB_SENDER)(task_name(job.kind), job_id, queue=job.queue)
+        )
+    return True
