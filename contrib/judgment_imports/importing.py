@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -40,7 +40,7 @@ from judgments.importers.records.rows import JudgmentRow
 from judgments.importers.records.values import by_name
 from judgments.importers.textio import QUIRK_NOTES
 from judgments.kinds import KINDS
-from judgments.models import Caption, Item, Study
+from judgments.models import Caption, Dataset, Item, Study
 from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import create_study, find_dataset, find_study
@@ -56,7 +56,7 @@ def import_judgments(
     protocol: str | None = None,
     encoding: str | None = None,
     mapping: ColumnMapping | None = None,
-    bad_rows: Path | BadRows | None = None,
+    bad_rows: Path | None = None,
     scale: str = "",
     design: Mapping[str, Any] | None = None,
     dry_run: bool = False,
@@ -76,75 +76,131 @@ def import_judgments(
         design: study-file keys for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
-    material = find_dataset(dataset)
-    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
-    if list(criteria) != [""]:
-        return _import_criteria(
-            criteria, format=format, path=path, dataset=dataset, study=study, protocol=protocol, encoding=encoding,
-            mapping=mapping, bad_rows=bad_rows, scale=scale, design=design, dry_run=dry_run, progress=progress,
-        )  # fmt: skip
-    items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
-    references = set(
-        Caption.objects.filter(dataset=material, role=Caption.Role.REFERENCE).values_list("key", flat=True)
+    shared = _SharedArguments(
+        format=format,
+        path=path,
+        dataset=find_dataset(dataset),
+        protocol=protocol,
+        encoding=encoding,
+        scale=scale,
+        keys=design or {},
+        dry_run=dry_run,
+        progress=progress,
     )
-    keys = design or {}
-    scale = stated_scale(scale, keys)
-    opened = partial(open_judgments_of, material, format, path, protocol, encoding, mapping, scale, keys)
-    source = opened()
-    left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else bad_rows
-    if left_out is not None:
-        left_out.collect(source)
-    existing = Study.objects.filter(slug=study).first()
+    criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
+    refused_rows = BadRows(bad_rows) if bad_rows is not None else None
+    if list(criteria) != [""]:
+        summary = _import_criteria(shared, criteria, study, mapping, refused_rows)
+        is_repeated = False
+    else:
+        is_repeated = Study.objects.filter(slug=study).exists()
+        summary = _import_study(shared, study, mapping, refused_rows)
+    if refused_rows is not None and not is_repeated:  # the first import has written them
+        refused_rows.write()
+    return summary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SharedArguments:
+    """The arguments of `import_judgments` that are the same for all criteria. ``keys`` are those of a study file."""
+
+    format: str
+    path: Path
+    dataset: Dataset
+    protocol: str | None
+    encoding: str | None
+    scale: str
+    keys: Mapping[str, Any]
+    dry_run: bool
+    progress: Progress
+
+
+def _import_study(
+    shared: _SharedArguments, slug: str, mapping: ColumnMapping | None, refused_rows: BadRows | None
+) -> ImportSummary:
+    dataset = shared.dataset
+    items = by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
+    references = set(
+        Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).values_list("key", flat=True)
+    )
+    scale = stated_scale(shared.scale, shared.keys)
+    open_source = partial(
+        open_judgments_of, dataset, shared.format, shared.path, shared.protocol, shared.encoding, mapping, scale,
+        shared.keys,
+    )  # fmt: skip
+    source = open_source()
+    if refused_rows is not None:
+        refused_rows.collect(source)
+    existing = Study.objects.filter(slug=slug).first()
     if existing is not None:
-        _refuse_other_judgments(existing, source, opened, items)
-        return ImportSummary(study, False, _count_rows(existing))
+        _refuse_other_judgments(existing, source, open_source, items)
+        return ImportSummary(slug, False, _count_rows(existing))
     fingerprint = Fingerprint()
     try:
         with many_objects(), large_cache(), transaction.atomic():
-            rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(material)))
-            first = next(rows, None)
-            chosen = source.protocol or (first.protocol if first else None) or protocol
-            if chosen is None or chosen not in KINDS:
-                raise DataConflict(
-                    f"{path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
-                )
-            new = _create_imported_study(study, dataset, chosen, keys)
-            writer = JudgmentWriter(new, material, items, references)
-            _write_judgments(writer, chain(() if first is None else (first,), rows), progress)
+            rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(dataset)))
+            first_row = next(rows, None)
+            study_protocol = _protocol_of(source, first_row, shared)
+            imported_study = _create_imported_study(slug, dataset.name, study_protocol, shared.keys)
+            writer = JudgmentWriter(imported_study, dataset, items, references)
+            _write_judgments(writer, chain(() if first_row is None else (first_row,), rows), shared.progress)
             writer.add_winners(list(fingerprint.hash_rows(source.winners(items))))
             writer.finish()
-            for table, values in writer.kind.tables_of_setting(source.setting).items():
-                writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
+            _store_setting(writer, source)
             if not writer.judgments and not writer.pairs.ids:
-                raise DataConflict(f"{path} holds no judgments; nothing was imported.")
-            notes = source.notes.sentences()
-            if dry_run or (source.setting and not source.states_scale):
-                notes += filter(None, [words_of_scale(source)])
-            Study.objects.filter(pk=writer.study.pk).update(
-                design=writer.study.design,
-                fingerprint=fingerprint.hexdigest(),
-                simulated=writer.simulated,
-                notes={"sentences": notes},
-            )
-            remember_mapping(material, IMPORT_JOB, mapping)
-            sentence = f"{with_noun(writer.judgments, 'judgment')} came from a file of the format {format}."
-            note_event(study=writer.study, what="imported", sentence=sentence, format=format)
-            transaction.set_rollback(dry_run)
+                raise DataConflict(f"{shared.path} holds no judgments; nothing was imported.")
+            notes = _finish_study(writer, source, fingerprint.hexdigest(), shared)
+            remember_mapping(dataset, IMPORT_JOB, mapping)
+            transaction.set_rollback(shared.dry_run)
     except IntegrityError as error:
         raise DataConflict(
-            f"{path} was not imported: it contradicts itself, for example by two answers of one participant on one "
-            f"unit ({str(error).splitlines()[0]})."
+            f"{shared.path} was not imported: it contradicts itself, for example by two answers of one participant "
+            f"on one unit ({str(error).splitlines()[0]})."
         ) from error
-    if left_out is not None and left_out is not bad_rows:
-        left_out.write()
-    if dry_run:
-        return ImportSummary(study, False, {}, notes)
+    if shared.dry_run:
+        return ImportSummary(slug, False, {}, notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
-    return ImportSummary(study, True, counts, notes)
+    return ImportSummary(slug, True, counts, notes)
+
+
+def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, shared: _SharedArguments) -> str:
+    protocol = source.protocol or (first_row.protocol if first_row else None) or shared.protocol
+    if protocol is None or protocol not in KINDS:
+        raise DataConflict(
+            f"{shared.path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
+        )
+    return protocol
+
+
+def _store_setting(writer: JudgmentWriter, source: JudgmentSource) -> None:
+    """Put the setting of the source, such as its scale, into the design of the study, which is not saved here."""
+    for table, values in writer.kind.tables_of_setting(source.setting).items():
+        writer.study.design[table] = {**writer.study.design.get(table, {}), **values}
+
+
+def _finish_study(
+    writer: JudgmentWriter, source: JudgmentSource, digest: str, shared: _SharedArguments
+) -> list[str]:
+    """Store what is known of the study after all judgments are written. Return the notes about the file."""
+    notes = source.notes.sentences()
+    if shared.dry_run or (source.setting and not source.states_scale):
+        notes += filter(None, [words_of_scale(source)])
+    Study.objects.filter(pk=writer.study.pk).update(
+        design=writer.study.design,
+        fingerprint=digest,
+        simulated=writer.simulated,
+        notes={"sentences": notes},
+    )
+    sentence = f"{with_noun(writer.judgments, 'judgment')} came from a file of the format {shared.format}."
+    note_event(study=writer.study, what="imported", sentence=sentence, format=shared.format)
+    return notes
 
 
 def _refuse_other_judgments(
-    existing: Study, source: JudgmentSource, opened: Callable[..., JudgmentSource], items: Mapping[str, int]
+    existing: Study,
+    source: JudgmentSource,
+    open_source: Callable[..., JudgmentSource],
+    items: Mapping[str, int],
 ) -> None:
     """Raise DataConflict if the study is another person's, or has other judgments or another scale."""
     user, slug = acting_person(), existing.slug
@@ -152,7 +208,7 @@ def _refuse_other_judgments(
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
     readings = [source]
     if isinstance(source, MappedJudgments):
-        readings.append(opened(as_before=True))
+        readings.append(open_source(as_before=True))
         readings[1].refusals.bad_rows = source.refusals.bad_rows
     if existing.source != Study.Source.IMPORTED or not _gives_judgments_of(existing, readings, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
@@ -168,40 +224,36 @@ def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progre
 
 
 def _import_criteria(
+    shared: _SharedArguments,
     criteria: Mapping[str, ColumnMapping | None],
-    *,
     study: str,
     mapping: ColumnMapping | None,
-    bad_rows: Path | BadRows | None,
-    **values: Any,
+    refused_rows: BadRows | None,
 ) -> ImportSummary:
     """Import the answers to each criterion as a study of its own.
 
     The notes of each study name all of these studies.
     """
-    left_out = BadRows(bad_rows) if isinstance(bad_rows, Path) else None
     slugs = {name: f"{study}-{slugify(name) or number}" for number, name in enumerate(criteria, start=1)}
     if len(set(slugs.values())) < len(slugs):
         raise DataConflict(
             f"Two criteria of {', '.join(slugs)} would have the same name as a study; rename one."
         )
     sentence = QUIRK_NOTES["criteria"].format(detail=", ".join(slugs.values()))
-    whole = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
+    summary_of_all = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
     with transaction.atomic():
-        for name, how in criteria.items():
-            summary = import_judgments(study=slugs[name], mapping=how, bad_rows=left_out, **values)
-            whole = replace(whole, created=whole.created or summary.created)
-            whole.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
-            whole.notes.extend(f"{name}: {note}" for note in summary.notes)
+        for name, criterion_mapping in criteria.items():
+            summary = _import_study(shared, slugs[name], criterion_mapping, refused_rows)
+            summary_of_all = replace(summary_of_all, created=summary_of_all.created or summary.created)
+            summary_of_all.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
+            summary_of_all.notes.extend(f"{name}: {note}" for note in summary.notes)
             if summary.created:
                 row = find_study(slugs[name])
                 row.notes |= {"criteria": slugs}
                 row.save(update_fields=["notes"])
-        remember_mapping(find_dataset(values["dataset"]), IMPORT_JOB, mapping)
-        transaction.set_rollback(values["dry_run"])
-    if left_out is not None:
-        left_out.write()
-    return whole
+        remember_mapping(shared.dataset, IMPORT_JOB, mapping)
+        transaction.set_rollback(shared.dry_run)
+    return summary_of_all
 
 
 def _gives_judgments_of(study: Study, readings: Sequence[JudgmentSource], items: Mapping[str, int]) -> bool:
