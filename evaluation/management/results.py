@@ -130,6 +130,7 @@ class Evaluate(OperationCommand):
     def _summary(self, study: Study, result: dict[str, Any]) -> None:
         from evaluation.results.consensus.clusters import scope_sentence
         from evaluation.results.metrics import tables
+        from evaluation.results.metrics.readings import tables_beside_metrics
 
         self.say(f"{study.name}{' (simulated answers)' if study.simulated else ''}")
         of_pairs = tables.compares_pairs(result)
@@ -142,7 +143,7 @@ class Evaluate(OperationCommand):
             without = counts["no_consensus"]
             left_out = f"{without:,} without a consensus {'was' if without == 1 else 'were'} left out"
             self.say(f"{with_noun(counts['n'], 'pair')}; {left_out}.")
-        self.say_tables(tables.tables_beside_metrics(result))
+        self.say_tables(tables_beside_metrics(result))
         if "clusters" in result:
             self.say("Intervals and tests are naive: they take pairs, or captions, as independent.")
         self.say(result["verdict"]["all"]["sentence"])

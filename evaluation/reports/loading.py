@@ -22,7 +22,7 @@ from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import StudyConsensus, consensus_of
 from evaluation.results.metrics.evaluation import compute_evaluation
 from evaluation.results.metrics.study_texts import judged_pairs, value_of_unit
-from evaluation.results.metrics.tables import known_raters
+from evaluation.results.metrics.tables import generalises_to_raters
 from evaluation.results.metrics.texts import PairMaterial
 from evaluation.results.standings import (
     Outputs,
@@ -181,7 +181,7 @@ class ReportInputs:
         """Whether the intervals of metrics generalise to other people."""
         if self.kind.compares_pairs:
             return self.people_winners.deletions is not None
-        return self.evaluation is not None and known_raters(self.evaluation.result)
+        return self.evaluation is not None and generalises_to_raters(self.evaluation.result)
 
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:

@@ -12,13 +12,13 @@ from evaluation.presentation.content import Estimate, Heatmap, HeatmapPanel, Lev
 from evaluation.presentation.rendering import plot, render_sentence, section, table
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.correlations import (
-    ONE_JUDGE_LABEL,
     RHO,
     TAU,
     JudgeEstimates,
     R,
     why_no_ceiling,
 )
+from evaluation.results.metrics.tables import ONE_JUDGE
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation import correlation
 
@@ -110,7 +110,7 @@ def _matrix_plot(
         cells.append([value[name, PEOPLE_LABEL] for name in names])
         heads.append(PEOPLE_LABEL)
     ceiling = one_judge.get(coefficient, Estimate(None))
-    levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE_LABEL, ceiling)]
+    levels = [Level("unrelated", 0.0), *levels_of(ONE_JUDGE, ceiling)]
     sentence = render_sentence(
         "metric-correlation", coefficient=label, with_people=with_people, ceiling=ceiling, alike=alike,
         no_ceiling=why_no_ceiling(inputs),

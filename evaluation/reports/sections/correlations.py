@@ -18,12 +18,12 @@ from evaluation.presentation.rendering import plot, render_sentence, section, ta
 from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_correlation
 from evaluation.results.consensus.clusters import scope_sentence
-from evaluation.results.metrics.tables import heads_of, readings_tables, within_items_sentence
+from evaluation.results.metrics.readings import readings_tables
+from evaluation.results.metrics.tables import ONE_JUDGE, coefficient_headings, within_items_sentence
 from evaluation.results.standings import compared_table
 
 TAU, RHO, R = COEFFICIENTS = ("kendall-tau-b", "spearman", "pearson")
 JudgeEstimates = Mapping[str, Estimate]  # the value for one judge, by coefficient
-ONE_JUDGE_LABEL = "one judge"
 UNDEFINED_SORT_KEY = -2.0  # places undefined coefficients below all others
 
 FULL_AGREEMENT = Level("full agreement", 1.0, dashed=False)
@@ -58,7 +58,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
     names = sorted(metrics, key=lambda name: -values[name])
     within = any("per_image" in figures for figures in metrics.values())
     people = one_judge.get(TAU, Estimate(None))
-    heads = heads_of(metrics)
+    heads = coefficient_headings(metrics)
     if not inputs.wording:
         heads.pop("pearson", None)
     rows: list[tuple[Any, ...]] = []
@@ -68,7 +68,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         rows.append((name, *cells))
     if people.value is not None:
         judge = [one_judge.get(name) for name in COEFFICIENTS[: len(heads)]]
-        rows.append((ONE_JUDGE_LABEL, *judge, *([None] if within else [])))
+        rows.append((ONE_JUDGE, *judge, *([None] if within else [])))
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
     columns += [("tau-b within items", "coefficient")] if within else []
     data = table("correlation", rows, columns, clustered=inputs.is_clustered, raters=inputs.new_raters)
@@ -77,7 +77,7 @@ def caption_metrics_section(inputs: ReportInputs, one_judge: JudgeEstimates) -> 
         "correlation", wording=inputs.wording, verdict=verdict["sentence"], name=names[0],
         best=metrics[names[0]]["kendall_tau_b"], people=people.value, no_ceiling=why_no_ceiling(inputs),
     )  # fmt: skip
-    levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE_LABEL, people)]
+    levels = [Level("chance", 0.0), *levels_of(ONE_JUDGE, people)]
     drawing = DotPlot(
         tuple(names),
         (DotPanel("", tuple(tau[name] for name in names), tuple(levels)),),

@@ -11,10 +11,10 @@ from evaluation.reports.loading import ReportInputs
 from evaluation.reports.sections.ceilings import judge_vs_rest_kappa
 from evaluation.reports.sections.correlations import (
     FULL_AGREEMENT,
-    ONE_JUDGE_LABEL,
     UNDEFINED_SORT_KEY,
     why_no_ceiling,
 )
+from evaluation.results.metrics.tables import ONE_JUDGE
 
 MAX_GRIDS = 6
 
@@ -38,7 +38,7 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         for name in names
         for cell in grids[name]
     ]
-    rows += [(ONE_JUDGE_LABEL, cut, cut, estimate) for cut, estimate in people.items()]
+    rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in people.items()]
     known = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top = max(known, key=lambda cell: cell["value"], default=None)
     reached = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
@@ -80,7 +80,7 @@ def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, 
     heads = [f"{metric_cut:.3f}" for metric_cut in metric_cuts]
     if people:
         values.append(tuple(people[cut].value if cut in people else None for cut in people_cuts))
-        heads.append(ONE_JUDGE_LABEL)
+        heads.append(ONE_JUDGE)
     return HeatmapPanel(
         name,
         tuple(heads),

@@ -16,7 +16,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.errors import NothingToRank
 from evaluation.results.agreement import judgment_clusters
 from judgments.models import Output, Study, System, Unit
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation import LuceResult, luce_choice
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, share_of_rows

@@ -15,12 +15,6 @@ from evaluation.results.metrics.texts import pair_kinds
 from quorum.statistics.crossed import RATER
 
 ONE_JUDGE = "one judge"
-# Name of the coefficients, by reading.
-READINGS = {
-    "tau_c": {"": "tau-c"},
-    "single_grades": {"kendall_tau_b": "tau-b", "kendall_tau_c": "tau-c"},
-    "own_kept": {"kendall_tau_b": "tau-b", "spearman": "rho"},
-}
 COEFFICIENT_HEADINGS = {"kendall_tau_b": "tau-b", "spearman": "rho", "pearson": "r"}
 
 
@@ -28,13 +22,17 @@ def compares_pairs(result: Mapping[str, Any]) -> bool:
     return all("accuracy" in figures for figures in result["metrics"].values())
 
 
+def kinds_with_all(kinds: list[str]) -> list[str]:
+    """Return the pair kinds, with "all" last if there are several."""
+    return kinds if len(kinds) == 1 else [*kinds, "all"]
+
+
 def accuracy_by_metric(
     metrics: Mapping[str, Mapping[str, Any]],
 ) -> tuple[list[str], dict[str, Mapping[str, Any]]]:
     """Return the pair kinds, with "all" last, and accuracy by metric and kind, best metric first."""
     accuracy = {name: figures["accuracy"] for name, figures in metrics.items()}
-    kinds = pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind)
-    kinds = kinds if len(kinds) == 1 else [*kinds, "all"]
+    kinds = kinds_with_all(pair_kinds(kind for by_kind in accuracy.values() for kind in by_kind))
     best_first = sorted(accuracy, key=lambda name: -(accuracy[name][kinds[-1]]["value"] or 0.0))
     return kinds, {name: accuracy[name] for name in best_first}
 
@@ -61,7 +59,7 @@ def accuracy_table(
         share_columns("metric", kinds),
         no_consensus=result["counts"]["no_consensus"],
         clustered=clustered,
-        raters=known_raters(result),
+        raters=generalises_to_raters(result),
     )
 
 
@@ -80,18 +78,12 @@ def accuracy_and_ties_table(result: Mapping[str, Any]) -> Table:
     return rendering.table("accuracy-and-ties", rows, columns)
 
 
-def tables_beside_metrics(result: Mapping[str, Any]) -> list[Table]:
-    """Return the tables that the page and the command show next to the table of metrics."""
-    return [*longer_tables(result), *readings_tables(result), *ties_tables(result)]
-
-
 def longer_tables(result: Mapping[str, Any]) -> list[Table]:
     """Return the table of how often people choose the longer text.
 
     Return [] for captions, and for results before 0.6.
     """
     by_kind: Mapping[str, Any] = result.get("longer", {})
-    kinds = pair_kinds(by_kind)
     rows = [
         (
             kind,
@@ -99,13 +91,13 @@ def longer_tables(result: Mapping[str, Any]) -> list[Table]:
             by_kind[kind]["liked"]["n"],
             estimate_of(by_kind[kind]["rule"]),
         )
-        for kind in (kinds if len(kinds) == 1 else [*kinds, "all"])
+        for kind in kinds_with_all(pair_kinds(by_kind))
         if kind in by_kind
     ]
-    return [rendering.table("longer", rows, raters=known_raters(result))] if rows else []
+    return [rendering.table("longer", rows, raters=generalises_to_raters(result))] if rows else []
 
 
-def heads_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def coefficient_headings(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return the names of columns by coefficient. Results of versions before 0.6 have no r."""
     return {
         key: head
@@ -119,7 +111,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
     metrics = result["metrics"]
     within = any("per_image" in figures for figures in metrics.values())
     kappas = any(figures["kappa"] for figures in metrics.values())
-    heads = heads_of(metrics)
+    heads = coefficient_headings(metrics)
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
@@ -158,59 +150,10 @@ def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
     return estimate_of(best), " / ".join(cuts)
 
 
-def known_raters(result: Mapping[str, Any]) -> bool:
+def generalises_to_raters(result: Mapping[str, Any]) -> bool:
     """Return whether an evaluation's intervals generalise to other people."""
     cells = (
         figures["accuracy"].get("all", {}) if "accuracy" in figures else figures["kendall_tau_b"]
         for figures in result["metrics"].values()
     )
     return any(RATER in cell.get("clusters", ()) for cell in cells)
-
-
-def readings_tables(result: Mapping[str, Any]) -> list[Table]:
-    readings: Mapping[str, Any] = result.get("readings", {})
-    raters = known_raters(result)
-    tables = []
-    if "all_pairs" in readings:
-        kinds = list(next(iter(readings["all_pairs"].values())))
-        accuracies = [
-            (name, *(estimate_of(cells[kind]) for kind in kinds))
-            for name, cells in readings["all_pairs"].items()
-        ]
-        tables.append(
-            rendering.table("readings-all-pairs", accuracies, share_columns("metric", kinds), raters=raters)
-        )
-    if "references" in readings:
-        curves: list[tuple[Any, ...]] = []
-        for name, by_kind in readings["references"].items():
-            for kind, curve in by_kind.items():
-                curves += [(kind, name, row["references"], estimate_of(row), row["draws"]) for row in curve]
-        tables.append(rendering.table("readings-references", curves, raters=raters))
-    coefficients = []
-    for reading, heads in READINGS.items():
-        for metric, cells in readings.get(reading, {}).items():
-            for key, head in heads.items():
-                estimate = estimate_of(cells[key] if key else cells)
-                coefficients.append(
-                    (metric, rendering.render_sentence("reading", name=reading), head, estimate)
-                )
-    if coefficients:
-        tables.append(rendering.table("readings-coefficients", coefficients, raters=raters))
-    thresholds = [
-        (metric, cell["metric_at_least"], cell["people_at_least"], estimate_of(cell))
-        for metric, cells in readings.get("thresholds", {}).items()
-        for cell in cells
-    ]
-    return (
-        [*tables, rendering.table("readings-thresholds", thresholds, raters=raters)] if thresholds else tables
-    )
-
-
-def ties_tables(result: Mapping[str, Any]) -> list[Table]:
-    """Return the table of metrics' accuracies with ties, which reports do not have, or [] if it was not requested."""
-    ties = result.get("readings", {}).get("ties", {})
-    rows = [
-        (name, *(estimate_of(accuracies[key]) for key in ("plain", "calibrated", "soft")))
-        for name, accuracies in ties.items()
-    ]
-    return [rendering.table("readings-ties", rows)] if rows else []

@@ -31,12 +31,8 @@ from evaluation.results.agreement import alpha_note, components_sentence, side_s
 from evaluation.results.consensus.counts import unused_context
 from evaluation.results.consensus.tables import captions_table, consensus_tables, questions_tables
 from evaluation.results.metrics.options import OF_CAPTIONS, OF_PAIRS
-from evaluation.results.metrics.tables import (
-    accuracy_table,
-    correlation_table,
-    tables_beside_metrics,
-    within_items_sentence,
-)
+from evaluation.results.metrics.readings import tables_beside_metrics
+from evaluation.results.metrics.tables import accuracy_table, correlation_table, within_items_sentence
 from evaluation.results.operations import EvaluateRequest, start_aggregation, start_evaluation
 from evaluation.results.rankings import audit_sentence
 from evaluation.results.reopening import reopen
