@@ -32,17 +32,19 @@ class _Row(NamedTuple):
     system: str | None = None
 
 
-class _Object(dict[str, Any]):
+class _JsonObject(dict[str, Any]):
+    """A JSON object. `repeated` is the first name that several of its members have, or None."""
+
     def __init__(self, members: list[tuple[str, Any]]) -> None:
         super().__init__(members)
-        self.repeated = None
+        self.repeated: str | None = None
         if len(self) < len(members):
             names = Counter(name for name, _ in members)
             self.repeated = next(name for name, count in names.items() if count > 1)
 
 
-Document = Callable[[Path, Any], Iterator[_Row]]
-_DECODE = json.JSONDecoder(object_pairs_hook=_Object).decode
+DocumentReader = Callable[[Path, Any], Iterator[_Row]]
+_DECODE = json.JSONDecoder(object_pairs_hook=_JsonObject).decode
 
 
 def read_references(path: Path) -> References:
@@ -71,7 +73,7 @@ def read_candidates(path: Path) -> Candidates:
 
 
 def _reference_rows(path: Path, document: Any) -> Iterator[_Row]:
-    if not isinstance(document, _Object):
+    if not isinstance(document, _JsonObject):
         _refuse(path, document, "COCO captions JSON or an object of lists of captions")
     annotations = document.get("annotations")
     if isinstance(annotations, list) and all(isinstance(row, dict) for row in annotations):
@@ -92,7 +94,7 @@ def _candidate_rows(path: Path, document: Any) -> Iterator[_Row]:
     if isinstance(document, list):
         yield from _coco_rows(path, document)
         return
-    if not isinstance(document, _Object):
+    if not isinstance(document, _JsonObject):
         _refuse(path, document, "COCO results JSON or an object of captions")
     for image, caption in _check_distinct(path, document).items():
         if not isinstance(caption, str):
@@ -110,7 +112,7 @@ def _coco_rows(path: Path, rows: list[Any]) -> Iterator[_Row]:
         yield _Row(where, _image(value, "image_id", where), _caption(value, where))
 
 
-def _check_distinct(path: Path, images: _Object) -> _Object:
+def _check_distinct(path: Path, images: _JsonObject) -> _JsonObject:
     if images.repeated is not None:
         raise InvalidFile(f"{path}: image {images.repeated!r} occurs again, expected it once")
     return images
@@ -120,28 +122,26 @@ def _refuse(path: Path, document: Any, expected: str) -> NoReturn:
     raise InvalidFile(f"{path}: found {_describe_value(document)}, expected {expected}")
 
 
-def _caption_rows(path: Path, document: Document) -> Iterator[_Row]:
+def _caption_rows(path: Path, read_document: DocumentReader) -> Iterator[_Row]:
     empty = True
-    for row in _formatted_rows(path, document):
+    for row in _formatted_rows(path, read_document):
         empty = False
         yield row
     if empty:
         raise InvalidFile(f"{path}: found no captions, expected at least one")
 
 
-def _formatted_rows(path: Path, document: Document) -> Iterator[_Row]:
+def _formatted_rows(path: Path, read_document: DocumentReader) -> Iterator[_Row]:
     try:
         with path.open("rb") as file:
             is_packed = file.read(2) == b"\x1f\x8b"
         with (gzip.open if is_packed else open)(path, "rt", encoding="utf-8-sig", newline="\n") as lines:
             numbered = enumerate(lines, start=1)
-            for number, line in numbered:
-                if not line.strip():
-                    continue
-                if _is_row(line):
-                    yield from _json_lines(path, chain([(number, line)], numbered))
-                else:
-                    yield from document(path, _parse_json(path, number, line + lines.read()))
+            number, line = next(((number, line) for number, line in numbered if line.strip()), (0, ""))
+            if _is_row(line):
+                yield from _json_lines(path, chain([(number, line)], numbered))
+            elif line:
+                yield from read_document(path, _parse_json(path, number, line + lines.read()))
     except UnicodeDecodeError as error:
         raise InvalidFile(f"{path}: byte {error.start} is not UTF-8, expected a UTF-8 file") from error
     except (EOFError, zlib.error) as error:

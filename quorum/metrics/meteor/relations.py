@@ -20,8 +20,13 @@ STAGE_CHOICES = tuple("-".join(STAGES[: count + 1]) for count in range(len(STAGE
 
 # WordNet's rules for the basic form of a noun, a verb, an adjective (Princeton University, WordNet 3.0): the first
 # replacement that gives an entry of WordNet counts.
-_BASES = "s: ses:s xes:x zes:z ches:ch shes:sh men:man ies:y s: ies:y es:e es: ed:e ed: ing:e ing: er: est: er:e est:e"
-_ENDINGS = tuple(rule.partition(":")[::2] for rule in _BASES.split())
+# fmt: off
+_ENDINGS = (
+    ("s", ""), ("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"), ("ies", "y"),
+    ("s", ""), ("ies", "y"), ("es", "e"), ("es", ""), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ("er", ""), ("est", ""), ("er", "e"), ("est", "e"),
+)
+# fmt: on
 _MAX_SHORT_LENGTH = 2  # letters; words of up to this length have no other basic form
 
 
@@ -36,24 +41,36 @@ class Relations(NamedTuple):
     stages: NDArray[np.int8]
 
 
+class _Matches(NamedTuple):
+    """Pairs of words, by their positions in the vocabulary, that match at one stage."""
+
+    words: Ints
+    matches: Ints
+    stage: int
+
+
 def relations(vocabulary: Sequence[str], stages: int, synonyms: Synonyms | None) -> Relations:
+    """Return the relations of a vocabulary's words at the first `stages`. Without `synonyms`, no synonyms match."""
     itself = np.arange(len(vocabulary))
-    related: list[tuple[Ints, Ints, int]] = [(itself, itself, EXACT)]
+    related = [_Matches(itself, itself, EXACT)]
     if stages > STEM:
         numbers: dict[str, int] = {}
         stems = [numbers.setdefault(stem, len(numbers)) for stem in snowball_stems(vocabulary)]
-        related.append((*_pairs_sharing_set(itself, np.array(stems, dtype=np.int64)), STEM))
+        related.append(_Matches(*_pairs_sharing_set(itself, np.array(stems, dtype=np.int64)), STEM))
     if stages > SYNONYM and synonyms is not None:
-        related.append((*_pairs_sharing_set(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
-    left = np.concatenate([pair[0] for pair in related])
-    order = np.argsort(left, kind="stable")
-    right = np.concatenate([pair[1] for pair in related])[order].astype(np.int32)
-    stage = np.concatenate([np.full(pair[0].size, pair[2], dtype=np.int8) for pair in related])[order]
-    counts = np.bincount(left, minlength=len(vocabulary))
-    return Relations(starts_of(counts), right, stage)
+        related.append(_Matches(*_pairs_sharing_set(*_synonym_sets(vocabulary, synonyms)), SYNONYM))
+    words = np.concatenate([of_stage.words for of_stage in related])
+    order = np.argsort(words, kind="stable")
+    tokens = np.concatenate([of_stage.matches for of_stage in related])[order].astype(np.int32)
+    stage_of_match = np.concatenate(
+        [np.full(of_stage.words.size, of_stage.stage, dtype=np.int8) for of_stage in related]
+    )[order]
+    counts = np.bincount(words, minlength=len(vocabulary))
+    return Relations(starts_of(counts), tokens, stage_of_match)
 
 
 def _pairs_sharing_set(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct pairs of different tokens that are in the same set. Token k is in set `sets[k]`."""
     order = np.argsort(sets, kind="stable")
     tokens, sets = tokens[order], sets[order]
     first = np.flatnonzero(np.diff(sets, prepend=-1))
@@ -62,12 +79,17 @@ def _pairs_sharing_set(tokens: Ints, sets: Ints) -> tuple[Ints, Ints]:
     left = np.repeat(tokens, members)
     right = tokens[ranges(np.repeat(first, sizes), members)]
     differ = left != right
-    size = int(tokens.max(initial=0)) + 1
-    pairs = np.unique(left[differ] * size + right[differ])
-    return pairs // size, pairs % size
+    return _distinct_pairs(left[differ], right[differ])
+
+
+def _distinct_pairs(left: Ints, right: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct pairs, ascending. All numbers are below 2 ** 31, so that a pair fits into one number."""
+    pairs = np.unique((left << 31) | right)
+    return pairs >> 31, pairs & ((1 << 31) - 1)
 
 
 def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, Ints]:
+    """Return the pairs of a word's position and the number of a set of synonyms that the word is in."""
     tokens, entries = [], []
     for number, word in enumerate(vocabulary):
         for word_entry in _entries(word, synonyms):
@@ -76,17 +98,16 @@ def _synonym_sets(vocabulary: Sequence[str], synonyms: Synonyms) -> tuple[Ints, 
     entry = np.array(entries, dtype=np.int64)
     counts = synonyms.starts[entry + 1] - synonyms.starts[entry]
     sets = synonyms.sets[ranges(synonyms.starts[entry], counts)].astype(np.int64)
-    # Both numbers are below 2 ** 31.
-    pairs = np.unique((np.repeat(np.array(tokens, dtype=np.int64), counts) << 31) | sets)
-    return pairs >> 31, pairs & ((1 << 31) - 1)
+    return _distinct_pairs(np.repeat(np.array(tokens, dtype=np.int64), counts), sets)
 
 
 def _entries(word: str, synonyms: Synonyms) -> Iterator[int]:
+    """Return the entries of WordNet for a word and its basic forms, by form."""
     known = synonyms.entries
     forms = {word, *synonyms.bases.get(word, ())}
     if word not in synonyms.bases and len(word) > _MAX_SHORT_LENGTH and not word.endswith("ss"):
-        for ending, instead in _ENDINGS:
-            form = word.removesuffix(ending) + instead
+        for ending, replacement in _ENDINGS:
+            form = word.removesuffix(ending) + replacement
             if word.endswith(ending) and form in known:
                 forms.add(form)
                 break

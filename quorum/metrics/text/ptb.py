@@ -8,7 +8,6 @@ every line break as a blank. A blank inside a token (`1 1/2`) is written as U+00
 """
 
 import re
-from functools import lru_cache
 from itertools import chain
 
 from quorum.metrics.text.ptb_data import ABBREVIATIONS, NON_ASCII_CLASSES
@@ -19,27 +18,20 @@ from quorum.metrics.text.ptb_spelling import SPELLINGS, spelled_tokens
 # case, so they stay in the captions.
 PUNCTUATION = frozenset(["''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"])
 
-MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
-
 _IGNORED_TEXT = re.compile(
     "[^!-~{}]+".format(
         "".join(NON_ASCII_CLASSES.values()) + "".join(key for key in SPELLINGS if len(key) == 1 and key > "~")
     )
 )
 
-# Letters, with or without hyphens, and at most one mark after them: one word, with the exceptions below.
-_PLAIN_WORD = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**EXPRESSIONS))
-
-_SPECIAL_WORDS = frozenset([*CONTRACTIONS, *chain.from_iterable(ABBREVIATIONS.values())])
+# Contractions and abbreviations, which other rules split or write differently.
+SPECIAL_WORDS = frozenset([*CONTRACTIONS, *chain.from_iterable(ABBREVIATIONS.values())])
 
 # A word, with these exceptions: no rule continues after it, or after a mark that follows it.
 _SINGLE_TOKEN = re.compile(
     rf"{{L}}{{A}}++(?!{URL_INSIDE}{{{{0,100}}}}@)"
     r"(?![.,:;!?]?+(?:{A}|{APOS}|{AMP}|{HYPHEN}|{SLASH}|[.,:;!?`\u2018_+$]))".format(**EXPRESSIONS)
 )
-
-_NO_DIGITS = bytes(set(range(256)) - set(b"0123456789"))
-_ZEROS = bytes.maketrans(b"123456789", b"000000000")
 
 
 def raw_tokens(caption: str) -> list[str]:
@@ -53,7 +45,7 @@ def raw_tokens(caption: str) -> list[str]:
             at = ignored.end()
             continue
         alone = _SINGLE_TOKEN.match(text, at)
-        if alone and alone.group().lower() not in _SPECIAL_WORDS:
+        if alone and alone.group().lower() not in SPECIAL_WORDS:
             at = alone.end()
             tokens.append(alone.group().lower())
             continue
@@ -67,32 +59,12 @@ def ptb_tokens(caption: str) -> list[str]:
     return [token for token in raw_tokens(caption) if token not in PUNCTUATION]
 
 
-def ptb_piece(text: str) -> list[str]:
-    """Return the tokens of a piece of text without blanks.
-
-    Pieces that differ only in their digits share one cached result.
-    """
-    if _PLAIN_WORD.fullmatch(text):
-        word = text.rstrip(".,").lower()
-        if word not in _SPECIAL_WORDS:
-            return [word] if word else []
-    raw = text.encode("utf-8", "surrogatepass")
-    digits = raw.translate(None, _NO_DIGITS)
-    if not digits or len(raw) > MAX_TEMPLATE_BYTES or "\n" in text:
-        return ptb_tokens(text)
-    return (_template(raw.translate(_ZEROS)) % tuple(digits)).split("\n")
-
-
-@lru_cache(maxsize=1 << 14)
-def _template(raw: bytes) -> str:
-    """Return the tokens, one per line, with %c in place of each digit. No rule distinguishes ASCII digits."""
-    return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")
-
-
 def _longest_match(text: str, at: int) -> str:
+    """Return the token of the rule that matches most characters at a place, or one character if no rule matches."""
     best, reach = text[at], at + 1
     for rule in rules_at(text[at]):
         match = rule.match(text, at)
         if match is not None and match.end() > reach:
+            # a rule with a group looks further than its token, which is the group
             best, reach = (match.group(1) if rule.groups else None) or match.group(), match.end()
     return best

@@ -4,6 +4,7 @@ from importlib import resources
 
 
 def _sections(file: str) -> dict[str, list[str]]:
+    """Return the words of each section of a data file, by its name. A word that ends in a colon begins a section."""
     text = resources.files("quorum.metrics").joinpath("data", file).read_text("ascii")
     sections: dict[str, list[str]] = {}
     for word in text.split():
@@ -15,6 +16,7 @@ def _sections(file: str) -> dict[str, list[str]]:
 
 
 def _character_class(entries: list[str]) -> str:
+    """Return the inside of a regular expression's character class from code points and ranges, in hexadecimal."""
     return "".join("-".join(chr(int(bound, 16)) for bound in entry.split("-")) for entry in entries)
 
 

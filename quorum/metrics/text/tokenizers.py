@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from string import ascii_lowercase, ascii_uppercase
 
 from quorum.metrics.inputs import UnknownName
-from quorum.metrics.text.ptb import ptb_piece, ptb_tokens
+from quorum.metrics.text.ptb import ptb_tokens
 from quorum.metrics.text.ptb_joints import ptb_edges
+from quorum.metrics.text.ptb_pieces import ptb_piece
 
 FIRST_VERSION = "1.0"  # a label does not show this version
 _WORD = re.compile(r"\w+")

@@ -52,10 +52,10 @@ def standardised_mean(
     rater_names, rater = encode(raters, "raters")
     rating = finite_column(values, "values")
     same_length(units=unit, raters=rater, values=rating)
-    judged = np.bincount(rater, minlength=len(rater_names))
-    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / judged
-    away = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
-    deviation = np.sqrt(ratio(away, judged - 1))
+    ratings_of_rater = np.bincount(rater, minlength=len(rater_names))
+    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / ratings_of_rater
+    squared_deviations = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
+    deviation = np.sqrt(ratio(squared_deviations, ratings_of_rater - 1))
     size = np.abs(rating).max(initial=0.0)
     usable = np.nan_to_num(deviation) > ROUNDING * size
     scored = usable[rater]
@@ -105,28 +105,32 @@ def _mean(units: Iterable[Any], values: Iterable[Any], weights: Floats | None) -
     grades = finite_column(values, "values")
     same_length(units=unit_codes, values=grades)
     n = np.bincount(unit_codes, minlength=len(names))
-    weighted = np.ones(len(grades)) if weights is None else weights
-    same_length(units=unit_codes, weights=weighted)
-    weight: Floats = np.bincount(unit_codes, weights=weighted, minlength=len(names)).astype(np.float64)
+    weight_of_grade = np.ones(len(grades)) if weights is None else weights
+    same_length(units=unit_codes, weights=weight_of_grade)
+    weight_sums: Floats = np.bincount(unit_codes, weights=weight_of_grade, minlength=len(names)).astype(
+        np.float64
+    )
     # Scale by a power of two, which is exact, so that large grades do not overflow.
-    size = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
-    scaled = np.ldexp(grades, -size)
-    empty = weight == 0
-    whole = np.where(empty, math.nan, weight)
-    mean = np.bincount(unit_codes, weights=weighted * scaled, minlength=len(names)) / whole
-    away = weighted * (scaled - mean[unit_codes]) ** 2
-    squares = np.bincount(unit_codes, weights=away, minlength=len(names))
-    freedom = whole - np.bincount(unit_codes, weights=weighted**2, minlength=len(names)) / whole
-    deviation = ratio(squares, freedom, where=freedom > _MIN_FREEDOM_SHARE * whole)
+    exponent = int(np.frexp(np.abs(grades).max(initial=0.0))[1])
+    scaled = np.ldexp(grades, -exponent)
+    has_no_weight = weight_sums == 0
+    sums_or_nan = np.where(has_no_weight, math.nan, weight_sums)
+    mean = np.bincount(unit_codes, weights=weight_of_grade * scaled, minlength=len(names)) / sums_or_nan
+    squared_deviations = np.bincount(
+        unit_codes, weights=weight_of_grade * (scaled - mean[unit_codes]) ** 2, minlength=len(names)
+    )
+    squared_weights = np.bincount(unit_codes, weights=weight_of_grade**2, minlength=len(names))
+    divisor = sums_or_nan - squared_weights / sums_or_nan
+    variance = ratio(squared_deviations, divisor, where=divisor > _MIN_FREEDOM_SHARE * sums_or_nan)
     with np.errstate(over="ignore"):  # the difference of two large grades may overflow
-        deviation = np.ldexp(np.sqrt(deviation), size)
+        deviation = np.ldexp(np.sqrt(variance), exponent)
     return MeanResult(
         units=names,
-        mean=np.ldexp(mean, size),
+        mean=np.ldexp(mean, exponent),
         n=n,
         deviation=deviation,
-        weight=None if weights is None else weight,
-        reason=ZERO_WEIGHTS.format(int(empty.sum()), len(names)) if empty.any() else "",
+        weight=None if weights is None else weight_sums,
+        reason=ZERO_WEIGHTS.format(int(has_no_weight.sum()), len(names)) if has_no_weight.any() else "",
     )
 
 

@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
-import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.numeric.packing import declare
+from quorum.numeric.arrays import Ints
 from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
+from quorum.statistics.agreement.cohen_cells import KappaOfCells, label_distances
 from quorum.statistics.agreement.influences import Influences
 from quorum.statistics.crossed import NAIVE
 from quorum.statistics.inference import Sampling, signed
@@ -84,7 +83,7 @@ class CohenKappa:
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
         first, second, size = self._codes(data)
-        cells = _Cells(first, second, size, self.weights)
+        cells = KappaOfCells(first, second, size, self.weights)
         return ReadData(
             of_units=cells,
             frequency=cells.frequency,
@@ -97,6 +96,12 @@ class CohenKappa:
         )
 
     def influences(self, data: tuple[Iterable[Any], Iterable[Any]]) -> Influences | None:
+        """Return the effect of each unit on kappa, or None if kappa is not defined.
+
+        With n units and d(i, j) as above, let observed = sum_ij d(i, j) n_ij, and expected = sum_ij d(i, j) n_i. n_.j.
+        A unit with the labels i and j changes observed by d(i, j), and expected by sum_l d(i, l) n_.l + sum_k d(k, j)
+        n_k., which are ``of_first`` and ``of_second``.
+        """
         from quorum.statistics.kernels import distances
 
         first, second, size = self._codes(data)
@@ -106,11 +111,7 @@ class CohenKappa:
             self.level, distances.DIFFERENT
         )
         positions = np.arange(float(size))
-        apart = np.abs(first - second).astype(np.float64)
-        if self.weights is None:
-            apart = np.minimum(apart, 1)
-        elif kind == distances.SQUARED:
-            apart = apart**2
+        apart = label_distances(first, second, self.weights)
         of_first, of_second = np.empty((2, size))
         amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
         distances.value_distances(kind, positions, amounts[1], of_first)
@@ -120,59 +121,13 @@ class CohenKappa:
             return None
         rows = (-observed - n * apart) / expected
         rows += n * observed / expected**2 * (of_first[first] + of_second[second])
-        every = np.ones(n, dtype=np.bool_)
-        chance = 1 - float(amounts[0] @ amounts[1]) / n**2
-        return Influences(rows - rows.mean(), every, np.arange(n), None, 2.0, chance)
-
-
-@declare
-class _Cells:
-    def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
-        self._weights = weights
-        self.labels = labels
-        self.n = len(first)
-        keys = first  # an array of `sample`, which may be overwritten
-        keys *= labels
-        keys += second
-        if self.labels**2 <= max(1 << 16, 4 * self.n):
-            table = np.bincount(keys, minlength=self.labels**2)
-            occurring = np.flatnonzero(table)
-            self.frequency = table[occurring]
-        else:
-            occurring, self.frequency = np.unique(keys, return_counts=True)
-        rows, columns = np.divmod(occurring, max(self.labels, 1))
-        distance = np.abs(rows - columns).astype(np.float64)
-        if weights is None:
-            distance = (distance > 0).astype(np.float64)
-        elif weights == "quadratic":
-            distance = distance**2
-        self._distance = distance
-        ones = np.ones(len(occurring))
-        shape = (len(occurring), self.labels)
-        self._first = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
-        self._second = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
-
-    def __call__(self, weights: Floats) -> Floats:
-        first = np.asarray(weights @ self._first)
-        second = np.asarray(weights @ self._second)
-        observed = weights @ self._distance * weights.sum(axis=1)
-        return 1 - ratio(observed, self._expected(first, second))
-
-    def _expected(self, first: Floats, second: Floats) -> Floats:
-        n = first.sum(axis=1)
-        if self._weights is None:
-            return n**2 - (first * second).sum(axis=1)
-        if self._weights == "linear":
-            # |i - j| is the number of steps between the positions, so sum over steps instead of cells.
-            below_first = np.cumsum(first, axis=1)[:, :-1]
-            below_second = np.cumsum(second, axis=1)[:, :-1]
-            total = n[:, np.newaxis]
-            return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
-        position = np.arange(self.labels, dtype=np.float64)
-        return (
-            n * (first @ position**2)
-            + n * (second @ position**2)
-            - 2 * (first @ position) * (second @ position)
+        return Influences(
+            values=rows - rows.mean(),
+            counts=np.ones(n, dtype=np.bool_),
+            items=np.arange(n),
+            raters=None,
+            judges=2.0,
+            chance_of_difference=1 - float(amounts[0] @ amounts[1]) / n**2,
         )
 
 

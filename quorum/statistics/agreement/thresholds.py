@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio
 from quorum.numeric.packing import declare
+from quorum.statistics.aggregation.means import GRADE_THRESHOLDS
 from quorum.statistics.agreement.cohen import CohenKappa
 from quorum.statistics.crossed import (
     CONFIDENCE,
@@ -44,7 +45,7 @@ from quorum.statistics.resampling import bootstrap
 MIN_CROWD_SHARE = 0.66
 MIN_EXPERT_GRADE = 3.33
 SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
-GRADE_THRESHOLDS = (2.0, 2.33, 2.66, 3.0, 3.33, 3.66, 4.0)
+ASCENDING_GRADES = GRADE_THRESHOLDS[::-1]
 MISSING_CHOICES = ("refuse", "leave-out", "no")
 
 # Allowance with which a rounded share of 2/3, or a mean grade of 10/3, still reaches its threshold.
@@ -182,7 +183,7 @@ def kappa_grid(
     first_scores: ArrayLike,
     second_scores: ArrayLike,
     first_thresholds: Sequence[float] = SHARE_THRESHOLDS,
-    second_thresholds: Sequence[float] = GRADE_THRESHOLDS,
+    second_thresholds: Sequence[float] = ASCENDING_GRADES,
     *,
     missing: str = "refuse",
     **options: Unpack[Sampling],

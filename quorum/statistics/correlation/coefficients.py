@@ -6,6 +6,8 @@ fewer than two rows, or with a constant variable, is nan.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from quorum.numeric.arrays import Floats, Ints, ratio
@@ -24,26 +26,35 @@ def group_coefficients(
         groups = owners(starts)
         ranks = [mid_ranks(group_levels(values, groups)[0], weights) for values in (x, y)]
         return pearson_groups(ranks[0], ranks[1], starts, weights)
-    rows, columns, levels, order = kendall_codes(x, y, starts)
-    return taus(kendall_groups(rows, columns, weights[order], starts, levels), coefficient)
+    codes = kendall_codes(x, y, starts)
+    sums = kendall_groups(codes.rows, codes.columns, weights[codes.order], starts, codes.levels)
+    return taus(sums, coefficient)
 
 
 def owners(starts: Ints) -> Ints:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def kendall_codes(x: Floats, y: Floats, starts: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the arguments of `kendall_sums`, and the order in which they have the rows.
+class KendallCodes(NamedTuple):
+    """The arguments of `kendall_sums`, and the order in which they have the rows.
 
-    The arguments are (N,) codes of x, ascending within each group; (N,) codes of y, from 0 in each group; and the (G,)
-    numbers of different y.
+    rows: (N,) codes of x, ascending within each group. columns: (N,) codes of y, from 0 in each group. levels: (G,)
+    numbers of different y. order: (N,) positions of the rows in x and y.
     """
+
+    rows: Ints
+    columns: Ints
+    levels: Ints
+    order: Ints
+
+
+def kendall_codes(x: Floats, y: Floats, starts: Ints) -> KendallCodes:
     groups = owners(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
-    if len(starts) > 2:
+    if len(starts) > 2:  # in a single group, the codes are from 0 already
         columns -= bounds[groups]
-    return rows, columns[order], np.diff(bounds), order
+    return KendallCodes(rows, columns[order], np.diff(bounds), order)
 
 
 def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Floats:
@@ -75,16 +86,20 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
 
 def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
+    """Return the codes and bounds of `group_levels`, and the (N,) order that sorts the values within their groups.
+
+    The codes are in this order, so they ascend.
+    """
     several = groups[-1] > 0
     order = np.lexsort((values, groups)) if several else np.argsort(values)
     ordered = values[order]
-    new = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    starts_level = np.ones(len(values), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=starts_level[1:])
     if several:  # sorting does not change the groups, which are ascending
-        new[1:] |= groups[1:] != groups[:-1]
-    codes = np.cumsum(new) - 1
+        starts_level[1:] |= groups[1:] != groups[:-1]
+    codes = np.cumsum(starts_level) - 1
     if several:
-        bounds = np.searchsorted(groups[new], np.arange(groups[-1] + 2)).astype(np.int64)
+        bounds = np.searchsorted(groups[starts_level], np.arange(groups[-1] + 2)).astype(np.int64)
     else:
         bounds = np.array([0, codes[-1] + 1])
     return codes, bounds, order
@@ -111,8 +126,8 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     (Kendall 1945); tau-c = 2 S m / (n^2 (m - 1)) (Stuart 1953). With weights w_i, each pair of observations counts
     w_i w_j times in S, n0, n1 and n2, and n is the sum of the weights.
     """
-    balance, n, row_squares, column_squares, rows, columns = sums.T
-    smaller = np.minimum(rows, columns)
+    balance, n, row_squares, column_squares, row_levels, column_levels = sums.T
+    smaller = np.minimum(row_levels, column_levels)
     defined = smaller > 1
     if coefficient == "kendall-tau-b":
         # Multiply the roots, because the product of two numbers of pairs may be too large to be exact.

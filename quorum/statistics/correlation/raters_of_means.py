@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.correlation.coefficients import group_coefficients
@@ -29,13 +29,14 @@ def means_without_raters(
     position, rater = positions_and_raters("rows", rows, raters, number)
     same_length(rows=position, ratings=rating)
     first, cell = answers_by_cell(position, rater)
-    row, rated = position[first], np.bincount(cell, minlength=len(first))
-    left = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
-    return RaterDeletions(row, rater[first], ratio(left, np.bincount(position)[row] - rated), means=True)
+    row, counts = position[first], np.bincount(cell, minlength=len(first))
+    remaining_sum = np.bincount(position, rating)[row] - np.bincount(cell, rating, minlength=len(first))
+    remaining_count = np.bincount(position)[row] - counts
+    return RaterDeletions(row, rater[first], ratio(remaining_sum, remaining_count), means=True)
 
 
 def changes_without_raters(
-    x: Floats, y: Floats, coefficient: str, left: RaterDeletions, weights: Floats
+    x: Floats, y: Floats, coefficient: str, deletions: RaterDeletions, weights: Floats
 ) -> Iterator[Floats]:
     """Yield the (V,) decreases of the coefficient if one rater is left out of one of people's means `y`.
 
@@ -44,17 +45,26 @@ def changes_without_raters(
     although other raters would give a lower one. With more than FEW_RATERS, or if the means without each rater are all
     equal, the decreases are yielded once, for the means of all raters.
     """
-    lost = np.isnan(left.value)  # the row has no other rater and is lost as a whole
-    decrease = np.where(lost, 0.0, y[left.row] - left.value)
-    without = []
-    for rater in range(left.raters if left.raters <= FEW_RATERS else 0):
-        means, answers = y.copy(), (left.rater == rater) & ~lost
-        means[left.row[answers]] = left.value[answers]
-        if means.min() < means.max():
-            without.append(means)
+    has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
+    decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
+    without = _means_without_each(y, deletions, ~has_no_other_rater) if deletions.raters <= FEW_RATERS else []
     for means in without or [y]:
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
-        others = x[left.row], means[left.row] - decrease
-        influences = correlation_influences(x, means, coefficient, value, others, weights)
-        changes = influences[left.row] - np.where(lost, 0.0, influences[len(x) :])
-        yield np.asarray(weights[left.row] * changes, dtype=np.float64)
+        points_after_deletion = x[deletions.row], means[deletions.row] - decrease
+        influences = correlation_influences(x, means, coefficient, value, points_after_deletion, weights)
+        changes = influences[deletions.row] - np.where(has_no_other_rater, 0.0, influences[len(x) :])
+        yield np.asarray(weights[deletions.row] * changes, dtype=np.float64)
+
+
+def _means_without_each(y: Floats, deletions: RaterDeletions, usable: NDArray[np.bool_]) -> list[Floats]:
+    """Return people's means `y` without each rater, but not those that are all equal.
+
+    `usable` are the deletions after which a mean is left.
+    """
+    without = []
+    for rater in range(deletions.raters):
+        means, of_rater = y.copy(), (deletions.rater == rater) & usable
+        means[deletions.row[of_rater]] = deletions.value[of_rater]
+        if means.min() < means.max():
+            without.append(means)
+    return without

@@ -24,7 +24,7 @@ from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement import alpha_of_judgments, krippendorff_alpha
 from quorum.statistics.agreement.thresholds import (
-    GRADE_THRESHOLDS,
+    ASCENDING_GRADES,
     KappaGrid,
     ThresholdAgreement,
     kappa_grid,
@@ -44,7 +44,7 @@ from quorum.statistics.ranking import (
 )
 from quorum.statistics.significance import mcnemar_test, randomization_test, significance_stars
 
-GRADES = tuple(round(3 * grade) / 3 for grade in GRADE_THRESHOLDS)
+GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
 RELEVANCE_THRESHOLD = 0.66
 SCORES = tuple(step / 10 for step in range(1, 11))

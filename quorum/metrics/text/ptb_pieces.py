@@ -1,0 +1,38 @@
+"""Tokens of the pieces of captions between blanks, of which many are equal but for their digits."""
+
+import re
+from functools import lru_cache
+
+from quorum.metrics.text.ptb import SPECIAL_WORDS, ptb_tokens
+from quorum.metrics.text.ptb_rules import EXPRESSIONS
+
+MAX_TEMPLATE_BYTES = 64  # bytes; bounds the memory of the cache
+
+# Letters, with or without hyphens, and at most one mark after them: one word, unless it is a special word.
+_PLAIN_WORD = re.compile("(?:{L}{{2,}}(?:-{L}+)*)?[.,]?".format(**EXPRESSIONS))
+
+_OTHER_BYTES = bytes(set(range(256)) - set(b"0123456789"))
+_ZEROS = bytes.maketrans(b"123456789", b"000000000")
+
+
+def ptb_piece(text: str) -> list[str]:
+    """Return the tokens of a piece of text without blanks.
+
+    Pieces that differ only in their digits share one cached result.
+    """
+    if _PLAIN_WORD.fullmatch(text):
+        word = text.rstrip(".,").lower()
+        if word not in SPECIAL_WORDS:
+            return [word] if word else []
+    raw = text.encode("utf-8", "surrogatepass")
+    digits = raw.translate(None, _OTHER_BYTES)
+    if not digits or len(raw) > MAX_TEMPLATE_BYTES or "\n" in text:
+        return ptb_tokens(text)
+    # %c takes the byte of a digit, which is the code of the character
+    return (_digit_template(raw.translate(_ZEROS)) % tuple(digits)).split("\n")
+
+
+@lru_cache(maxsize=1 << 14)
+def _digit_template(raw: bytes) -> str:
+    """Return the tokens, one per line, with %c in place of each digit. No rule distinguishes ASCII digits."""
+    return "\n".join(ptb_tokens(raw.decode("utf-8", "surrogatepass"))).replace("%", "%%").replace("0", "%c")

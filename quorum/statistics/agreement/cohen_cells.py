@@ -1,0 +1,71 @@
+"""Cohen's kappa from the numbers of units with each pair of labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy  # its submodules load at first use
+
+from quorum.numeric.arrays import Floats, Ints, ratio
+from quorum.numeric.packing import declare
+
+MAX_TABLE_SIZE = 1 << 16  # cells of a table of all pairs of labels; a larger one is built only for many units
+
+
+def label_distances(first: Ints, second: Ints, weights: str | None) -> Floats:
+    """Return the (N,) distances d(i, j) of labels at two positions."""
+    distance = np.abs(first - second).astype(np.float64)
+    if weights is None:
+        return np.minimum(distance, 1)
+    return distance**2 if weights == "quadratic" else distance
+
+
+@declare
+class KappaOfCells:
+    """The function that returns kappa from weights of the occurring pairs of labels.
+
+    Attributes:
+        labels: number of labels.
+        n: number of units.
+        frequency: number of units of each occurring pair.
+    """
+
+    def __init__(self, first: Ints, second: Ints, labels: int, weights: str | None) -> None:
+        self._weights = weights
+        self.labels = labels
+        self.n = len(first)
+        keys = first * labels + second
+        if self.labels**2 <= max(MAX_TABLE_SIZE, 4 * self.n):
+            table = np.bincount(keys, minlength=self.labels**2)
+            occurring = np.flatnonzero(table)
+            self.frequency = table[occurring]
+        else:
+            occurring, self.frequency = np.unique(keys, return_counts=True)
+        rows, columns = np.divmod(occurring, max(self.labels, 1))
+        self._distance = label_distances(rows, columns, weights)
+        ones = np.ones(len(occurring))
+        shape = (len(occurring), self.labels)
+        self._first = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
+        self._second = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
+
+    def __call__(self, weights: Floats) -> Floats:
+        first = np.asarray(weights @ self._first)
+        second = np.asarray(weights @ self._second)
+        observed = weights @ self._distance * weights.sum(axis=1)
+        return 1 - ratio(observed, self._expected(first, second))
+
+    def _expected(self, first: Floats, second: Floats) -> Floats:
+        n = first.sum(axis=1)
+        if self._weights is None:
+            return n**2 - (first * second).sum(axis=1)
+        if self._weights == "linear":
+            # |i - j| is the number of steps between the positions, so sum over steps instead of cells.
+            below_first = np.cumsum(first, axis=1)[:, :-1]
+            below_second = np.cumsum(second, axis=1)[:, :-1]
+            total = n[:, np.newaxis]
+            return (below_first * (total - below_second) + below_second * (total - below_first)).sum(axis=1)
+        position = np.arange(self.labels, dtype=np.float64)
+        return (
+            n * (first @ position**2)
+            + n * (second @ position**2)
+            - 2 * (first @ position) * (second @ position)
+        )
