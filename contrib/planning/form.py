@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django import forms
 from django.utils.translation import gettext as _
@@ -14,7 +14,7 @@ from common.amounts import AmountField
 from judgments.design.study_design import USUAL_CURRENCY
 from quorum.statistics.power import MAX_TASTE
 
-WORDS = {
+SHARE_FIELDS = {
     "win_rate": (
         gettext_noop("Share of pairs on which system A is better"),
         gettext_noop(".5 means no difference"),
@@ -52,39 +52,48 @@ WORDS = {
         gettext_noop("these pages are paid, but their answers are not used"),
     ),
 }
-LISTS = {
+LIST_FIELDS = {
     "pairs": gettext_noop("Numbers of pairs to try"),
     "references": gettext_noop("References for each pair"),
     "votes": gettext_noop("Votes on each item"),
 }
 REWARD = "reward_cents"
-COUNTS = {
+COUNT_FIELDS = {
     "units_per_hit": gettext_noop("Items on a page of work"),
     "controls_per_hit": gettext_noop("Check questions among these items"),
     "raters": gettext_noop("Number of participants (0: different participants for every page of work)"),
     "simulations": gettext_noop("Simulated studies"),
     "seed": gettext_noop("Seed"),
 }
-NAMES = {
+PILOT_NAME_FIELDS = {
     "pilot_first": gettext_noop("First system or metric in the pilot"),
     "pilot_second": gettext_noop("Second system or metric in the pilot"),
 }
-SOURCE = {"pilot", *NAMES}
-# By title of a group of fields: the question to which the fields belong ('' for all questions), and the fields.
+PILOT_FIELDS = {"pilot", *PILOT_NAME_FIELDS}
+
+
+class FieldGroup(NamedTuple):
+    """A titled group of fields. ``question`` is the question to which they belong, or "" for all questions."""
+
+    title: str
+    question: str
+    names: tuple[str, ...]
+
+
 GROUPS = (
-    (gettext_noop("The question"), "", ("question",)),
-    (gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
-    (gettext_noop("The two metrics"), "metrics", ("first", "second")),
-    (gettext_noop("Agreement of the two metrics"), "metrics", ("agreement",)),
-    (
+    FieldGroup(gettext_noop("The question"), "", ("question",)),
+    FieldGroup(gettext_noop("The two systems"), "systems", ("win_rate", "ties")),
+    FieldGroup(gettext_noop("The two metrics"), "metrics", ("first", "second")),
+    FieldGroup(gettext_noop("Agreement of the two metrics"), "metrics", ("agreement",)),
+    FieldGroup(
         gettext_noop("Participants"),
         "",
         ("right", "pair_spread", "taste", "raters", "careless", "worker_spread"),
     ),
-    (gettext_noop("From a pilot"), "", ("pilot", *NAMES)),
-    (gettext_noop("Designs to try"), "", tuple(LISTS)),
-    (gettext_noop("Settings of the simulation"), "", ("wanted", "alpha", "simulations", "seed")),
-    (gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
+    FieldGroup(gettext_noop("From a pilot"), "", ("pilot", *PILOT_NAME_FIELDS)),
+    FieldGroup(gettext_noop("Designs to try"), "", tuple(LIST_FIELDS)),
+    FieldGroup(gettext_noop("Settings of the simulation"), "", ("wanted", "alpha", "simulations", "seed")),
+    FieldGroup(gettext_noop("Cost"), "", (REWARD, "units_per_hit", "controls_per_hit", "replaced")),
 )
 
 
@@ -99,7 +108,7 @@ class PlanningForm(forms.Form):
         self, *args: Any, pilots: list[tuple[str, str]], currency: str = USUAL_CURRENCY, **kwargs: Any
     ) -> None:
         super().__init__(*args, **kwargs)
-        for name, (label, help_text) in WORDS.items():
+        for name, (label, help_text) in SHARE_FIELDS.items():
             self.fields[name] = forms.FloatField(
                 label=_(label),
                 help_text=_(help_text),
@@ -107,7 +116,7 @@ class PlanningForm(forms.Form):
                 max_value=MAX_TASTE if name == "taste" else 1,
                 widget=UnfoldAdminIntegerFieldWidget(attrs={"step": "any"}),
             )
-        for name, label in LISTS.items():
+        for name, label in LIST_FIELDS.items():
             self.fields[name] = forms.RegexField(
                 regex=r"^\s*\d{1,7}(\s*,\s*\d{1,7})*\s*$",
                 label=_(label),
@@ -116,7 +125,7 @@ class PlanningForm(forms.Form):
                 error_messages={"invalid": _("expected whole numbers separated by commas")},
                 widget=UnfoldAdminTextInputWidget,
             )
-        for name, label in COUNTS.items():
+        for name, label in COUNT_FIELDS.items():
             self.fields[name] = forms.IntegerField(
                 label=_(label), min_value=0, widget=UnfoldAdminIntegerFieldWidget
             )
@@ -128,7 +137,7 @@ class PlanningForm(forms.Form):
             widget=UnfoldAdminSelectWidget,
             help_text=_("the pilot replaces the assumptions about votes"),
         )
-        for name, label in NAMES.items():
+        for name, label in PILOT_NAME_FIELDS.items():
             self.fields[name] = forms.CharField(
                 label=_(label),
                 required=False,
@@ -140,9 +149,10 @@ class PlanningForm(forms.Form):
             )
 
     def groups(self) -> list[tuple[str, str, list[forms.BoundField]]]:
-        return [(_(title), question, [self[name] for name in names]) for title, question, names in GROUPS]
+        return [(_(group.title), group.question, [self[name] for name in group.names]) for group in GROUPS]
 
-    def source(self) -> dict[str, str]:
+    def pilot_source(self) -> dict[str, str]:
+        """Return the pilot and the two names in it. The values are empty if there is no pilot."""
         data = self.cleaned_data
         return {"pilot": data["pilot"], "first": data["pilot_first"], "second": data["pilot_second"]}
 
@@ -158,13 +168,13 @@ class PlanningForm(forms.Form):
         return data
 
     def assumptions(self) -> dict[str, Any]:
-        values = {name: value for name, value in self.cleaned_data.items() if name not in SOURCE}
-        for name in LISTS:
+        values = {name: value for name, value in self.cleaned_data.items() if name not in PILOT_FIELDS}
+        for name in LIST_FIELDS:
             values[name] = [int(part) for part in values[name].split(",")]
         return values
 
 
-def as_initial(assumptions: Mapping[str, Any]) -> dict[str, Any]:
+def initial_values(assumptions: Mapping[str, Any]) -> dict[str, Any]:
     typed = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()

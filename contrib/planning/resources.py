@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field, extend_schema_view
@@ -24,13 +24,18 @@ from judgments.jobs import queues
 from judgments.models import Job, Study
 
 
-def may_create(request: Request) -> None:
+def require_study_creation(request: Request) -> None:
     """Raise PermissionDenied if the token is limited to certain studies, or the account may not add studies."""
     token = token_of(request)
     if not staff_of(request).has_perm("judgments.add_study"):
         raise PermissionDenied("This takes the permission to add studies.")
     if token is not None and token.limited:
         raise PermissionDenied("A token of some studies creates none.")
+
+
+class StoredPlan(NamedTuple):
+    assumptions: dict[str, Any]
+    result: dict[str, Any] | None
 
 
 class PowerPlanHeadSerializer(RowSerializer[Job]):
@@ -65,19 +70,22 @@ class PowerPlanSerializer(PowerPlanHeadSerializer):
 
     @extend_schema_field(serializers.DictField())
     def get_assumptions(self, job: Job) -> dict[str, Any]:
-        return self._settings_and_result(job)[0]
+        return self._stored_plan(job).assumptions
 
     @extend_schema_field(serializers.DictField(allow_null=True))
     def get_result(self, job: Job) -> dict[str, Any] | None:
-        return self._settings_and_result(job)[1]
+        return self._stored_plan(job).result
 
-    def _settings_and_result(self, job: Job) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    def _stored_plan(self, job: Job) -> StoredPlan:
+        """Return the plan that is stored in the job or, for a plan of a study, in an analysis."""
         result = job.result or {}
         if "plan" in result:
-            return result["settings"], result["plan"]
-        stored = result.get("analysis", 0)  # no row has the id 0
-        analysis = Analysis.objects.filter(pk=stored, what=Analysis.Kind.PLAN).first()
-        return (analysis.settings, analysis.result) if analysis else (job.args["assumptions"], None)
+            return StoredPlan(result["settings"], result["plan"])
+        if "analysis" in result:
+            analysis = Analysis.objects.filter(pk=result["analysis"], what=Analysis.Kind.PLAN).first()
+            if analysis is not None:
+                return StoredPlan(analysis.settings, analysis.result)
+        return StoredPlan(job.args["assumptions"], None)
 
 
 NamedPlanRequest = with_study(
@@ -119,9 +127,9 @@ class PlanResource(Resource):
         if slug:
             job = start_power_plan.start(study_for(request, slug, Right.CHANGE), values, by=staff_of(request))
         else:
-            may_create(request)
-            planned = plan_args(**{"assumptions": {}, **values})
-            job = queues.enqueue(kind=JOB_KIND, args=planned, user=staff_of(request), once=True)
+            require_study_creation(request)
+            values.setdefault("assumptions", {})
+            job = queues.enqueue(kind=JOB_KIND, args=plan_args(**values), user=staff_of(request), once=True)
         address = reverse("api:plans-detail", args=[job.pk], request=request)
         return Response(
             PowerPlanHeadSerializer(job).data, status=status.HTTP_202_ACCEPTED, headers={"Location": address}

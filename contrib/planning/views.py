@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from common.errors import QuorumError, WrongState
 from contrib.planning.assumptions import Assumptions, assumptions_for, read_assumptions
-from contrib.planning.form import PlanningForm, as_initial
+from contrib.planning.form import PlanningForm, initial_values
 from contrib.planning.operations import start_power_plan, use_plan
 from evaluation.models import Analysis
 from evaluation.results.agreement import components_sentence
@@ -40,7 +40,7 @@ def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpR
     plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)
     begin = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
-        initial=as_initial(begin) | (refusal.posted_values if refusal else {}),
+        initial=initial_values(begin) | (refusal.posted_values if refusal else {}),
         pilots=_pilots(request),
         currency=context["currency"],
     )
@@ -73,7 +73,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             assumptions = _read_assumptions(form)
             if plans.under_way().exists():
                 raise WrongState(_("Nothing was simulated: your last plan is still running."))
-            args = {"assumptions": assumptions, **form.source()}
+            args = {"assumptions": assumptions, **form.pilot_source()}
             enqueue(kind="plan_power", args=args, user=user, once=True)
         except QuorumError as error:
             refusal, sent = str(error), request.POST.dict()
@@ -87,7 +87,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
     last = plans.first()
     context |= {
-        "form": PlanningForm(initial=as_initial(begin) | sent, pilots=_pilots(request)),
+        "form": PlanningForm(initial=initial_values(begin) | sent, pilots=_pilots(request)),
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
         "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
@@ -111,7 +111,7 @@ def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
 
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:
     form = PlanningForm(request.POST, pilots=_pilots(request))
-    values = {"assumptions": _read_assumptions(form), **form.source()}
+    values = {"assumptions": _read_assumptions(form), **form.pilot_source()}
     start_power_plan.start(study, values, by=signed_in(request), page=True)
     return redirect(study_page_address(study, "planning"))
 

@@ -15,7 +15,8 @@ from unfold.widgets import (
 
 from annotation.quality.detectors import RULES
 
-ROWS, SEEN = 20, 3  # number of fields for hypotheses; the template folds all after the third
+MAX_HYPOTHESES = 20
+UNFOLDED_HYPOTHESES = 3  # the page folds the others
 MAX_TEXT_LENGTH = 2000
 
 
@@ -69,7 +70,7 @@ class RegisteringForm(forms.Form):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        for row in range(ROWS):
+        for row in range(MAX_HYPOTHESES):
             self.fields[f"text-{row}"] = forms.CharField(
                 label=_("Hypothesis %(n)s") % {"n": row + 1}, required=False, max_length=MAX_TEXT_LENGTH,
                 widget=UnfoldAdminTextInputWidget,
@@ -84,11 +85,19 @@ class RegisteringForm(forms.Form):
 
     @property
     def rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
-        return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(ROWS)]
+        return [(self[f"text-{row}"], self[f"claim-{row}"]) for row in range(MAX_HYPOTHESES)]
 
     @property
-    def further_used(self) -> bool:
-        return any(field.value() for row in self.rows[SEEN:] for field in row)
+    def unfolded_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        return self.rows[:UNFOLDED_HYPOTHESES]
+
+    @property
+    def folded_rows(self) -> list[tuple[forms.BoundField, forms.BoundField]]:
+        return self.rows[UNFOLDED_HYPOTHESES:]
+
+    @property
+    def uses_folded_rows(self) -> bool:
+        return any(field.value() for row in self.folded_rows for field in row)
 
     @property
     def rules(self) -> list[forms.BoundField]:
@@ -96,7 +105,7 @@ class RegisteringForm(forms.Form):
 
     def plan(self) -> dict[str, Any]:
         values = self.cleaned_data
-        rows = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(ROWS)]
+        rows = [(values[f"text-{row}"], values[f"claim-{row}"]) for row in range(MAX_HYPOTHESES)]
         return {
             "hypotheses": [{"text": text, "claim": claim} for text, claim in rows if text or claim],
             "exclusions": values["exclusions"],

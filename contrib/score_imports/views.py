@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -88,18 +89,17 @@ class DatasetScoresView(APIView):
         dataset = dataset_for(request, name)
         user = require_editor(staff_of(request), dataset)
         values = SentScores.read(request.data)
-        metrics = values.pop("metric", [])
+        metrics, rows = values.pop("metric", []), values.pop("rows")
         if not metrics:
             raise serializers.ValidationError({"metric": ["Expected the name of a metric."]})
         check_names(metrics)
-        records = (
-            Record(Path(BODY), None, row, path=f"[{index}]") for index, row in enumerate(values.pop("rows"))
-        )
-        mapping = mapping_of_scores(values, Path(BODY))
-        named = score_records(lambda *_: records, Path(BODY), metrics, mapping)
-        store_metric_scores(
-            dataset=dataset, files=[read_score_rows(named, Path(BODY), metrics)], by=user, **values
-        )
+
+        def read_body(*_: Any) -> Iterator[Record]:
+            return (Record(Path(BODY), None, row, path=f"[{index}]") for index, row in enumerate(rows))
+
+        records = score_records(read_body, Path(BODY), metrics, mapping_of_scores(values, Path(BODY)))
+        scores = read_score_rows(records, Path(BODY), metrics)
+        store_metric_scores(dataset=dataset, files=[scores], by=user, **values)
         return Response(_serialize_metrics(dataset), status=201)
 
 

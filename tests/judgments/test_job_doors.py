@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from common.errors import WrongState
 from contrib.planning.assumptions import Assumptions
-from contrib.planning.form import as_initial
+from contrib.planning.form import initial_values
 from evaluation.data.export.parts import lock_output
 from judgments.access.dataset_roles import give_dataset_role
 from judgments.access.roles import give_role, revoke_role
@@ -375,7 +375,10 @@ class TestTooManyWait:
         posts: list[tuple[str, dict[str, Any]]] = [
             (reverse("admin:judgments_dataset_add"), sent),
             (reverse("admin:judgments_dataset_candidates", args=[study.dataset_id]), candidates),
-            (reverse("admin:judgments_study_start_plan"), as_initial(Assumptions().model_dump(mode="json"))),
+            (
+                reverse("admin:judgments_study_start_plan"),
+                initial_values(Assumptions().model_dump(mode="json")),
+            ),
             (reverse("admin:judgments_dataset_bounds", args=[study.dataset_id]), {"tokenizer": "ptb"}),
             (do(study, "generate"), {"page": "hits"}),
         ]

@@ -15,7 +15,7 @@ from rest_framework.reverse import reverse
 
 from contrib.planning.rehearsals.copies import ORIGINAL_NOTE
 from contrib.planning.rehearsals.operations import RehearsalRequest, delete_rehearsal, rehearse_copy
-from contrib.planning.resources import may_create
+from contrib.planning.resources import require_study_creation
 from evaluation.models import Analysis
 from judgments.access.permissions import require_right, staff_of, studies_of
 from judgments.api.filters import filters_of, study_filter
@@ -101,7 +101,7 @@ class RehearsalResource(Resource):
     def create(self, request: Request, *args: Any, **kwargs: Any) -> Response:
         """Create a copy of a study, and start a job in which simulated workers answer it."""
         study = named_study(request, rehearse_copy.right)
-        may_create(request)
+        require_study_creation(request)
         copy = rehearse_copy.run(study, rehearse_copy.read(request.data), by=staff_of(request)).value
         job = Job.objects.filter(kind="rehearse", args__study=copy.slug).latest("pk")
         url = reverse("api:rehearsals-detail", args=[copy.slug], request=request)

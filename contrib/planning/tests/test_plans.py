@@ -12,7 +12,7 @@ from django.test import Client
 from django.urls import reverse
 
 from contrib.planning.assumptions import assumptions_for, read_assumptions
-from contrib.planning.form import as_initial
+from contrib.planning.form import initial_values
 from contrib.planning.pilots import estimate_from_pilot, pilot_metrics, pilot_people, pilot_systems
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.errors import EvaluationError
@@ -50,7 +50,7 @@ def draft() -> Study:
 
 
 def asked(study: Study, **changes: Any) -> dict[str, Any]:
-    return as_initial(assumptions_for(study) | FEW | {"references": [1, 2], "votes": [1, 3]} | changes)
+    return initial_values(assumptions_for(study) | FEW | {"references": [1, 2], "votes": [1, 3]} | changes)
 
 
 def test_a_plan_is_simulated_shown_and_used(designer: Client, draft: Study) -> None:
@@ -198,7 +198,7 @@ def first_page() -> str:
 
 
 def alone(**changes: Any) -> dict[str, Any]:
-    return as_initial(read_assumptions(FEW).model_dump(mode="json") | changes)
+    return initial_values(read_assumptions(FEW).model_dump(mode="json") | changes)
 
 
 def test_a_plan_without_a_study_is_linked_from_new_study_simulated_and_shown(designer: Client) -> None:
