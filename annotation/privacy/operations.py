@@ -70,15 +70,15 @@ def erase(
         raise WrongState(pgettext("staff", "Nothing was erased: the two names that you typed are different."))
     person = find_person(study, worker)
     if person is None:
-        before = erasure_of(study, worker)
-        assert before is not None
+        erasure = erasure_of(study, worker)
+        assert erasure is not None  # otherwise find_person would have raised an error
         message = pgettext("staff", "Nothing was changed: the participant was already erased, on %(day)s.")
         return Outcome(
-            message % {"day": date_format(timezone.localtime(before.at))},
-            ErasureResult(before, was_erased_before=True),
+            message % {"day": date_format(timezone.localtime(erasure.at))},
+            ErasureResult(erasure, was_erased_before=True),
         )
     request = erasure_request_of(study, person)
-    done = erase_person(
+    result = erase_person(
         study=study,
         worker=person,
         way=way,
@@ -91,7 +91,7 @@ def erase(
         "The participant is erased. Receipt, shown only once: %(receipt)s. Give the receipt to the participant. "
         "It proves which rows of published releases came from this participant.",
     )
-    return Outcome(message % {"receipt": done.receipt}, done)
+    return Outcome(message % {"receipt": result.receipt}, result)
 
 
 class DeclineRequest(Reason):

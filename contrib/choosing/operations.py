@@ -100,12 +100,16 @@ class SelectItemsRequest(ScoresRequest):
         "arena --method disagreement --metrics cider-d,rouge-l --budget 200 --seed 1",
     ),
 )
-def choose_items(*, study: Study, by: User | None, progress: Progress, method: str, **how: Any) -> Outcome:
+def choose_items(
+    *, study: Study, by: User | None, progress: Progress, method: str, **options: Any
+) -> Outcome:
     """Choose items for the draft's design, at random, with probabilities that grow with their usefulness.
 
-    Follow the job.
+    This is done by a job, whose state tells when it has ended.
     """
-    choice = None if method == ALL else compute_choice(study=study, method=method, **how, progress=progress)
+    choice = (
+        None if method == ALL else compute_choice(study=study, method=method, **options, progress=progress)
+    )
     store_choice(study=study, choice=choice, by=by)
     return Outcome(describe_choice(choice), choice)
 

@@ -44,8 +44,8 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
     Data that Prolific no longer has about a person are deleted. If a person is missing in Prolific's response, the
     stored data are kept. People whose raw ids were deleted are left out.
     """
-    wanted = design_of(study).crowd.demographics
-    if not wanted:
+    names = design_of(study).crowd.demographics
+    if not names:
         raise WrongState(
             f"Nothing was fetched: the design of study {study.slug!r} names no crowd.demographics."
         )
@@ -57,18 +57,18 @@ def fetch_demographics(*, study: Study, by: User | None = None) -> int:
                 rows += client.demographics(publication.external_id)
     except CrowdProblem as problem:
         raise WrongState(f"Nothing was fetched. {problem}") from problem
-    return _store_demographics(study, rows, wanted, by)
+    return _store_demographics(study, rows, names, by)
 
 
 @transaction.atomic
 def _store_demographics(
-    study: Study, rows: list[DemographicRow], wanted: tuple[str, ...], by: User | None
+    study: Study, rows: list[DemographicRow], names: tuple[str, ...], by: User | None
 ) -> int:
     backend = backend_of(study)
     # wait, since raw ids may be deleted at this moment
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    known = RawId.objects.filter(worker=OuterRef("worker"), session=None)
-    sessions = CrowdSession.objects.filter(Exists(known), study=study, submitted_at__isnull=False)
+    raw_ids = RawId.objects.filter(worker=OuterRef("worker"), session=None)
+    sessions = CrowdSession.objects.filter(Exists(raw_ids), study=study, submitted_at__isnull=False)
     sessions = sessions.select_related("worker")
     worker_ids = {(session.external_id, session.worker.name): session.worker_id for session in sessions}
     answers_by_worker: dict[int, dict[str, str]] = {}
@@ -78,13 +78,13 @@ def _store_demographics(
             pseudonym(study.platform, _cell(row, PARTICIPANT_COLUMNS)),
         )
         if ids in worker_ids:
-            described = {name: _cell(row, COLUMNS[name]) for name in wanted}
+            cells = {name: _cell(row, COLUMNS[name]) for name in names}
             answers_by_worker[worker_ids[ids]] = {
-                name: answer for name, answer in described.items() if answer not in MISSING_VALUES
+                name: answer for name, answer in cells.items() if answer not in MISSING_VALUES
             }
     for worker, answers in answers_by_worker.items():
         Demographics.objects.update_or_create(study=study, worker_id=worker, defaults={"answers": answers})
-    message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(wanted)}."
+    message = f"Demographics of {len(answers_by_worker)} people were fetched: {', '.join(names)}."
     note_event(study=study, what="demographics", sentence=message, by=by, people=len(answers_by_worker))
     return len(answers_by_worker)
 

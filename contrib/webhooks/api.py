@@ -24,7 +24,7 @@ from judgments.models import Study, StudyRole
 CHANGE_ROLES = [role for role, rights in RIGHTS.items() if Right.CHANGE in rights]
 
 
-def changeable_webhook_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
+def changeable_studies(studies: QuerySet[Study], request: Request) -> QuerySet[Study]:
     """Return the studies that the person may change."""
     user = staff_of(request)
     if user.has_perm(PERMISSIONS[Right.CHANGE]):
@@ -83,7 +83,7 @@ class WebhookResource(mixins.DestroyModelMixin, Resource):
     def rows_for(
         self, queryset: QuerySet[Webhook], studies: QuerySet[Study], request: Request
     ) -> QuerySet[Webhook]:
-        return queryset.filter(study__in=changeable_webhook_studies(studies, request))
+        return queryset.filter(study__in=changeable_studies(studies, request))
 
     create = create_action(
         operations.add,
@@ -116,6 +116,6 @@ class DeliveryResource(Resource):
     def rows_for(
         self, queryset: QuerySet[WebhookDelivery], studies: QuerySet[Study], request: Request
     ) -> QuerySet[WebhookDelivery]:
-        return queryset.filter(webhook__study__in=changeable_webhook_studies(studies, request))
+        return queryset.filter(webhook__study__in=changeable_studies(studies, request))
 
     retry = row_action(operations.retry, "retry", reply=DeliverySerializer, responses={409: bodies.Problem})

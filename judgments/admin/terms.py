@@ -7,6 +7,7 @@ from functools import cache
 
 from django.http import HttpRequest, JsonResponse
 from django.urls import reverse
+from django.utils.text import slugify
 from django.utils.translation import gettext
 from django.views.decorators.cache import cache_control
 
@@ -31,7 +32,7 @@ def show_terms(request: HttpRequest, language: str) -> JsonResponse:
     glossary = reverse("documentation", args=[GLOSSARY])
     return JsonResponse(
         {
-            "glossary": {"name": gettext("Glossary"), "address": f"{glossary}#terms-of-the-field"},
+            "glossary": {"name": gettext("Glossary"), "address": f"{glossary}#{slugify(SECTION)}"},
             "terms": [(gettext(name), gettext(meaning)) for name, meaning in terms().items()],
         }
     )

@@ -68,7 +68,7 @@ def readable_by_all(resource: Any) -> Any:
 
 
 @readable_by_all
-class OfDatasets(Resource):
+class DatasetRowResource(Resource):
     """A resource of rows of datasets. Everybody may read the rows of datasets that are open to everybody.
 
     ``dataset_path`` is the lookup from a row to its dataset.
@@ -78,7 +78,7 @@ class OfDatasets(Resource):
     dataset_path = "dataset"
 
 
-class DatasetResource(OfDatasets):
+class DatasetResource(DatasetRowResource):
     """Datasets: sets of images with references."""
 
     dataset_path = "pk"
@@ -127,7 +127,7 @@ class SystemSerializer(RowSerializer[System]):
         fields = ["id", "dataset", "name", "human", "private", "captions"]
 
 
-class SystemResource(OfDatasets):
+class SystemResource(DatasetRowResource):
     """Systems, whose outputs are candidates."""
 
     queryset = System.objects.select_related("dataset").annotate(
@@ -152,7 +152,7 @@ class ItemSerializer(RowSerializer[Item]):
         fields = ["id", "dataset", "name", "position", "split", "url", "text", "boxes"]
 
 
-class ItemResource(OfDatasets):
+class ItemResource(DatasetRowResource):
     """Images of datasets."""
 
     queryset = Item.objects.select_related("dataset")
@@ -172,7 +172,7 @@ class CaptionSerializer(RowSerializer[Caption]):
         fields = ["id", "dataset", "key", "text", "role", "image", "position"]
 
 
-class CaptionResource(OfDatasets):
+class CaptionResource(DatasetRowResource):
     """References and candidates. A candidate is listed once, even if several systems proposed it."""
 
     queryset = Caption.objects.select_related("dataset", "item")
@@ -194,7 +194,7 @@ class OutputSerializer(RowSerializer[Output]):
         fields = ["id", "dataset", "system", "task", "image", "caption", "text", "rank", "score"]
 
 
-class OutputResource(OfDatasets):
+class OutputResource(DatasetRowResource):
     """Outputs of systems."""
 
     dataset_path = "system__dataset"

@@ -38,7 +38,9 @@ from judgments.studies.designs import design_of
 
 Status = CrowdSession.Status
 
-TOKEN_LIFETIME = timedelta(hours=23)  # the service remembers tokens for 24 hours
+# The service remembers a token for 24 hours. The last hour is left out, because the clocks may differ, and because a
+# call may take long.
+TOKEN_LIFETIME = timedelta(hours=23)
 
 DECISION_WAIT_SECONDS = 600.0  # seconds until a HIT with undecided work is read again
 SUBMISSION_WAIT_SECONDS = 60.0  # seconds until a fresh submission is requested again (ParlAI#2957)
@@ -46,7 +48,7 @@ SUBMISSION_WAIT_SECONDS = 60.0  # seconds until a fresh submission is requested 
 MAX_FEEDBACK_LENGTH = 1024
 
 
-def _is_old(call: CrowdCall) -> bool:
+def _token_may_be_forgotten(call: CrowdCall) -> bool:
     """Return whether an earlier attempt may have succeeded with a token that the service has forgotten."""
     began, now = call.first_started_at, call.started_at or timezone.now()
     return began is not None and now - began > TOKEN_LIFETIME
@@ -54,7 +56,7 @@ def _is_old(call: CrowdCall) -> bool:
 
 def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication, study = call.publication_now(), call.study
-    if _is_old(call):
+    if _token_may_be_forgotten(call):
         existing = _find_by_token(client, study, call.key)
         if existing is not None:
             return _publication_facts(existing)
@@ -71,8 +73,8 @@ def _publish_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
             annotation=annotation_of(call.key, study),
             token=call.key,
         )
-    except HitAlreadyExists as there:
-        existing = client.hit(there.hit) if there.hit else _find_by_token(client, study, call.key)
+    except HitAlreadyExists as conflict:
+        existing = client.hit(conflict.hit) if conflict.hit else _find_by_token(client, study, call.key)
         if existing is None:
             raise RetryLater(
                 "Mechanical Turk says that the HIT is there already, and does not show it."
@@ -102,9 +104,12 @@ def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     places = int(call.payload.get("places", 0))
     until = parse_datetime(call.payload.get("expires_at", "") or "")
     if places:
-        done = _is_old(call) and client.hit(publication.external_id).places >= publication.places + places
-        if not done:
-            _run_once(lambda: client.add_places(publication.external_id, places=places, token=call.key))
+        wanted = publication.places + places
+        is_extended = _token_may_be_forgotten(call) and client.hit(publication.external_id).places >= wanted
+        if not is_extended:
+            _ignore_used_token(
+                lambda: client.add_places(publication.external_id, places=places, token=call.key)
+            )
     if until is not None:
         _set_expiration(client, publication.external_id, until)
     return {}
@@ -128,12 +133,12 @@ def _delete_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     publication = call.publication_now()
     if _is_gone(client, publication.external_id):
         return {}
-    here = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
+    statuses = dict(publication.sessions.exclude(booked="").values_list("external_id", "status"))
     for work in client.assignments(publication.external_id):
-        if here.get(work.external_id) != work.status:
+        if statuses.get(work.external_id) != work.status:
             raise RetryLater(
                 f"HIT {publication.external_id} is not deleted: assignment {work.external_id} is "
-                f"{work.status.title()} there, and {here.get(work.external_id, 'not decided')} here.",
+                f"{work.status.title()} there, and {statuses.get(work.external_id, 'not decided')} here.",
                 after=DECISION_WAIT_SECONDS,
                 had_no_effect=True,
             )
@@ -157,12 +162,12 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
     expires_at = client.hit(hit).expires_at
     if expires_at is not None and abs(expires_at - at) < timedelta(seconds=1):
         return
-    _run_once(lambda: client.set_expiration(hit, at))
+    _ignore_used_token(lambda: client.set_expiration(hit, at))
 
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide_work(
-        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
+        client, call, client.approve, Status.APPROVED, may_override=bool(call.payload.get("override"))
     )
 
 
@@ -171,27 +176,39 @@ def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _decide_work(
-    client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
+    client: TurkClient,
+    call: CrowdCall,
+    order: Callable[..., None],
+    decision: str,
+    *,
+    may_override: bool = False,
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
 
     The state is read first: the call takes no token, and another person may have decided.
     """
     session = call.session_now()
-    status = _status(client, session)
-    options = {"override": True} if overrides and status == Status.REJECTED else {}
-    if status == Status.SUBMITTED or options:
+    status = _status_at_turk(client, session)
+    overturns = may_override and status == Status.REJECTED
+    if status == Status.SUBMITTED or overturns:
+        options = {"override": True} if overturns else {}
         try:
             order(session.external_id, feedback=call.why[:MAX_FEEDBACK_LENGTH], **options)
             status = decision
         except WrongStateAtTurk:  # another person decided first
-            status = _status(client, session)
+            status = _status_at_turk(client, session)
             if status == Status.SUBMITTED:
                 raise
     return {"status": str(status)}
 
 
-def _status(client: TurkClient, session: CrowdSession) -> str:
+def _status_at_turk(client: TurkClient, session: CrowdSession) -> str:
+    """Return the status of the session's work at the service.
+
+    Raises:
+        CrowdRefusal: the work was deleted there, or is another worker's.
+        RetryLater: the service may not know the work yet.
+    """
     try:
         work = client.assignment(session.external_id)
     except (NotFoundAtTurk, WrongStateAtTurk) as problem:
@@ -211,9 +228,9 @@ def _send_bonus(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     """Pay a bonus. If the service may have forgotten the token, read the list of paid bonuses first."""
     session, cents = call.session_now(), int(call.payload["bonus_cents"])
     bonus = TurkBonus(raw_id(session.worker), session.external_id, cents, call.why)
-    if _is_old(call) and _is_paid(client, call, bonus):
+    if _token_may_be_forgotten(call) and _is_paid(client, call, bonus):
         return {"found": True}
-    _run_once(partial(client.send_bonus, bonus, token=call.key))
+    _ignore_used_token(partial(client.send_bonus, bonus, token=call.key))
     return {}
 
 
@@ -226,7 +243,7 @@ def _is_paid(client: TurkClient, call: CrowdCall, bonus: TurkBonus) -> bool:
     return list(client.bonuses(bonus.assignment)).count(bonus) > booked
 
 
-def _block(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
+def _block_worker(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     client.block(_raw_id_of(call), reason=call.why or "Blocked.")
     return {}
 
@@ -275,7 +292,8 @@ def raw_id(worker: Worker) -> str:
     return row.value
 
 
-def _run_once(order: Callable[[], None]) -> None:
+def _ignore_used_token(order: Callable[[], None]) -> None:
+    """Send an order, unless the service says that an earlier attempt has sent it with this token."""
     try:
         order()
     except TokenAlreadyUsed:
@@ -290,7 +308,7 @@ ORDERS: dict[str, Callable[[TurkClient, CrowdCall], dict[str, Any]]] = {
     Ability.APPROVE: _approve_work,
     Ability.REJECT: _reject_work,
     Ability.BONUS: _send_bonus,
-    Ability.BLOCK: _block,
+    Ability.BLOCK: _block_worker,
     Ability.UNBLOCK: _unblock_worker,
     Ability.QUALIFY: _grant_qualification,
     Ability.MESSAGE: _send_message,

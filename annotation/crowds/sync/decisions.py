@@ -32,18 +32,19 @@ def approve_what_is_due(*, study: Study) -> int:
     hours = design_of(study).crowd.approve_after_hours
     if not hours or Ability.APPROVE not in backend_of(study).can:
         return 0
-    asked_for = CrowdCall.objects.filter(study=study, kind__in=[Ability.APPROVE, Ability.REJECT])
-    asked_for = asked_for.filter(session__isnull=False).exclude(state=CrowdCall.State.DROPPED)
+    decision_calls = CrowdCall.objects.filter(
+        study=study, kind__in=[Ability.APPROVE, Ability.REJECT], session__isnull=False
+    ).exclude(state=CrowdCall.State.DROPPED)
     submitted = at_crowd(CrowdSession, study).filter(confirmed=True, status=Status.SUBMITTED)
     due = submitted.filter(submitted_at__lte=timezone.now() - timedelta(hours=hours))
-    waiting = due.exclude(pk__in=asked_for.values("session"))
+    waiting = due.exclude(pk__in=decision_calls.values("session"))
     has_answers = Exists(Assignment.objects.filter(session=OuterRef("pk"), state=Assignment.State.SUBMITTED))
     answered = waiting.filter(has_answers)
     sessions = list(answered.select_related("study", "worker", "publication").order_by("pk"))
     against = reasons_against(study, {session.worker_id for session in sessions})
     count = 0
     for session in sessions:
-        if session.worker_id in against or not _has_only_submitted(session):
+        if session.worker_id in against or not _has_no_open_assignment(session):
             continue
         try:
             decide_session(session=session, approve=True)
@@ -83,10 +84,14 @@ def deletable_publications() -> QuerySet[Publication]:
     kept as long as the crowd allows the rejection to be overridden.
     """
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
-    under_way = calls.filter(state__in=["waiting", "started", "parked"])
+    under_way = calls.filter(
+        state__in=[CrowdCall.State.WAITING, CrowdCall.State.STARTED, CrowdCall.State.FAILED]
+    )
     sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
     rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDE_PERIOD)
     answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
+    # confirmed by the crowd, but their answers have not arrived
+    unanswered = sessions.filter(~Exists(answers), confirmed=True)
     return (
         Publication.objects.filter(state=State.FINISHED)
         .exclude(external_id="")
@@ -96,12 +101,13 @@ def deletable_publications() -> QuerySet[Publication]:
             ~Exists(calls.filter(kind=Ability.DELETE)),
             ~Exists(under_way),
             ~Exists(rejected),
-            ~Exists(sessions.filter(~Exists(answers), confirmed=True)),
+            ~Exists(unanswered),
         )
     )
 
 
-def _has_only_submitted(session: CrowdSession) -> bool:
+def _has_no_open_assignment(session: CrowdSession) -> bool:
+    """Return whether all assignments of a session are submitted, except those that were returned or expired."""
     states = set(session.assignments.values_list("state", flat=True))
     ended = {Assignment.State.RETURNED, Assignment.State.EXPIRED}
     return states - ended == {Assignment.State.SUBMITTED}

@@ -52,9 +52,9 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
         "study": study,
         "design": design,
         "offered": design.erasure.offered != NOT_OFFERED,
-        "at_once": design.erasure.offered == IMMEDIATE and not why_not_erasable(study, worker),
-        "everything": design.erasure.way == "all",
-        "asked": erasure_request_of(study, worker),
+        "is_immediate": design.erasure.offered == IMMEDIATE and not why_not_erasable(study, worker),
+        "erases_answers": design.erasure.way == "all",
+        "erasure_request": erasure_request_of(study, worker),
         "pages": Assignment.objects.filter(study=study, worker=worker).finished().count(),
         "problem": "",
     }
@@ -63,13 +63,12 @@ def leave_study(request: HttpRequest, slug: str) -> HttpResponse:
     if request.POST.get("sure") != "1":
         context["problem"] = _("Please tick the box if you are sure.")
         return render(request, "annotation/leave.html", context, status=400)
-    done = request_erasure(study=study, worker=worker)
-    if isinstance(done, ErasureRequest):
+    result = request_erasure(study=study, worker=worker)
+    if isinstance(result, ErasureRequest):
         return see_other("annotation:leave", slug)
-    known = Worker.objects.filter(pk=worker.pk).exists()
-    response = render(
-        request, "annotation/left.html", {"study": study, "receipt": done.receipt, "known": known}
-    )
-    if not known:
+    worker_remains = Worker.objects.filter(pk=worker.pk).exists()
+    context = {"study": study, "receipt": result.receipt, "worker_remains": worker_remains}
+    response = render(request, "annotation/left.html", context)
+    if not worker_remains:
         response.delete_cookie(WORKER_COOKIE)
     return response

@@ -1,4 +1,8 @@
-"""Read the answers of a plain form, which browsers without scripts send."""
+"""Read the answers of a plain form, which browsers without scripts send.
+
+With N the position of a unit, the form has the fields ``uN`` (the answer, or "1" for a ticked box of a group), ``tN``
+(seconds) and ``cN`` (comment); and ``noneN`` if no unit of the group that begins at N is ticked on purpose.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +55,7 @@ def undecided_positions(form: Mapping[str, Any], page_units: Sequence[PageUnit],
     return [
         page_unit.position
         for group in screens_of(page_units, kind)
-        if bool(_ticked_positions(form, group)) == _answers_none(form, group)
+        if not _is_decided(_ticked_positions(form, group), _answers_none(form, group))
         for page_unit in group
     ]
 
@@ -65,14 +69,18 @@ def _read_ticks(
 ) -> dict[int, Any]:
     values: dict[int, Any] = {}
     for group in groups:
-        ticked, none = _ticked_positions(form, group), _answers_none(form, group)
-        # ticks contradict "none": keep the ticks, and leave the group undecided
-        decided = none != bool(ticked) and (none or final)
+        ticked, says_none = _ticked_positions(form, group), _answers_none(form, group)
+        is_complete = _is_decided(ticked, says_none) and (says_none or final)
         for page_unit in group:
-            taken_back = saved.get(str(page_unit.position), {}).get("value") == 1
-            if page_unit.position in ticked or decided or taken_back:
+            was_ticked = saved.get(str(page_unit.position), {}).get("value") == 1
+            if page_unit.position in ticked or is_complete or was_ticked:
                 values[page_unit.position] = int(page_unit.position in ticked)
     return values
+
+
+def _is_decided(ticked: set[int], says_none: bool) -> bool:
+    """Return whether a group has ticks or "none". Ticks contradict "none": they are kept, but decide nothing."""
+    return bool(ticked) != says_none
 
 
 def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set[int]:
