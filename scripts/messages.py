@@ -148,7 +148,7 @@ def _data() -> Iterator[tuple[str, str]]:
         folder = "judgments/design/study_presets" if name in PRESET_NAMES else "contrib/error_spans/presets"
         yield from _design_texts(f"{folder}/{name}.toml", preset.values)
     for question in QUIZ_PRESETS["hodosh-2013-english"].questions:
-        yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.why))
+        yield from (("contrib/quiz/english.toml", text) for text in (question.text, question.explanation))
     for path in ("common/errors.py", *(path for path in WORKERS_CODE if path.endswith("/errors.py"))):
         module = import_module(path.removesuffix(".py").replace("/", "."))
         named = [cls for cls in vars(module).values() if isinstance(cls, type)]
@@ -278,7 +278,7 @@ def _shown_constants() -> Iterator[tuple[str, str]]:
     for kind in KINDS.values():
         sentences = (kind.comparison.refusal, kind.aggregation.no_alpha)
         yield from (("judgments/kinds", text) for text in sentences if text)
-    yield from (("contrib/quiz/english.toml", preset.ours) for preset in QUIZ_PRESETS.values())
+    yield from (("contrib/quiz/english.toml", preset.unstated_settings) for preset in QUIZ_PRESETS.values())
 
 
 def _sources() -> Iterator[tuple[str, bytes]]:

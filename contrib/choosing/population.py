@@ -21,7 +21,7 @@ from evaluation.results.metrics.texts import CaptionTexts, PairTexts, References
 from judgments.drawing.material import Batch, Image, Material
 from judgments.kinds import KINDS
 from judgments.models import Item, Output, Study
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from judgments.studies.designs import design_of
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.material import load_material

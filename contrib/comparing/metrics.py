@@ -29,7 +29,7 @@ from evaluation.results.metrics.study_texts import (
 from evaluation.results.metrics.texts import CaptionTexts, named_kinds, weights_of_captions
 from evaluation.results.verdict import scope_fields
 from judgments.models import Output, Study
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.arrays import Floats
 from quorum.statistics.crossed import columns_and_deletions

@@ -18,7 +18,7 @@ from judgments.drawing.keys import text_key
 from judgments.kinds import Kind
 from judgments.kinds.best_worst import BEST
 from judgments.models import Output, Study, Unit
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Flags, Floats, Ints, places_in
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE
 

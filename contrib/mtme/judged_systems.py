@@ -14,7 +14,7 @@ from evaluation.data.judgment_sets.loaders import ROWS_PER_BATCH
 from judgments.design.tables.sampling import SIDES
 from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Item, Output, Study, Unit
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 

@@ -96,7 +96,7 @@ class Proposals:
         """Return (K,) positions of entries, ascending, and (K,) positions of the units that score these entries.
 
         A unit scores the systems that its file credits, or else all systems that gave its text
-        (``judgments.models.units.credited_systems``).
+        (``judgments.models.credits.credited_systems``).
         """
         units = self.units
         listed = self.text_keys(self.image, self.text)

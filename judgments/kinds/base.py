@@ -114,7 +114,7 @@ class CaptionScore:
         key: id of the caption.
         score: the mean of the ratings.
         ratings: pairs of a worker's row id and the caption's rating by the worker.
-        systems: the systems that an imported file credits (``judgments.models.units.credited_systems``).
+        systems: the systems that an imported file credits (``judgments.models.credits.credited_systems``).
     """
 
     item: int

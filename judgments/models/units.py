@@ -1,18 +1,15 @@
-"""The models of a study's candidate pairs, units, HITs and outcome bounds, and of an arena's system pairs."""
+"""The models of a study's candidate pairs, units, HITs and outcome bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 from django.db import models
 from django.db.models import F, Q
-from django.utils import timezone
 
+from judgments.models.arenas import DrawState
 from judgments.models.datasets import Caption, Item, System
 from judgments.models.studies import Study
-
-NO_SYSTEM = 0  # stands for "no system" in lists of systems' row ids
 
 
 class CandidatePair(models.Model):
@@ -111,8 +108,9 @@ class Unit(models.Model):
         ordering = ["study_id", "position"]
         verbose_name = "item"
         constraints = [
-            # Names as expressions make this a separate index on SQLite, too. Keys are unordered, and building the
-            # index after inserting a million rows takes a fifth of the time.
+            # Because the fields are given as expressions, this is a separate index on SQLite, too, which can be
+            # dropped. Keys are in no order: to build the index after inserting a million rows takes a fifth of the
+            # time that it takes to extend it with each row.
             models.UniqueConstraint("study", "key", name="unit_key_once_per_study"),
             models.CheckConstraint(
                 condition=Q(withdrawn=False) | Q(control=True), name="only_control_items_are_withdrawn"
@@ -137,62 +135,6 @@ class Unit(models.Model):
     @property
     def source_text(self) -> str:
         return self.item.text
-
-
-def credited_systems(systems: Sequence[int], gave: Iterable[int]) -> list[int]:
-    """Return the systems for which a judgment of a unit, or of one of its options, counts.
-
-    Args:
-        systems: the systems that the rows of an imported file credit; empty if they credit none.
-        gave: the systems of the dataset whose output is the text.
-    """
-    return [system for system in systems if system != NO_SYSTEM] if systems else list(gave)
-
-
-class SystemPair(models.Model):
-    """Two systems of an arena, the units that compare them, and the counts of answers (contrib/arena/README.md)."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="system_pairs", db_index=False)
-    position = models.PositiveIntegerField()
-    first_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
-    second_system = models.ForeignKey(System, on_delete=models.CASCADE, related_name="+")
-    start = models.PositiveIntegerField(
-        help_text="Position of the first of its items, which follow one another."
-    )
-    units = models.PositiveIntegerField("items")
-    wins = models.PositiveIntegerField(default=0, help_text="Answers for the first system.")
-    ties = models.PositiveIntegerField(default=0)
-    losses = models.PositiveIntegerField(default=0)
-
-    class Meta:
-        ordering = ["study_id", "position"]
-        constraints = [
-            models.UniqueConstraint(fields=["study", "position"], name="system_pairs_in_order"),
-            models.UniqueConstraint(
-                fields=["study", "first_system", "second_system"], name="two_systems_are_one_pair"
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.first_system} {self.second_system}"
-
-
-class DrawState(models.Model):
-    """The counts of answers by which pages of an arena were drawn. Rows are never changed."""
-
-    study = models.ForeignKey(Study, on_delete=models.CASCADE, related_name="draw_states", db_index=False)
-    number = models.PositiveIntegerField()
-    answers = models.PositiveIntegerField()
-    counts = models.JSONField(help_text="[wins, ties, losses] of each pair of systems.")
-    strengths = models.JSONField(help_text="Of each system, in the order of their names.")
-    made_at = models.DateTimeField(default=timezone.now)
-
-    class Meta:
-        ordering = ["study_id", "number"]
-        constraints = [models.UniqueConstraint(fields=["study", "number"], name="draw_states_in_order")]
-
-    def __str__(self) -> str:
-        return f"{self.study_id} {self.number}"
 
 
 class HIT(models.Model):

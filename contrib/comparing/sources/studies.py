@@ -13,7 +13,7 @@ from evaluation.data.judgment_sets.records import JudgmentTable
 from evaluation.errors import EvaluationError
 from judgments.drawing.documents import document_in
 from judgments.models import CandidatePair, Caption, Study, System, Unit
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from judgments.studies.designs import kind_of
 
 

@@ -24,7 +24,7 @@ from evaluation.results.consensus.clusters import scope_of
 from evaluation.results.standings import MEAN, Outputs, Standings, raters_of
 from judgments.figures import Figures, add_figures
 from judgments.models import Output, Study
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from judgments.studies.designs import design_of
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.correlation import means_without_raters

@@ -11,7 +11,7 @@ from contrib.judgment_imports.writing.pairs import PairWriter, image_of_row
 from judgments.importers.records.rows import CreditedRow, JudgmentRow
 from judgments.kinds import KINDS
 from judgments.models import Study, Unit
-from judgments.models.units import NO_SYSTEM
+from judgments.models.credits import NO_SYSTEM
 
 UNIT_FIELDS = (
     "study_id", "key", "position", "item_id", "reference_id", "first_id", "second_id", "pair_id", "kind",

@@ -21,7 +21,7 @@ from common.texts import one_text
 from evaluation.data.ranked_lists import ANNOTATION, SEARCH, JudgedUnits, ListRows, sort_into_lists
 from judgments.design.tables.sampling import SIDES
 from judgments.models import Caption, Output, Study, System, Unit
-from judgments.models.units import credited_systems
+from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Ints
 
 MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
