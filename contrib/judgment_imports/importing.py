@@ -77,16 +77,9 @@ def import_judgments(
         dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
     shared = _SharedArguments(
-        format=format,
-        path=path,
-        dataset=find_dataset(dataset),
-        protocol=protocol,
-        encoding=encoding,
-        scale=scale,
-        keys=design or {},
-        dry_run=dry_run,
-        progress=progress,
-    )
+        format=format, path=path, dataset=find_dataset(dataset), protocol=protocol, encoding=encoding, scale=scale,
+        keys=design or {}, dry_run=dry_run, progress=progress,
+    )  # fmt: skip
     criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
     refused_rows = BadRows(bad_rows) if bad_rows is not None else None
     if list(criteria) != [""]:

@@ -107,9 +107,8 @@ def _extend_hit(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
         wanted = publication.places + places
         is_extended = _token_may_be_forgotten(call) and client.hit(publication.external_id).places >= wanted
         if not is_extended:
-            _ignore_used_token(
-                lambda: client.add_places(publication.external_id, places=places, token=call.key)
-            )
+            add_places = partial(client.add_places, publication.external_id, places=places, token=call.key)
+            _ignore_used_token(add_places)
     if until is not None:
         _set_expiration(client, publication.external_id, until)
     return {}
@@ -167,7 +166,7 @@ def _set_expiration(client: TurkClient, hit: str, at: datetime) -> None:
 
 def _approve_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
     return _decide_work(
-        client, call, client.approve, Status.APPROVED, may_override=bool(call.payload.get("override"))
+        client, call, client.approve, Status.APPROVED, overrides=bool(call.payload.get("override"))
     )
 
 
@@ -176,12 +175,7 @@ def _reject_work(client: TurkClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _decide_work(
-    client: TurkClient,
-    call: CrowdCall,
-    order: Callable[..., None],
-    decision: str,
-    *,
-    may_override: bool = False,
+    client: TurkClient, call: CrowdCall, order: Callable[..., None], decision: str, *, overrides: bool = False
 ) -> dict[str, Any]:
     """Approve or reject the work of a session once; return the status that the work then has at the service.
 
@@ -189,7 +183,7 @@ def _decide_work(
     """
     session = call.session_now()
     status = _status_at_turk(client, session)
-    overturns = may_override and status == Status.REJECTED
+    overturns = overrides and status == Status.REJECTED
     if status == Status.SUBMITTED or overturns:
         options = {"override": True} if overturns else {}
         try:

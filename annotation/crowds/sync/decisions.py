@@ -84,9 +84,8 @@ def deletable_publications() -> QuerySet[Publication]:
     kept as long as the crowd allows the rejection to be overridden.
     """
     calls = CrowdCall.objects.filter(Q(publication=OuterRef("pk")) | Q(session__publication=OuterRef("pk")))
-    under_way = calls.filter(
-        state__in=[CrowdCall.State.WAITING, CrowdCall.State.STARTED, CrowdCall.State.FAILED]
-    )
+    states = CrowdCall.State
+    unfinished = calls.filter(state__in=[states.WAITING, states.STARTED, states.FAILED])
     sessions = CrowdSession.objects.filter(publication=OuterRef("pk"))
     rejected = sessions.filter(status=Status.REJECTED, decided_at__gt=timezone.now() - OVERRIDE_PERIOD)
     answers = Assignment.objects.filter(session=OuterRef("pk"), submitted_at__isnull=False)
@@ -99,7 +98,7 @@ def deletable_publications() -> QuerySet[Publication]:
         .filter(
             Q(study__state=Study.State.CLOSED) | Q(decided__gte=F("places")),
             ~Exists(calls.filter(kind=Ability.DELETE)),
-            ~Exists(under_way),
+            ~Exists(unfinished),
             ~Exists(rejected),
             ~Exists(unanswered),
         )

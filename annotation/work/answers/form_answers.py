@@ -1,7 +1,8 @@
 """Read the answers of a plain form, which browsers without scripts send.
 
-With N the position of a unit, the form has the fields ``uN`` (the answer, or "1" for a ticked box of a group), ``tN``
-(seconds) and ``cN`` (comment); and ``noneN`` if no unit of the group that begins at N is ticked on purpose.
+With N the position of a unit, the form has the fields ``uN``, or several that begin with it (the answer; "1" for a
+ticked box of a group), ``tN`` (seconds) and ``cN`` (comment). The field ``noneN`` says that none of the group that
+begins at N is ticked on purpose.
 """
 
 from __future__ import annotations
