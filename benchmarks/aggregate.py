@@ -36,7 +36,7 @@ def cost(label: str, command: Sequence[str]) -> float:
     return seconds
 
 
-def group_by(path: Path) -> None:
+def measure_group_by(path: Path) -> None:
     import pyarrow.parquet as pq
 
     pq.read_table(path).group_by(["unit", "value"]).aggregate([([], "count_all")])
@@ -63,7 +63,7 @@ def main() -> None:
         store_columns()
         return
     if options.group_by:
-        group_by(options.group_by)
+        measure_group_by(options.group_by)
         return
     with filled_folder(options) as folder:
         cost("storing of columns", ("-m", "benchmarks.aggregate", "--store-columns"))

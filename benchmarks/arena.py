@@ -113,7 +113,7 @@ def simulate_arena(runs: int, pages: int, even: float = 0.2) -> None:
             print(f"standard error {values.std(axis=0).mean():.3f}, of the closest two {close:.3f}")
 
 
-def time_of_a_draw(
+def print_draw_time(
     judgments: int, systems: int, items: int = 400, workers: int = 5000, draws: int = 200
 ) -> None:
     """Fill an arena in a new SQLite database, and measure the processor time of drawing the next pages.
@@ -252,7 +252,7 @@ def main() -> None:
     parser.add_argument("--systems", type=int, default=5)
     options = parser.parse_args()
     if options.judgments:
-        time_of_a_draw(options.judgments, options.systems)
+        print_draw_time(options.judgments, options.systems)
     if options.runs:
         simulate_arena(options.runs, options.pages)
 

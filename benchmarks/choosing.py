@@ -101,7 +101,7 @@ def report(
     return useful
 
 
-def pairs(name: str, folder: Path) -> None:
+def compare_pairs(name: str, folder: Path) -> None:
     from contrib.choosing.savings import targets_of
 
     for kind in ("", "MM") if name == "PASCAL-50S" else ("",):
@@ -111,7 +111,7 @@ def pairs(name: str, folder: Path) -> None:
         report(f"{name} {kind}".strip(), population, scored, targets)
 
 
-def flickr8k(folder: Path) -> None:
+def compare_on_flickr8k(folder: Path) -> None:
     """Print the savings on Flickr8k's images with graded captions.
 
     No caption names a system, and no reference is used.
@@ -168,7 +168,7 @@ def flickr8k(folder: Path) -> None:
         print(f"{method:<14}{cells}")
 
 
-def simulation(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
+def simulate_choosing(runs: int = 4000, items: int = 400, budget: int = 80) -> None:
     """Print bias and coverage on items from an infinite population.
 
     Half of people's answers depends on the score that determines the item's probability.
@@ -208,13 +208,13 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()
     if asked.pascal:
-        pairs("PASCAL-50S", asked.pascal)
+        compare_pairs("PASCAL-50S", asked.pascal)
     if asked.abstract:
-        pairs("ABSTRACT-50S", asked.abstract)
+        compare_pairs("ABSTRACT-50S", asked.abstract)
     if asked.flickr8k:
-        flickr8k(asked.flickr8k)
+        compare_on_flickr8k(asked.flickr8k)
     if not (asked.pascal or asked.abstract or asked.flickr8k):
-        simulation()
+        simulate_choosing()
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ STUDIES = 300
 SEED = 1
 
 
-def accuracy(rng: np.random.Generator) -> None:
+def print_accuracy(rng: np.random.Generator) -> None:
     print("chance to be right, after: ever below / below at the end / median control item it is first below")
     for share in (0.95, 0.9, 0.85, 0.8, 0.5):
         for after in (4, 10, 20):
@@ -37,7 +37,7 @@ def accuracy(rng: np.random.Generator) -> None:
             print(f"{share} after {after}: {len(first) / RUNS:.3f} / {last:.3f} / {middle}")
 
 
-def suspects(rng: np.random.Generator) -> None:
+def print_suspects(rng: np.random.Generator) -> None:
     """Simulate 40 control items and 20 workers, and print how often items are suspected.
 
     The stated answer of one item is wrong.
@@ -93,8 +93,8 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
     django.setup()  # for models that are imported indirectly; no database is read
     rng = np.random.default_rng(SEED)
-    accuracy(rng)
-    suspects(rng)
+    print_accuracy(rng)
+    print_suspects(rng)
     if os.environ.get("QUORUM_SHARED"):
         damage(rng, Path(os.environ["QUORUM_SHARED"]) / "data")
 

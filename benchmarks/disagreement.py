@@ -32,7 +32,7 @@ GRADES = [1, 2, 3, 4]
 FOLDS = 5
 
 
-def floors() -> None:
+def print_floors() -> None:
     """Print the entropy by counting and with corrections, and the true entropy.
 
     The last truth is not a Dirichlet distribution.
@@ -72,7 +72,7 @@ def crowd(seed: int, *, biased: int = 0, careless: int = 0) -> tuple[Any, Any, A
     return unit, rater, np.where(swayed, 1, value)
 
 
-def groups() -> None:
+def print_groups() -> None:
     """Print how often p is .05 or less."""
     for name, size, options in (
         ("one kind", 100, {}),
@@ -97,7 +97,7 @@ def groups() -> None:
         print(f"known groups, {name}: {np.mean(np.array(ps) <= 0.05):.3f} of {size}")
 
 
-def flickr8k(folder: Path) -> None:
+def print_flickr8k(folder: Path) -> None:
     """Compare metrics with the grades of three experts, with the images in five folds."""
     with gzip.open(folder / "expert_metric_scores.tsv.gz", "rt", encoding="utf-8") as lines:
         scores = {
@@ -130,7 +130,7 @@ if __name__ == "__main__":
     parser.add_argument("--flickr8k", type=Path, metavar="FOLDER")
     asked = parser.parse_args()
     if asked.flickr8k:
-        flickr8k(asked.flickr8k)
+        print_flickr8k(asked.flickr8k)
     else:
-        floors()
-        groups()
+        print_floors()
+        print_groups()

@@ -143,8 +143,8 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
         ((dataset.pk, f"{at:06}.jpg", at, "test") for at in range(size.images)),
     )
     size.items = _ids(Item.objects.filter(dataset=dataset))
-    _captions(dataset.pk, size, rng)
-    _outputs(dataset, size)
+    _fill_captions(dataset.pk, size, rng)
+    _fill_outputs(dataset, size)
     values: dict[str, Any] = {"name": slug, "dataset": slug, "protocol": size.protocol, "judgments_per_unit": VOTES,
                               "units_per_hit": SIZE, "controls": {"per_hit": size.controls}}  # fmt: skip
     study = create_study(design=make_design(values))
@@ -152,11 +152,11 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
     Study.objects.filter(pk=study.pk).update(slug=slug, state="open", generated_at=now, opened_at=now)
     study = Study.objects.get(pk=study.pk)
     if size.protocol == "triplet":
-        _pairs(study, size)
+        _fill_pairs(study, size)
     return study
 
 
-def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
+def _fill_captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     """Add references and candidates with eight words each."""
     from common.rows.writing import insert_rows
     from judgments.models import Caption
@@ -192,7 +192,7 @@ def _captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     size.candidate = _ids(rows.filter(role="candidate")).reshape(size.images, size.candidates)
 
 
-def _outputs(dataset: Any, size: Size) -> None:
+def _fill_outputs(dataset: Any, size: Size) -> None:
     """Add a system for each candidate of an image. The first system stands for people."""
     from common.rows.writing import insert_rows
     from judgments.models import Output, System
@@ -213,7 +213,7 @@ def _outputs(dataset: Any, size: Size) -> None:
     )
 
 
-def _pairs(study: Study, size: Size) -> None:
+def _fill_pairs(study: Study, size: Size) -> None:
     from common.rows.writing import insert_rows
     from judgments.models import CandidatePair
 

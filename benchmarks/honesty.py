@@ -111,7 +111,7 @@ def _vary_text(text: str, rng: np.random.Generator) -> str:
     return " ".join(words)
 
 
-def phrasing(folder: Path, only: str) -> None:
+def print_phrasing(folder: Path, only: str) -> None:
     """Print the share of simulated workers who are ever flagged, in studies of 100 images and 25 workers."""
     rule = make_rule("phrasing", {})
     print(
@@ -145,7 +145,7 @@ def _flagged_people(
     return set(found), copying, len({page.worker for page in pages})
 
 
-def words(folder: Path) -> None:
+def print_words(folder: Path) -> None:
     texts = [text for images in captions_of(folder).values() for given in images.values() for text in given]
     there = {word for text in texts for word in fold_text(text).split()}
     print(f"{len(texts):,} captions; of the hidden line's {len(HIDDEN_WORDS)} words, in one:",
@@ -217,9 +217,9 @@ def main() -> None:
         print_typing(chosen.keystrokes)
     else:
         if chosen.what == "words":
-            words(chosen.data)
+            print_words(chosen.data)
         else:
-            phrasing(chosen.data, chosen.only)
+            print_phrasing(chosen.data, chosen.only)
 
 
 if __name__ == "__main__":

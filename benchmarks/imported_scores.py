@@ -58,7 +58,7 @@ def dataset_of(folder: Path, name: str, references: list[str], outputs: dict[str
     return Dataset.objects.get(name=name)
 
 
-def speed(folder: Path) -> None:
+def measure_speed(folder: Path) -> None:
     from contrib.comparing.people_scores import compare_with_scores
     from contrib.score_imports.reading import read_scores
     from contrib.score_imports.storing import store_metric_scores
@@ -138,7 +138,7 @@ def main() -> None:
         if folder:
             compare_wmt(Path(name), folder)
         else:
-            speed(Path(name))
+            measure_speed(Path(name))
 
 
 if __name__ == "__main__":

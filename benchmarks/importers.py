@@ -21,7 +21,7 @@ from judgments.importers import ColumnMapping, open_candidates, open_dataset, op
 LINES = 200_000
 
 
-def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
+def print_throughput(label: str, rows: Callable[[], Iterator[object]]) -> None:
     """Print rows, seconds and rows per second of one pass, and the peak memory of another pass."""
     start = time.perf_counter()
     count = sum(1 for _ in rows())
@@ -37,23 +37,25 @@ def measured(label: str, rows: Callable[[], Iterator[object]]) -> None:
 def import_published_sets(data: Path) -> None:
     coco = data / "coco-captions"
     flickr, pascal, abstract = data / "flickr8k", data / "pascal-50s", data / "abstract-50s"
-    measured("flickr8k captions", lambda: open_dataset("flickr8k", flickr).references())
-    measured("flickr8k expert grades", lambda: open_judgments("flickr8k-expert", flickr).judgments())
-    measured("flickr8k crowd judgments", lambda: open_judgments("flickr8k-crowd", flickr).judgments())
-    measured(
+    print_throughput("flickr8k captions", lambda: open_dataset("flickr8k", flickr).references())
+    print_throughput("flickr8k expert grades", lambda: open_judgments("flickr8k-expert", flickr).judgments())
+    print_throughput("flickr8k crowd judgments", lambda: open_judgments("flickr8k-crowd", flickr).judgments())
+    print_throughput(
         "coco captions", lambda: open_dataset("coco", coco / "captions_karpathy_test4.json").references()
     )
-    measured("coco results", lambda: open_candidates("coco", coco / "human_results.json").candidates())
-    measured("pascal-50s references", lambda: open_dataset("pascal-50s", pascal).references())
-    measured("pascal-50s pairs", lambda: open_dataset("pascal-50s", pascal).pairs())
-    measured(
+    print_throughput(
+        "coco results", lambda: open_candidates("coco", coco / "human_results.json").candidates()
+    )
+    print_throughput("pascal-50s references", lambda: open_dataset("pascal-50s", pascal).references())
+    print_throughput("pascal-50s pairs", lambda: open_dataset("pascal-50s", pascal).pairs())
+    print_throughput(
         "pascal-50s pairwise votes",
         lambda: open_judgments("pascal-50s", pascal, protocol="pairwise").judgments(),
     )
-    measured("abstract-50s triplets", lambda: open_judgments("abstract-50s", abstract).judgments())
+    print_throughput("abstract-50s triplets", lambda: open_judgments("abstract-50s", abstract).judgments())
 
 
-def made_up(folder: Path, lines: int) -> None:
+def import_generated_files(folder: Path, lines: int) -> None:
     """Write tables of `lines` records, with five captions per image and three judgments per unit."""
     captions, judgments = folder / "d.jsonl", folder / "j.csv"
     with captions.open("w", encoding="utf-8") as stream:
@@ -71,12 +73,12 @@ def made_up(folder: Path, lines: int) -> None:
             when = "Wed Nov 20 21:03:26 PST 2019"
             stream.write(f"h{n // 3},a{n},w{n % 3},Approved,{when},{n // 3}.jpg,{n % 2}\n")
     chosen = ColumnMapping(columns={"image": "Input.image", "value": "Answer.choice"})
-    measured(
+    print_throughput(
         "mturk judgments",
         lambda: open_judgments("mturk", results, protocol="relevance", mapping=chosen).judgments(),
     )
-    measured("jsonl dataset", lambda: open_dataset("jsonl", captions).references())
-    measured("csv judgments", lambda: open_judgments("csv", judgments).judgments())
+    print_throughput("jsonl dataset", lambda: open_dataset("jsonl", captions).references())
+    print_throughput("csv judgments", lambda: open_judgments("csv", judgments).judgments())
 
 
 if __name__ == "__main__":
@@ -85,4 +87,4 @@ if __name__ == "__main__":
     if data := parser.parse_args().data:
         import_published_sets(data)
     with tempfile.TemporaryDirectory() as scratch:
-        made_up(Path(scratch), LINES)
+        import_generated_files(Path(scratch), LINES)

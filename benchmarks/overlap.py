@@ -25,7 +25,7 @@ URL = f"http://127.0.0.1:{PORT}"
 INSTANCE_ID = re.compile(r'id="instance_id"[^>]*value="([^"]+)"')
 
 
-def study(folder: Path, more: dict[str, Any]) -> None:
+def create_study(folder: Path, more: dict[str, Any]) -> None:
     rows = (json.dumps({"id": f"item-{n:03}", "text": f"text {n}"}) + "\n" for n in range(ITEMS))
     (folder / "items.jsonl").write_text("".join(rows))
     question = {
@@ -83,7 +83,7 @@ def main(potato: str, people: int, pause: float = 0.0, more: str = "{}") -> None
     ]
     with tempfile.TemporaryDirectory() as place, (Path(place) / "log").open("w") as log:
         folder = Path(place)
-        study(folder, json.loads(more))
+        create_study(folder, json.loads(more))
         server = subprocess.Popen(
             [*command, "potato.flask_server:create_app('config.yaml')"], cwd=folder, stdout=log, stderr=log
         )

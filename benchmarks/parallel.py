@@ -126,7 +126,7 @@ def measure(name: str, folder: Path, scale: float, counts: list[int], repeats: i
         print(f"| {name} | {workers} | {seconds[workers]:.1f} | {ratio:.2f} | {same} |", flush=True)
 
 
-def ceiling(counts: list[int]) -> None:
+def print_ceiling(counts: list[int]) -> None:
     """Print how much more work several processes do together than one, each on a matrix of its own."""
     context = get_context("fork")
     alone = 0.0
@@ -165,7 +165,7 @@ def main() -> None:
 
 def print_table(options: argparse.Namespace, folder: Path) -> None:
     print("| what | workers | seconds | ratio | bytes |\n|---|---|---|---|---|")
-    ceiling(options.workers)
+    print_ceiling(options.workers)
     for name in options.works or WORKS:
         measure(name, folder, options.scale, options.workers, options.repeats)
 

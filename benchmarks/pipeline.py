@@ -38,7 +38,7 @@ def time_command(label: str, at_most: float | None, *arguments: str, folder: Pat
     print(f"{label:52} {wall:7.2f} s wall {cpu:7.2f} s CPU  {limit}")
 
 
-def pool(flickr8k: Path, path: Path) -> None:
+def write_pool(flickr8k: Path, path: Path) -> None:
     """Write H13's candidate pool: caption number 2 of each test image, as the output of one system."""
     test = set((flickr8k / "Flickr_8k.testImages.txt").read_text().split())
     with (flickr8k / "Flickr8k.token.txt").open() as captions, path.open("w") as out:
@@ -64,7 +64,7 @@ def main() -> None:
                 f"{what} judgments", limit, "import_judgments", f"flickr8k-{what}", str(flickr8k),
                 "--dataset", "f", "--study", what, folder=folder,
             )  # fmt: skip
-        pool(flickr8k, folder / "pool.jsonl")
+        write_pool(flickr8k, folder / "pool.jsonl")
         time_command(
             "1,000 candidates", None, "import_candidates", "jsonl", str(folder / "pool.jsonl"),
             "--dataset", "f", "--system", "pool", folder=folder,

@@ -157,7 +157,7 @@ def _count_flipped_pairs(study: Any, aggregation: Any, vote: Any, people: list[A
     return flipped
 
 
-def platform(pairs: int) -> None:
+def run_on_platform(pairs: int) -> None:
     from tests.studies import make_dataset
 
     make_dataset(images=2 * pairs, references=REFERENCES + 2, systems=0)
@@ -197,7 +197,7 @@ def main() -> None:
 
         django.setup()
         call_command("migrate", verbosity=0)
-        platform(given.pairs)
+        run_on_platform(given.pairs)
 
 
 if __name__ == "__main__":

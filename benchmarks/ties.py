@@ -29,7 +29,7 @@ def _read_rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def against_golden(votes: Path, golden: Path) -> None:
+def compare_with_golden(votes: Path, golden: Path) -> None:
     """Compare strengths with Evalica's Bradley-Terry (half a win each) and Newman (whose ties are Davidson's)."""
     rows = _read_rows(votes)
     first, second = [row["left"] for row in rows], [row["right"] for row in rows]
@@ -48,7 +48,7 @@ def against_golden(votes: Path, golden: Path) -> None:
     print(f"Rao-Kupper: theta {np.exp(kupper.cuts[0]):.4f}, log-likelihood {kupper.log_likelihood:.1f}")
 
 
-def adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
+def compare_adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
     """Draw pairs unevenly, with chances that no strengths have, and fit with and without weights."""
 
     def fitted_strengths(shares: Floats, weigh: bool, seed: int) -> Floats:
@@ -66,7 +66,7 @@ def adaptive_drawing(rows: int = 20_000, runs: int = 50) -> None:
         print(f"{words} weights: largest bias of a log-strength {np.abs(found - target).max():.3f}")
 
 
-def times(rows: int = 1_000_000, systems: int = 100) -> None:
+def print_times(rows: int = 1_000_000, systems: int = 100) -> None:
     rng = np.random.default_rng(0)
     first = rng.integers(0, systems, rows)
     second = (first + rng.integers(1, systems, rows)) % systems
@@ -86,9 +86,9 @@ def main() -> None:
     parser.add_argument("--golden", type=Path)
     options = parser.parse_args()
     if options.votes and options.golden:
-        against_golden(options.votes, options.golden)
-    adaptive_drawing()
-    times()
+        compare_with_golden(options.votes, options.golden)
+    compare_adaptive_drawing()
+    print_times()
 
 
 if __name__ == "__main__":

@@ -190,7 +190,7 @@ def by_keyboard(
     return server
 
 
-def on_the_server(server: dict[str, list[float]]) -> None:
+def print_server_times(server: dict[str, list[float]]) -> None:
     answers = sum(sum(values) for kind, values in server.items() if kind.startswith("answers"))
     calls = {kind: values for kind, values in server.items() if not kind.startswith("answers")}
     print("\n| request | how many | ms, median (95 %) |")
@@ -201,7 +201,7 @@ def on_the_server(server: dict[str, list[float]]) -> None:
     print(f"| all, per answer | {answers:.0f} answers | {total / answers:.2f} |")
 
 
-def cold_start(browser: Browser, site: Installation, slugs: Sequence[str]) -> None:
+def measure_cold_start(browser: Browser, site: Installation, slugs: Sequence[str]) -> None:
     from tests.browser.working import fetched
 
     print("\n| page, profile | requests, own | kB, own | pictures, kB | FCP, ms | LCP, ms | CLS | TBT, ms |")
@@ -267,8 +267,8 @@ def main() -> None:
                 executable_path=services.chromium_path(), headless=True, args=CHROMIUM_FLAGS
             )
             if options.hits:
-                on_the_server(by_keyboard(browser, site, options.hits, reading))
-            cold_start(
+                print_server_times(by_keyboard(browser, site, options.hits, reading))
+            measure_cold_start(
                 browser,
                 site,
                 ("photographs",) if not options.hits else ("triplet", "relevance", "photographs"),

@@ -34,10 +34,10 @@ ReportProgress = Callable[[float, str], None]
 
 
 class QuorumCommand(BaseCommand):
-    """A command with one-line errors.
+    """A command that reports errors in one line.
 
-    ``example`` is printed at the end of ``--help``. For an exception in ``named_errors``, and for wrong parameters, the
-    command prints the message and exits with code 1.
+    ``example`` is printed at the end of ``--help``. An exception in ``named_errors``, refused parameters, and errors of
+    the database or of a file end the command with code 1; a wrong option ends it with code 2.
     """
 
     name = ""

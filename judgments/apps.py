@@ -33,4 +33,4 @@ class JudgmentsConfig(AppConfig):
         register("import_rankings", "judgments.handlers.import_ranking_upload", queue=READING)
         register("scale_pictures", "judgments.handlers.scale_pictures", queue=HEAVY, is_essential=True)
         register("generate_hits", "judgments.handlers.draw_hits_of_study", queue=INTERACTIVE)
-        register("figures", "judgments.handlers.figures", queue=INTERACTIVE)
+        register("figures", "judgments.handlers.compute_figures", queue=INTERACTIVE)

@@ -129,7 +129,7 @@ def draw_hits_of_study(run: JobRun, *, study: str) -> None:
         result |= {"HITs": len(batch.hits), "units": batch.unit_count, "control items": batch.control_count}
 
 
-def figures(run: JobRun, *, study: str, names: list[str]) -> None:
+def compute_figures(run: JobRun, *, study: str, names: list[str]) -> None:
     """Compute the named figures of a large study, and delete earlier jobs of this kind."""
     rows = recompute_figures(find_study(study), names)
     with run.commit():

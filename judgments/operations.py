@@ -237,7 +237,7 @@ def background_operation(
     )
 
 
-def _can_be_drawn(study: Study) -> None:
+def _check_generation(study: Study) -> None:
     """Raise an error if the study is not a draft. For a small dataset, also raise DesignError if drawing fails."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
@@ -245,7 +245,7 @@ def _can_be_drawn(study: Study) -> None:
         plan_study(design_of(study), study.dataset, maker=study.created_by_id)
 
 
-@operation("generate", "Draw the HITs", job="generate_hits", check=_can_be_drawn)
+@operation("generate", "Draw the HITs", job="generate_hits", check=_check_generation)
 def generate(*, study: Study, by: User | None, progress: Progress) -> Outcome:
     """Draw units, control items and HITs in a background job."""
     batch = generate_hits(study=study, progress=progress)

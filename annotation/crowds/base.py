@@ -212,7 +212,7 @@ class CrowdBackend(ABC):
 
     @abstractmethod
     def describe_entrance(self, study: Study) -> str:
-        """Return a sentence that says where workers enter the study."""
+        """Return the sentence of the study's page that says where workers enter the study."""
 
     def price(self, design: StudyDesign, *, places: int) -> Price:
         """Return the price of one of ``places`` slots of an external HIT (``Ability.COST``)."""

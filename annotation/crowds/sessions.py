@@ -288,13 +288,12 @@ def _is_full(hit: HIT) -> bool:
 
 
 def make_room(hit: HIT, *, most: int | None = None) -> None:
-    """Ensure that the HIT has an open slot: release expired leases or, if that is not enough, add a slot.
+    """Give the HIT an open slot if it has none: release expired leases or, failing that, add a slot.
 
-    Call it in a transaction.
+    No slot is added if the HIT has reached the limit. Call this function in a transaction.
 
     Args:
-        most: how many slots the HIT may have beyond those at the crowd; None for any number, if the crowd confirms
-            the person.
+        most: number of slots that the HIT may have beyond its places at the crowd; None for no limit.
     """
     if HIT.objects.filter(pk=hit.pk, open_slots__gt=0).exists():
         return

@@ -150,7 +150,7 @@ class Participation(models.Model):
 class Qualification(models.Model):
     """A property of a person that studies require or forbid by its name (``workers.requires``, ``forbids``).
 
-    Crowds with such lists get a copy: a qualification at Mechanical Turk, a group at Prolific.
+    Crowds that keep lists of people get a copy: a qualification at Mechanical Turk, a group at Prolific.
     """
 
     of_study = ("worker__participations__study",)

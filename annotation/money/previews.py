@@ -65,7 +65,7 @@ class Preview:
 
 def preview_bonus(*, study: Study, worker: str, cents: int) -> Preview:
     session = approved_session(study, worker)
-    _can_pay(study)
+    _require_bonuses(study)
     fee = backend_of(study).bonus_fee(cents)
     bonuses = CrowdCall.objects.filter(session=session, kind=Ability.BONUS).count()
     facts = {
@@ -93,7 +93,7 @@ def approved_session(study: Study, name: str) -> CrowdSession:
     return session
 
 
-def _can_pay(study: Study) -> None:
+def _require_bonuses(study: Study) -> None:
     backend = backend_of(study)
     if Ability.BONUS not in backend.can:
         raise WrongState(
@@ -103,7 +103,7 @@ def _can_pay(study: Study) -> None:
 
 def preview_top_ups(*, study: Study, worker: str = "") -> Preview:
     """Preview the top-ups of approved sessions below the wage floor, for all people or for one."""
-    _can_pay(study)
+    _require_bonuses(study)
     if worker:
         find_worker(study, worker)
     return top_ups_of(study, pay_of_sessions(study), overclaims_of(study), worker)

@@ -23,7 +23,7 @@ from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
 from annotation.work.joining import find_worker
-from annotation.work.stopping import settle_study
+from annotation.work.stopping import update_study_outcomes
 from common.amounts import thousands
 from common.errors import ObjectNotFound
 from common.parameters import KeysField, Parameters, Reason
@@ -253,7 +253,7 @@ def approve_unopposed(*, study: Study, by: User | None) -> Outcome:
 
 
 def _decision_message(study: Study, count: int, what: str) -> str:
-    """Return a sentence that says what was decided. If the crowd must confirm it, say that the crowd is asked."""
+    """Return the message after a decision on work: what was decided, and that the crowd was asked to confirm it."""
     approved, n = what == "approved", {"n": thousands(count)}
     if study.platform and backend_of(study).sends_people:
         sentence = (
@@ -307,7 +307,7 @@ def withdraw_control_items(*, study: Study, by: User | None, units: Collection[s
     with transaction.atomic():
         for key in units:
             withdraw_control(study=study, unit_key=key)
-        settle_study(study=study)  # the withdrawal may change whose judgments are used
+        update_study_outcomes(study=study)  # the withdrawal may change whose judgments are used
     n = len(units)
     sentence = (
         ngettext(

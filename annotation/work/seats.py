@@ -44,16 +44,16 @@ def share_pause_lock(study: Study) -> None:
 
     Call it before checking whether the study is open.
     """
-    _advisory_lock(LOCK_SHARED, PAUSE_LOCK, study.pk % 2**31)
+    _take_advisory_lock(LOCK_SHARED, PAUSE_LOCK, study.pk % 2**31)
     lock_address(study)
 
 
 def take_pause_lock(study: Study) -> None:
     """Take the pause lock exclusively, until the transaction ends."""
-    _advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
+    _take_advisory_lock(LOCK_EXCLUSIVE, PAUSE_LOCK, study.pk % 2**31)
 
 
-def _advisory_lock(statement: str, kind: int, number: int) -> None:
+def _take_advisory_lock(statement: str, kind: int, number: int) -> None:
     """Take a PostgreSQL advisory lock until the transaction ends.
 
     If two studies share a number, one only waits for the other.
@@ -66,7 +66,7 @@ def _advisory_lock(statement: str, kind: int, number: int) -> None:
 def lock_address(study: Study) -> None:
     """Let only one transaction at a time take seats for the visitor's address. Call it before locking rows."""
     if connection.vendor == "postgresql" and (mark := _mark(study, besides=LOCAL_NETWORKS)):
-        _advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
+        _take_advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
 
 
 def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:

@@ -1,8 +1,8 @@
 """Stop asking for votes once an outcome is decided, and ask again if it no longer is (docs/stopping.md).
 
-Code that changes judgments or slots of a study with early stopping calls ``update_outcomes``, ``settle_study``,
-``settle_submission`` or ``reopen_slots`` in the same transaction. They update the outcome bounds of units, then the
-candidate pairs, then the slots of each HIT:
+Code that changes judgments or slots of a study with early stopping calls ``update_outcomes``,
+``update_study_outcomes``, ``settle_submission`` or ``reopen_slots`` in the same transaction. These functions update the
+outcome bounds of units, then the candidate pairs, then the slots of each HIT:
 
     open slots = the most votes that one of its units needs, not counting assignments in progress
     live assignments + open slots + saved slots = required
@@ -52,7 +52,7 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
     update_outcomes(study=study, hits=hits)
 
 
-def settle_study(*, study: Study) -> None:
+def update_study_outcomes(*, study: Study) -> None:
     """Update outcome bounds and slots of all HITs of the study, for instance after control items were withdrawn."""
     if stops_early(study):
         update_outcomes(study=study, hits=HIT.objects.filter(study=study).values_list("pk", flat=True))

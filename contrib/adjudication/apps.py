@@ -1,4 +1,4 @@
-"""Declare what adjudication adds to the platform."""
+"""Declare what the feature “adjudication” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what adoption of written captions adds to the platform."""
+"""Declare what the feature “adoption” adds to the platform."""
 
 from config.features import Feature
 

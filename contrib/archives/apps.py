@@ -1,4 +1,4 @@
-"""Declare what archives add to the platform."""
+"""Declare what the feature “archives” adds to the platform."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Declare what arenas add to the platform."""
+"""Declare what the feature “arena” adds to the platform."""
 
 from config.features import Feature
 

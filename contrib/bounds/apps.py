@@ -1,4 +1,4 @@
-"""Declare what bounds of metrics add to the platform."""
+"""Declare what the feature “bounds” adds to the platform."""
 
 from config.features import Feature
 

@@ -46,9 +46,9 @@ class LeaveOneOut(QuorumCommand):
                 dataset=dataset, corpus=options["corpus"], progress=progress, **values
             )
         self.write_output(options, bounds.as_json())
-        self._summary(dataset.name, bounds)
+        self._print_summary(dataset.name, bounds)
 
-    def _summary(self, name: str, bounds: Bounds) -> None:
+    def _print_summary(self, name: str, bounds: Bounds) -> None:
         from contrib.bounds.bounds import rank_tables
 
         self.say(f"{name}: {bounds.captions:,} captions of {bounds.images:,} items")

@@ -30,8 +30,8 @@ from contrib.challenges.page import SubmissionBody, SubmissionForm
 from contrib.challenges.submissions import (
     SUBMIT,
     SubmissionDetails,
+    change_submission_visibility,
     largest_submission,
-    show_submission,
     submit_upload,
 )
 from judgments.access.permissions import token_of
@@ -264,7 +264,9 @@ class SubmissionResource(
     def partial_update(self, request: Request, pk: str) -> Response:
         """Show a submission on the leaderboard, or hide it."""
         submission = self.get_object()
-        show_submission(submission=submission, public=PublicSerializer.read(request.data)["public"])
+        change_submission_visibility(
+            submission=submission, public=PublicSerializer.read(request.data)["public"]
+        )
         return Response(self.get_serializer(submission).data)
 
 

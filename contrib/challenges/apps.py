@@ -1,4 +1,4 @@
-"""Declare what the evaluation server adds to the platform."""
+"""Declare what the feature “challenges” adds to the platform."""
 
 from django.utils.translation import gettext_lazy as _
 

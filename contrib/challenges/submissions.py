@@ -314,7 +314,7 @@ def _resubmit_file(known: Submission) -> Submission:
 
 
 @transaction.atomic
-def show_submission(*, submission: Submission, public: bool) -> None:
+def change_submission_visibility(*, submission: Submission, public: bool) -> None:
     changed = Submission.objects.filter(pk=submission.pk).exclude(public=public).update(public=public)
     if changed:
         enqueue(kind="rank_submissions", args={"challenge": submission.challenge.slug})

@@ -15,7 +15,7 @@ pages = [
     path("<slug:slug>/submit/", views.submit_to_challenge, name="submit"),
     path("<slug:slug>/own/", views.own_submissions, name="own"),
     path("<slug:slug>/token/", views.make_token, name="token"),
-    path("<slug:slug>/own/<int:pk>/show/", views.show_one_submission, name="show"),
+    path("<slug:slug>/own/<int:pk>/show/", views.set_submission_visibility, name="show"),
     path("<slug:slug>/own/jobs/<int:pk>/cancel/", views.cancel_one_job, name="cancel"),
 ]
 

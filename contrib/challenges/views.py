@@ -32,9 +32,9 @@ from contrib.challenges.page import SubmissionForm
 from contrib.challenges.submissions import (
     SUBMIT,
     SubmissionDetails,
+    change_submission_visibility,
     largest_submission,
     remaining_submissions,
-    show_submission,
     submit_upload,
 )
 from judgments.access.tokens import PARTICIPANT_SCOPES, create_token, revoke_token
@@ -179,7 +179,7 @@ def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: st
 
 
 @require_POST
-def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+def set_submission_visibility(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     user = _signed_in_user(request)
     if user is None:
         raise Http404
@@ -187,7 +187,7 @@ def show_one_submission(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     submission = rows.filter(pk=pk, removed_at__isnull=True).first()
     if submission is None:
         raise Http404
-    show_submission(submission=submission, public=request.POST.get("public") == "yes")
+    change_submission_visibility(submission=submission, public=request.POST.get("public") == "yes")
     return _see_other("challenges:own", slug)
 
 

@@ -1,4 +1,4 @@
-"""Declare what choosing items adds to the platform."""
+"""Declare what the feature “choosing” adds to the platform."""
 
 from config.features import Feature
 

@@ -43,7 +43,7 @@ class WeighBack(OperationCommand):
             else:
                 result = compute_weighted_estimates(study=study, **values, progress=progress)
         self.write_output(options, result)
-        (self._savings if options["savings"] else self._print_estimates)(result)
+        (self._print_savings if options["savings"] else self._print_estimates)(result)
 
     def _print_estimates(self, result: dict[str, Any]) -> None:
         choice = result["choice"]
@@ -60,7 +60,7 @@ class WeighBack(OperationCommand):
         ]
         self.say_tables([plain_table(title, columns, rows)])
 
-    def _savings(self, result: dict[str, Any]) -> None:
+    def _print_savings(self, result: dict[str, Any]) -> None:
         for group in dict.fromkeys(row["group"] for row in result["rows"]):
             group_rows = [row for row in result["rows"] if row["group"] == group]
             budgets = sorted({row["budget"] for row in group_rows})

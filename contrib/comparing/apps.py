@@ -1,4 +1,4 @@
-"""Declare what comparing adds to the platform."""
+"""Declare what the feature “comparing” adds to the platform."""
 
 from config.features import Feature
 

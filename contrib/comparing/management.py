@@ -55,9 +55,9 @@ class CompareMetrics(QuorumCommand):
                     dataset=dataset, people=options["people"], tokenizer=options["tokenizer"], **two
                 )
         self.write_output(options, result)
-        self._summary(result)
+        self._print_summary(result)
 
-    def _summary(self, result: dict[str, Any]) -> None:
+    def _print_summary(self, result: dict[str, Any]) -> None:
         from contrib.comparing.wording import describe_comparison
 
         first, second = result["metrics"]
@@ -78,14 +78,14 @@ class CompareMetrics(QuorumCommand):
             columns += [("p", "p"), ("n", "count")]
             self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
-            self._systems(result)
+            self._print_systems(result)
         self.say(describe_comparison(result))
         for name, signature in result["signatures"].items():
             self.say(f"{name}: {signature}")
         for note in result.get("notes", ()):
             self.say(f"Note: {note}")
 
-    def _systems(self, result: dict[str, Any]) -> None:
+    def _print_systems(self, result: dict[str, Any]) -> None:
         systems = result["systems"]
         columns = [("", "text"), ("soft pairwise", "score"), ("pairwise", "score"), ("Pearson", "score")]
         columns += [("tie-calibrated, by item", "score")] if "calibrated" in systems else []

@@ -48,11 +48,11 @@ def compare_bundles(before: Path, after: Path) -> dict[str, Any]:
     hashes, codes = np.unique(np.concatenate([old.judgments, new.judgments]), return_inverse=True)
     then, now = np.split(codes, [len(old.judgments)])
 
-    def counted(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+    def count_values(which: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
         return np.bincount(which, minlength=len(hashes))
 
-    before_counts, after_counts = counted(then), counted(now)
-    used_before, used_after = counted(then[old.used]), counted(now[new.used])
+    before_counts, after_counts = count_values(then), count_values(now)
+    used_before, used_after = count_values(then[old.used]), count_values(now[new.used])
     return {
         "versions": [old.version, new.version],
         "judgments": {

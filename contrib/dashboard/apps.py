@@ -1,4 +1,4 @@
-"""Declare what the dashboard adds to the platform."""
+"""Declare what the feature “dashboard” adds to the platform."""
 
 from common.features import lazy_function
 from config.features import Feature
@@ -12,7 +12,7 @@ class DashboardConfig(Feature):
     def start(self) -> None:
         from judgments.jobs.registry import INTERACTIVE, register
 
-        register("board", "contrib.dashboard.handlers.board", queue=INTERACTIVE, scope="reports")
+        register("board", "contrib.dashboard.handlers.make_snapshot", queue=INTERACTIVE, scope="reports")
 
     def connect_erasing(self) -> None:
         from annotation.models.privacy import person_erased

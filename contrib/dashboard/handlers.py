@@ -10,7 +10,7 @@ from judgments.models import Job
 from judgments.studies.studies import find_study
 
 
-def board(run: JobRun, *, study: str) -> None:
+def make_snapshot(run: JobRun, *, study: str) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)
     computed = compute_snapshot(study=study_row, progress=run.progress)

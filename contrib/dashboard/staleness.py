@@ -64,7 +64,7 @@ def first_answers(study: Study) -> QuerySet[Judgment]:
 def is_stale(study: Study, mark: ChangeMark, now: datetime | None = None) -> bool:
     """Return whether the snapshot should be replaced: the study has changed, and the snapshot is old enough.
 
-    A snapshot that took longer is kept longer.
+    A snapshot that took longer to compute is kept longer.
     """
     if mark.snapshot is None:
         return True

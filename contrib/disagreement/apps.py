@@ -1,4 +1,4 @@
-"""Declare what disagreement as data adds to the platform."""
+"""Declare what the feature “disagreement” adds to the platform."""
 
 from common.features import lazy_function
 from config.features import Feature

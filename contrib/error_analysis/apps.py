@@ -1,4 +1,4 @@
-"""Declare what error analysis adds to the platform."""
+"""Declare what the feature “error_analysis” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Rankings of a study's stored scores, which are cached or computed by a job."""
+"""Rank the disagreements of metrics with people from a study's stored scores. Rankings are cached or made by a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declare what error spans add to the platform."""
+"""Declare what the feature “error_spans” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what ethics boards add to the platform."""
+"""Declare what the feature “ethics” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what follow-up studies add to the platform."""
+"""Declare what the feature “follow_up” adds to the platform."""
 
 from config.features import Feature
 

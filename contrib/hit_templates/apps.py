@@ -1,4 +1,4 @@
-"""Declare what HIT templates add to the platform."""
+"""Declare what the feature “hit_templates” adds to the platform."""
 
 from config.features import Feature
 

@@ -59,7 +59,7 @@ def read_template(source: str) -> TemplateForm:
     sentences: list[str] = []
     try:
         page = _plain_page(reader.root.children, sentences)
-        _level_headings(page)
+        _renumber_headings(page)
         questions, about = find_questions(page)
     except ValueError as error:
         raise TemplateProblem(str(error)) from None
@@ -146,7 +146,7 @@ def _boxes_of(select: Element) -> list[Element | str]:
     return [Element("span", {"class": "group"}, boxes)]
 
 
-def _level_headings(page: list[Element | str]) -> None:
+def _renumber_headings(page: list[Element | str]) -> None:
     """Renumber the levels of headings so that they are below the form's own headings, without gaps."""
     levels = sorted({element.tag for element in walk_elements(page) if element.tag in HEADINGS})
     names = {tag: f"h{min(FIRST_LEVEL + depth, len(HEADINGS))}" for depth, tag in enumerate(levels)}

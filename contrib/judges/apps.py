@@ -1,4 +1,4 @@
-"""Declare what judges add to the platform."""
+"""Declare what the feature “judges” adds to the platform."""
 
 from __future__ import annotations
 

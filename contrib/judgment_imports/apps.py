@@ -1,4 +1,4 @@
-"""Declare what the import of judgments adds to the platform."""
+"""Declare what the feature “judgment_imports” adds to the platform."""
 
 from config.features import Feature
 

@@ -95,7 +95,7 @@ def imported_design(
 
 
 def scale_of_design(keys: Mapping[str, Any]) -> str:
-    """Return the scale in study-file keys; "" if there is none or it is invalid.
+    """Return the scale in the keys of a study file, as LOW:HIGH:STEP; "" if they have no scale or an invalid one.
 
     An invalid scale is reported when the study is created.
     """
@@ -117,7 +117,7 @@ def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
 
 
 def words_of_scale(source: JudgmentSource) -> str:
-    """Return a sentence about the scale by which answers were read; "" if the answers have none."""
+    """Return a sentence about the scale by which answers were read; "" if the answers have no scale."""
     kind = KINDS.get(source.protocol or "")
     scale = None if kind is None else kind.with_setting(source.setting).scale
     if scale is None:

@@ -1,4 +1,4 @@
-"""Declare what exports for mt-metrics-eval add to the platform."""
+"""Declare what the feature “mtme” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what the multiverse adds to the platform."""
+"""Declare what the feature “multiverse” adds to the platform."""
 
 from config.features import Feature
 

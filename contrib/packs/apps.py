@@ -1,4 +1,4 @@
-"""Declare what packs add to the platform."""
+"""Declare what the feature “packs” adds to the platform."""
 
 from config.features import Feature
 

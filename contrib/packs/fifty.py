@@ -139,7 +139,7 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
 
 
 def _majorities(votes: Sequence[tuple[str, int]]) -> dict[str, int]:
-    """Return the winner of the majority by pair; 0 for a tie."""
+    """Return the winner of each pair by the majority of its votes; 0 if the two sides have equally many."""
     result = pair_winners([pair for pair, _ in votes], [vote for _, vote in votes])
     return dict(zip(result.pairs.tolist(), result.winner.tolist(), strict=True))
 

@@ -1,4 +1,4 @@
-"""Declare what planning adds to the platform."""
+"""Declare what the feature “planning” adds to the platform."""
 
 from config.features import Feature
 

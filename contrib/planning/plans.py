@@ -77,7 +77,7 @@ def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | No
 
     return {
         "tried": [row(result) for result in plan.tried],
-        "wanted": plan.wanted,
+        "wanted": plan.required_power,
         "best": row(plan.best),
         "fewer_votes": row(plan.fewer_votes),
         "half_the_pairs": row(plan.half_the_pairs),

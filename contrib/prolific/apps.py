@@ -1,4 +1,4 @@
-"""Declare what Prolific by its API adds to the platform."""
+"""Declare what the feature “prolific” adds to the platform."""
 
 from typing import Any
 

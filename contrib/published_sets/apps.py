@@ -1,4 +1,4 @@
-"""Declare what the readers of published sets add to the platform."""
+"""Declare what the feature “published_sets” adds to the platform."""
 
 from config.features import Feature
 

@@ -1,4 +1,4 @@
-"""Declare what the quiz adds to the platform."""
+"""Declare what the feature “quiz” adds to the platform."""
 
 from config.features import Feature
 

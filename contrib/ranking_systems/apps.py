@@ -1,4 +1,4 @@
-"""Declare what ranking systems add to the platform."""
+"""Declare what the feature “ranking_systems” adds to the platform."""
 
 from config.features import Feature
 

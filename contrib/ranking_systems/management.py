@@ -93,9 +93,9 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         with atomic_write(options["output"]) as file:
             for line in ranked.run_lines():
                 file.write_text(f"{line}\n")
-        self._summary(ranked)
+        self._print_summary(ranked)
 
-    def _summary(self, ranked: RankedPool) -> None:
+    def _print_summary(self, ranked: RankedPool) -> None:
         from quorum.statistics.ranking import judge_rankings, median_rank, recall_at_k
 
         training, development, test = ranked.sizes

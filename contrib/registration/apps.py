@@ -1,4 +1,4 @@
-"""Declare what the registration of plans adds to the platform."""
+"""Declare what the feature “registration” adds to the platform."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Register(OperationCommand):
         study = find_study(options["study"])
         path = options["plan"]
         if path is None and (registered := find_registration(study)) is not None:
-            self._summary(registered, compute_outcomes(study))
+            self._print_summary(registered, compute_outcomes(study))
         else:
             self.say(
                 self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).message
@@ -51,7 +51,7 @@ class Register(OperationCommand):
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
-    def _summary(self, registered: RegisteredPlan, tested: list[HypothesisOutcome]) -> None:
+    def _print_summary(self, registered: RegisteredPlan, tested: list[HypothesisOutcome]) -> None:
         n = len(registered.deviations)
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
         self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")

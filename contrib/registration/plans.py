@@ -198,7 +198,7 @@ def plan_to_register(study: Study) -> RegistrationPlan:
 
 
 def describe_missing_registration(study: Study, **_signal: Any) -> str:
-    """Return a sentence if the plan in the study file must be registered before the study opens; "" otherwise."""
+    """Return why the study cannot open: the plan in its study file is not registered. Return "" without such a plan."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(

@@ -1,4 +1,4 @@
-"""Declare what the import of scores adds to the platform."""
+"""Declare what the feature “score_imports” adds to the platform."""
 
 from config.features import Feature
 

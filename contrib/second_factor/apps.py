@@ -1,4 +1,4 @@
-"""Declare what the second factor adds to the platform."""
+"""Declare what the feature “second_factor” adds to the platform."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Declare what strengths of systems add to the platform."""
+"""Declare what the feature “strengths” adds to the platform."""
 
 from config.features import Feature
 

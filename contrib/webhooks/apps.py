@@ -1,4 +1,4 @@
-"""Declare what webhooks add to the platform."""
+"""Declare what the feature “webhooks” adds to the platform."""
 
 from typing import Any
 

@@ -64,9 +64,9 @@ class Aggregate(OperationCommand):
         self.say_tables(tables)
         if sentence := scale_sentence(result):
             self.say(sentence)
-        self._remarks(result, drawn=study.source == Study.Source.DESIGNED)
+        self._print_remarks(result, drawn=study.source == Study.Source.DESIGNED)
 
-    def _remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
+    def _print_remarks(self, result: dict[str, Any], *, drawn: bool) -> None:
         from evaluation.results.agreement import side_sentence
         from evaluation.results.consensus.tables import COEFFICIENT_NAMES
 
@@ -87,13 +87,13 @@ class Aggregate(OperationCommand):
                 f"decides {model['breaks_ties']:,} ties; the consensus stays as it is."
             )
         for name, model_result in result.get("models", {}).items():
-            self._other_model(name, model_result)
+            self._print_other_model(name, model_result)
         if bias := agreement.get("side_bias"):
             self.say(side_sentence(bias, drawn=drawn))
         if not agreement["per_worker"]["available"]:
             self.say(agreement["per_worker"]["reason"])
 
-    def _other_model(self, name: str, result: dict[str, Any]) -> None:
+    def _print_other_model(self, name: str, result: dict[str, Any]) -> None:
         if result["reason"]:
             self.say(f"{name}: {result['reason']}")
         elif "differ" in result:
@@ -125,9 +125,9 @@ class Evaluate(OperationCommand):
         with progress_bar() as progress:
             result = evaluate_study(study=study, **values, progress=progress)
         self.write_output(options, result)
-        self._summary(study, result)
+        self._print_summary(study, result)
 
-    def _summary(self, study: Study, result: dict[str, Any]) -> None:
+    def _print_summary(self, study: Study, result: dict[str, Any]) -> None:
         from evaluation.results.consensus.clusters import scope_sentence
         from evaluation.results.metrics import tables
         from evaluation.results.metrics.readings import tables_beside_metrics

@@ -154,7 +154,7 @@ def _scale_dict(scale: Scale) -> dict[str, float]:
 
 
 def scale_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on the scale of the answers and its middle, or "" for the kind's usual scale."""
+    """Return two sentences on the scale of the answers and the middle of the scale; "" for the kind's usual scale."""
     if "scale" not in result:
         return ""
     *ends, above = result["scale"].values()

@@ -262,7 +262,7 @@ def components_of(kind: Kind, value: Floats, clusters: Clusters) -> dict[str, An
 
 
 def components_sentence(components: Mapping[str, Any]) -> str:
-    """Return a sentence on variance components and the effect of doubling the study, or "" if they are unknown."""
+    """Return sentences on the variance components and the effect of doubling the study; "" if these are unknown."""
     if not components.get("twice"):
         return ""
     total = components["item"] + components["rater"] + components["residual"]
@@ -428,7 +428,7 @@ def alpha_note(alpha: Mapping[str, Any]) -> str:
 
 
 def side_sentence(bias: Mapping[str, Any], *, drawn: bool) -> str:
-    """Return a sentence on the share of choices of the left option, with p if sides were ``drawn``; "" without data."""
+    """Return sentences on the share of choices of the left option, with p if sides were ``drawn``; "" without data."""
     if not bias:
         return ""
     parts = {

@@ -112,7 +112,7 @@ def smallest_factor(settles: Callable[[float], bool], most: float) -> float | No
 
 
 def larger_study_sentence(verdict: Mapping[str, Any]) -> str:
-    """Return a sentence on the larger study in the reader's language, or "" if nothing is undecided."""
+    """Return sentences, in the reader's language, on how large a study must be to find a winner; "" if it has one."""
     if "more" not in verdict or verdict["settled"] or len(verdict["leaders"]) < 2:
         return ""
     if verdict.get("raters") == 1:

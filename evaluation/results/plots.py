@@ -247,7 +247,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
 
 
 def accuracy_sentence(result: Mapping[str, Any]) -> str:
-    """Return sentences on the verdict, and on levels to compare with."""
+    """Return sentences on the verdict, and on levels to compare the metrics with."""
     if not result.get("metrics"):
         return _(NO_METRICS)
     if "verdict" not in result:

@@ -33,7 +33,7 @@ class ReopeningReason(StrEnum):
     SHORT = "short"  # votes are missing, because judgments were invalidated or workers excluded
 
 
-def units_in_need(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
+def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = MARGIN) -> list[str]:
     """Return the keys of the judged units that need more votes, in order.
 
     Args:
@@ -115,7 +115,7 @@ def reopen(
     units: Collection[str] = (),
 ) -> Outcome:
     """Offer the HITs that have the units to more workers."""
-    chosen = units_in_need(study, ReopeningReason(need), margin=margin) if need else units
+    chosen = units_needing_votes(study, ReopeningReason(need), margin=margin) if need else units
     if not chosen:
         raise WrongState(
             _("Nothing was changed: no item of study %(slug)r is %(need)s.")

@@ -102,7 +102,7 @@ def verdict_of_systems(
 def verdict_on_systems(standings: Standings) -> SystemsVerdict:
     """Return the verdict from t tests of the first system's differences to the others, with Holm's correction."""
     names, best = list(standings.names), standings.compare()
-    first, leaders, rest = best.names[0], best.leaders, best.rest
+    first, leaders, rest = best.names[0], best.leaders, best.significantly_worse
     settled, larger = len(leaders) == 1, NO_LARGER_STUDY
     if not settled:
         position = {name: position for position, name in enumerate(names)}

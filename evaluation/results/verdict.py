@@ -323,7 +323,7 @@ def _levels(result: Mapping[str, Any]) -> str:
 
 
 def halves_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on people and the leading metrics on the same halves of votes, or "" without votes."""
+    """Return sentences that compare people and the leading metrics on the same halves of votes; "" without votes."""
     halves = result["halves"].get("all")
     if halves is None:
         return ""
@@ -343,7 +343,7 @@ def halves_sentence(result: Mapping[str, Any]) -> str:
 def _make_verdict(
     best: BestResult, n: int, by: str, cells: Cells, raters: int | None, larger: LargerStudy
 ) -> Verdict:
-    leaders, rest = best.leaders, best.rest
+    leaders, rest = best.leaders, best.significantly_worse
     verdict = Verdict(
         settled=len(leaders) == 1 and bool(rest),
         leaders=leaders,

@@ -84,7 +84,7 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
 
 
 def describe_unclear(name: str, alike: Sequence[str]) -> str:
-    """Return a sentence that says which files or names ``alike`` cannot be distinguished from ``name``."""
+    """Return the message that the files or names ``alike`` cannot be distinguished from the picture ``name``."""
     sentence = gettext(
         "The names of the pictures %(name)r and %(alike)s are too similar. Names must differ in "
         "more than case, folder, blanks and file extension."

@@ -111,7 +111,7 @@ def is_quiz_on() -> bool:
 
 
 def why_quiz_is_off(quiz: Quiz) -> str:
-    """Return a sentence if the design has a quiz but the feature for quizzes is off; "" otherwise."""
+    """Return a warning if the design has a quiz but the feature for quizzes is off; "" otherwise."""
     if is_quiz_on() or not asks_anything(quiz):
         return ""
     return pgettext(

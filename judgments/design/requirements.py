@@ -245,7 +245,7 @@ class Workers(Part):
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
-    """Return a sentence about each requirement, by the key of ``workers`` that states it."""
+    """Return a phrase about each requirement, by the key of ``workers`` that states the requirement."""
     sentences: dict[str, str] = {}
     if workers.countries:
         named = ", ".join(country_name(code) for code in workers.countries)

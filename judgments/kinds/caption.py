@@ -147,7 +147,7 @@ class CaptionWriting(OpenKind):
     rehearsal = CaptionRehearsal()
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
-        """Return one unit per image. A HIT has ``judgments_per_unit`` assignments, so different workers write."""
+        """Draw one unit per image. A worker does a HIT once, so different workers write the captions of an image."""
         if design.controls.per_hit:
             raise DesignError(
                 f"controls.per_hit is {design.controls.per_hit}, but no caption is the right one: caption writing "

@@ -44,7 +44,7 @@ def count_discarded_rows(study: Study) -> dict[str, Any]:
 
 
 def why_not_discarded(study: Study) -> str:
-    """Return a sentence about why the pages of work cannot be discarded; "" if they can be."""
+    """Return why the pages of work of a study cannot be discarded; "" if they can be."""
     about = {"slug": study.slug}
     if study.source != Study.Source.DESIGNED:
         return (

@@ -93,7 +93,7 @@ class _Design:
                     first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))]
                 )
             elif first != second:
-                self._part(first, rng)
+                self._exchange_with_other_list(first, rng)
 
     def _exchange_items(self, first: int, second: int, gone: int, come: int) -> None:
         """Exchange item `gone` of the first list for item `come` of the second, unless this makes the lists worse."""
@@ -114,7 +114,7 @@ class _Design:
         self._same.update(new)
         self.lists[first], self.lists[second] = new
 
-    def _part(self, first: int, rng: np.random.Generator) -> None:
+    def _exchange_with_other_list(self, first: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
         second = int(rng.integers(len(self.lists)))
         mine = sorted(self.lists[first] - self.lists[second])

@@ -14,7 +14,7 @@ from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import page_units_of
 from annotation.work.slots.release import return_assignment
-from annotation.work.stopping import settle_study
+from annotation.work.stopping import update_study_outcomes
 from annotation.work.submissions import submit_and_claim, submit_assignment
 from common.errors import DesignError
 from evaluation.data.integrity import check_integrity
@@ -290,7 +290,7 @@ def test_looking_at_everything_again_changes_nothing() -> None:
         return [*OutcomeBounds.objects.order_by("pk").values(), *HIT.objects.order_by("pk").values()]
 
     before = rows()
-    settle_study(study=study)
+    update_study_outcomes(study=study)
     assert rows() == before
 
 

@@ -10,7 +10,7 @@ from evaluation.data.judgment_sets import loaders
 from evaluation.results.consensus.clusters import clusters_of_pairs
 from evaluation.results.consensus.study import consensus_of
 from evaluation.results.metrics.halves import halves_of_pairs
-from evaluation.results.reopening import ReopeningReason, units_in_need
+from evaluation.results.reopening import ReopeningReason, units_needing_votes
 from judgments.models import Unit
 from tests.annotation import casting
 from tests.annotation.voting import joined, work
@@ -25,8 +25,8 @@ def test_units_that_are_tied_or_short_are_found() -> None:
     work(study, joined(study, "one"), lambda unit, worker: 1)
     work(study, joined(study, "two"), lambda unit, worker: 1 + unit.position % 2)
     odd = [unit.key for unit in study.units.order_by("position") if unit.position % 2]
-    assert units_in_need(study, ReopeningReason.TIED) == odd
-    assert len(units_in_need(study, ReopeningReason.SHORT)) == study.units.count()
+    assert units_needing_votes(study, ReopeningReason.TIED) == odd
+    assert len(units_needing_votes(study, ReopeningReason.SHORT)) == study.units.count()
 
 
 def mixed(unit: Unit, worker: Worker) -> int:

@@ -22,7 +22,7 @@ from quorum.metrics.meteor.scoring import (
     meteor_statistics,
     normalise_texts,
     normalised_line,
-    pooled_matches,
+    pooled_statistics,
 )
 from quorum.metrics.meteor.tables import CACHE, DATA, NO_TABLES, Tables, cache_folder, find_tables
 from quorum.metrics.text.snowball import snowball_stems
@@ -67,7 +67,7 @@ def test_statistics_and_scores_are_those_of_the_program(meteor_tables: Tables, s
     assert found.counts.tolist() == OFFICIAL["statistics"][stages]
     *each, corpus = OFFICIAL["scores"][stages]
     np.testing.assert_allclose(meteor_scores(found), each, rtol=0, atol=1e-14)
-    np.testing.assert_allclose(meteor_scores(pooled_matches(found)), [corpus], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(meteor_scores(pooled_statistics(found)), [corpus], rtol=0, atol=1e-14)
 
 
 @pytest.mark.usefixtures("meteor_tables")
@@ -267,7 +267,7 @@ def test_captions_that_equal_a_reference_score_one_alone_and_together(
     comparison = Comparison.from_texts(captions, [["hound", caption] for caption in captions])
     statistics = meteor_statistics(comparison, VIEW, data.tables(), 2)
     np.testing.assert_allclose(meteor_scores(statistics), 1.0, rtol=1e-15)
-    np.testing.assert_allclose(meteor_scores(pooled_matches(statistics)), 1.0, rtol=1e-15)
+    np.testing.assert_allclose(meteor_scores(pooled_statistics(statistics)), 1.0, rtol=1e-15)
 
 
 @given(words, words, tables, st.integers(1, 6))

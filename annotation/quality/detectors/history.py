@@ -62,7 +62,7 @@ class AnswerFormat:
 
 
 class WrittenAnswer(NamedTuple):
-    """A written answer.
+    """The text that a worker wrote as an answer, and how it was written.
 
     Attributes:
         signals: the page's counts of how the answer was written (docs/honest-answers.md), if any.

@@ -214,13 +214,13 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    pieces: function that returns the queryset of the pieces. suffix: suffix of a part's file. units_per_piece: work
-    that a piece takes, as a multiple of the work for a unit.
+    pieces: function that returns the queryset of the pieces. pieces_noun: noun for the pieces in the progress message.
+    suffix: suffix of a part's file. units_per_piece: work that a piece takes, as a multiple of the work for a unit.
     """
 
     suffix: str
     pieces: Callable[[Study], QuerySet[Any]] = units_of
-    name: str = "units"
+    pieces_noun: str = "units"
     units_per_piece: int = 1
 
 
@@ -546,7 +546,9 @@ class _Clock:
     def message(self, done: int, total: int) -> str:
         count = self._work.counts[self._count] if self._count else done
         rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
-        status = f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {self._stage.name}"
+        status = (
+            f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {self._stage.pieces_noun}"
+        )
         return f"{status}, {rate:,.0f} a second"
 
 

@@ -89,7 +89,7 @@ class BundleReader:
         self._zip.close()
 
     def problems(self) -> list[str]:
-        """Return sentences about contradictions between files and checksums."""
+        """Return a sentence about each contradiction between the bundle's files and its checksums."""
         repeated = [name for name in set(self.names) if self.names.count(name) > 1]
         problems = [f"{name} is there more than once." for name in repeated]
         if SUMS not in self.names:

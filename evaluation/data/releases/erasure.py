@@ -36,7 +36,7 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
 
 
 def describe_computed_results(*, study: Study, **_signal: Any) -> str:
-    """Return a sentence on why the study's units must be kept (imported predictions, a release), or ""."""
+    """Return why the study's pages of work must stay (imported predictions, a release); "" if they may be discarded."""
     about = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
         return (

@@ -156,7 +156,7 @@ def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
         if index >= len(drawing.panels):
             axes.set_axis_off()
             continue
-        _curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
+        _draw_curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
     name_axis(figure, drawing.x_axis, foot)
     figure.subplots_adjust(
@@ -170,10 +170,10 @@ def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
     return figure
 
 
-def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
+def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> None:
     style_axes(axes, grid="y")
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
-    _scale_panel(axes, panel, log)
+    _set_panel_scale(axes, panel, log)
     for level in panel.levels:
         style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
         axes.axhline(level.value, **style, zorder=1)
@@ -184,7 +184,7 @@ def _curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool) -> N
     label_ends(axes, ends)
 
 
-def _scale_panel(axes: Axes, panel: CurvePanel, log: bool) -> None:
+def _set_panel_scale(axes: Axes, panel: CurvePanel, log: bool) -> None:
     """Set the limits of the axes to show all of a panel."""
     if log:
         axes.set_xscale("log")

@@ -127,7 +127,7 @@ def correlation_table(result: Mapping[str, Any]) -> Table:
 
 
 def within_items_sentence(result: Mapping[str, Any]) -> str:
-    """Return a sentence on the number of items over which correlations are averaged, or "" if no item was left out."""
+    """Return sentences on the number of items over which correlations are averaged; "" if no item was left out."""
     cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
     if not any(cell["images_undefined"] for cell in cells):
         return ""

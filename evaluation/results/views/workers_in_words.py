@@ -37,7 +37,7 @@ def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
 
 
 def model_sentence(model: Mapping[str, Any]) -> str:
-    """Return a sentence on differences between Dawid and Skene's model and the consensus."""
+    """Return sentences on differences between Dawid and Skene's model and the consensus; "" if there is no model."""
     if not model or model["reason"] or not model["compared"]:
         return ""
     differ, ties = model["differ"], model["breaks_ties"]

@@ -1,6 +1,6 @@
 """The form by which a person maps the columns of a pending import and corrects its cells.
 
-Its context is `mapping_context`. What was posted becomes arguments of the import: `posted` for one table, and
+Its context is `mapping_context`. What was posted becomes arguments of the import: `posted_arguments` for one table, and
 `posted_maps` for the files of a new dataset. In a form of one table, the field ``column-N`` says which of Quorum's
 columns the file's column N is, and ``fix-N`` is the corrected cell of problem N. In a form of several files, the
 columns of file M are ``column-M-N``.
@@ -80,7 +80,9 @@ def name_controls(refusal: str) -> str:
     return refusal
 
 
-def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]) -> dict[str, Any]:
+def posted_arguments(
+    waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the arguments of a pending import, with the columns, words, files and corrections of a posted form.
 
     Raises:
@@ -95,7 +97,7 @@ def posted(waiting: Mapping[str, Any], values: Mapping[str, str], files: Mapping
         ]
         return args
     before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
-    table.chosen = _chosen(table.names, values)
+    table.chosen = _chosen_columns(table.names, values)
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
     columns = table.chosen
@@ -134,7 +136,7 @@ def _merge_fixes(before: Fixes, fixes: Fixes) -> Fixes:
     return {line: {**before.get(line, {}), **fixes.get(line, {})} for line in {**before, **fixes}}
 
 
-def _chosen(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
+def _chosen_columns(names: Sequence[str], values: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return the file's column for each of Quorum's columns, from a posted form.
 
     Several columns of the file may be criteria of ``value``. Of any other of Quorum's columns, the last choice counts.
@@ -170,5 +172,5 @@ def posted_maps(tables: Mapping[str, UploadTable], values: Mapping[str, str]) ->
         maps[name] = how.model_dump(mode="json", exclude_defaults=True)
         # if the person chose another header, its columns are guessed again
         if how.header_row == table.header_row:
-            maps[name]["columns"] = _chosen(table.names, values, prefix=f"{number}-")
+            maps[name]["columns"] = _chosen_columns(table.names, values, prefix=f"{number}-")
     return maps

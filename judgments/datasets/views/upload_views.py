@@ -102,7 +102,7 @@ class UploadViews(QuorumAdmin):
             return self._ask_for_files_again(request, "changelist")
         if request.method == "POST":
             try:
-                args = column_form.posted(waiting, request.POST.dict(), request.FILES.dict())
+                args = column_form.posted_arguments(waiting, request.POST.dict(), request.FILES.dict())
                 if "_again" in request.POST and pending_imports.store_if_mapping_needed(
                     waiting["kind"], args
                 ):

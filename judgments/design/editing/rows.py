@@ -228,7 +228,7 @@ class RowsField(forms.Field):
             rows.append(typed_row)
         return rows
 
-    def posted(self, name: str, rows: list[Row]) -> dict[str, str]:
+    def as_posted(self, name: str, rows: list[Row]) -> dict[str, str]:
         return {
             f"{name}-{number}-{column.key}": column.text_of(row.get(column.key))
             for number, row in enumerate(rows)

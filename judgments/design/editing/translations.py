@@ -177,10 +177,10 @@ class TranslationsField(forms.Field):
             numbered[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
         return numbered
 
-    def posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
+    def as_posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
         form_data: dict[str, str] = {}
         for part, rows_field in self.parts.items():
-            form_data |= rows_field.posted(part_name(name, part), rows.rows_by_part.get(part, []))
+            form_data |= rows_field.as_posted(part_name(name, part), rows.rows_by_part.get(part, []))
         return form_data
 
 

@@ -186,7 +186,7 @@ def _is_unused(paths: NDArray[np.int64], path: int, begin: int, end: int) -> boo
 
 @compiled
 def _pass_word(paths: NDArray[np.int64], kept: int, chosen: Matches, position: int) -> None:
-    """Extend all paths by a word without a choice: its match was taken before, or it has no match."""
+    """Extend all paths by a word of the reference that is matched in `chosen` already, or has no match."""
     first, length = chosen[position, POSITION], chosen[position, IN_REFERENCE]
     worth = _match_score(chosen, position)
     for path in range(kept):

@@ -279,7 +279,7 @@ def meteor_scores(statistics: MeteorStatistics) -> Floats:
     return _scores(statistics.counts, _WEIGHTS)
 
 
-def pooled_matches(statistics: MeteorStatistics) -> MeteorStatistics:
+def pooled_statistics(statistics: MeteorStatistics) -> MeteorStatistics:
     """Return the counts summed over all candidates, as one row.
 
     The single chunk of a perfect match is not counted.

@@ -79,7 +79,7 @@ def compute_meteor(comparison: Comparison, view: View, settings: Settings) -> Co
     stages = meteor.stages_named(str(settings["stages"]))
     tables = find_tables()
     statistics = meteor.meteor_statistics(comparison, view, tables, stages)
-    corpus = meteor.meteor_scores(meteor.pooled_matches(statistics))[0]
+    corpus = meteor.meteor_scores(meteor.pooled_statistics(statistics))[0]
     shown = {"stages": STAGE_CHOICES[stages - 1], "data": tables.digest}
     return ComputedScores(float(corpus), meteor.meteor_scores(statistics), shown)
 

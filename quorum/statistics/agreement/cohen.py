@@ -114,8 +114,8 @@ class CohenKappa:
         apart = label_distances(first, second, self.weights)
         of_first, of_second = np.empty((2, size))
         amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
-        distances.value_distances(kind, positions, amounts[1], of_first)
-        distances.value_distances(kind, positions, amounts[0], of_second)
+        distances.fill_value_distances(kind, positions, amounts[1], of_first)
+        distances.fill_value_distances(kind, positions, amounts[0], of_second)
         n, observed, expected = len(first), float(apart.sum()), float(amounts[0] @ of_first)
         if not expected > 0:
             return None

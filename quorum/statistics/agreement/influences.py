@@ -82,11 +82,11 @@ class _ComparedJudgments:
 
 
 def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
-    from quorum.statistics.kernels.agreement import group_rows, judgment_distances
+    from quorum.statistics.kernels.agreement import fill_judgment_distances, group_rows
 
     groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
     starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
-    judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
+    fill_judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
     return apart
 
 
@@ -97,7 +97,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     other m - 1 judgments, and P the sum of distances over all ordered pairs of the unit. At the ordinal level, a
     judgment also changes the ranks of higher values.
     """
-    from quorum.statistics.kernels.distances import value_distances
+    from quorum.statistics.kernels.distances import fill_value_distances
 
     kind = distance_at(level)
     values = len(ratings.labels)
@@ -110,7 +110,7 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     n, less = totals.sum(), compared.sizes - 1
     observed = float((compared.disagreement / less).sum())
     from_all = np.empty(values)
-    value_distances(kind, positions, totals, from_all)
+    fill_value_distances(kind, positions, totals, from_all)
     expected = float(totals @ from_all)
     if not expected > 0:
         return None

@@ -13,9 +13,9 @@ from quorum.statistics.crossed.variance import (
     MIN_CLUSTERS,
     Squares,
     cluster_correction,
+    credible_variance,
     most_by_raters,
     satterthwaite,
-    shrink_to_credible,
 )
 from quorum.statistics.inputs import ROUNDING
 
@@ -157,7 +157,7 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
     freedom. If that limit is large, they are close to those of the raters.
     """
-    added = float(shrink_to_credible(squares.rater_variance, squares.error))
+    added = float(credible_variance(squares.rater_variance, squares.error))
     if added <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
         added = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
@@ -175,4 +175,4 @@ def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tup
     df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
     values, vectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
     errors = (vectors * (squares.error @ vectors)).sum(axis=0)
-    return items + (vectors * shrink_to_credible(values, errors)) @ vectors.T, df
+    return items + (vectors * credible_variance(values, errors)) @ vectors.T, df

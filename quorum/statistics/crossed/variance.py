@@ -1,6 +1,6 @@
 """The variance of an estimate due to items and due to raters, corrected for small samples.
 
-The raters' variance counts only to the extent that it exceeds chance (`shrink_to_credible`). The t distribution of the
+The raters' variance counts only to the extent that it exceeds chance (`credible_variance`). The t distribution of the
 sum has the degrees of freedom of Satterthwaite 1946, but no fewer than the smaller of the two effective numbers of
 clusters minus one (Cameron, Miller 2015).
 """
@@ -69,7 +69,7 @@ class Squares:
 
     @property
     def error(self) -> Any:
-        """The standard error of `added` if all answers are independent (see `shrink_to_credible`).
+        """The standard error of `added` if all answers are independent (see `credible_variance`).
 
         It is the standard deviation of the sum, over all pairs of answers by one rater, of the product of their
         influences.
@@ -105,7 +105,7 @@ def cluster_correction(number: float) -> float:
     return max(number, MIN_CLUSTERS) / (max(number, MIN_CLUSTERS) - 1)
 
 
-def shrink_to_credible(added: Any, error: Any) -> Any:
+def credible_variance(added: Any, error: Any) -> Any:
     """Return the variance that raters add, at least 0, shrunk towards 0 by the error of its estimate.
 
     The factor is Buehlmann's (1967) credibility a^2 / (a^2 + error^2) of an estimate a (empirical Bayes). It is close

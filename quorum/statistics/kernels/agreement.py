@@ -43,7 +43,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
 
 
 @compiled
-def unit_disagreement(
+def fill_unit_disagreement(
     starts: Ints,
     codes: Ints,
     amounts: Floats,
@@ -99,7 +99,7 @@ def group_rows(groups: Ints, starts: Ints) -> Ints:
 
 
 @compiled
-def judgment_distances(
+def fill_judgment_distances(
     starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
 ) -> None:
     """Fill `apart` (N,) with the sum of each judgment's distances from its group.

@@ -68,7 +68,7 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
 
 
 @compiled
-def value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
+def fill_value_distances(kind: int, positions: Floats, amounts: Floats, sums: Floats) -> None:
     """Fill `sums` (V,) with the sum of each value's distances from all values, each times the other value's amount."""
     size = amounts.sum()
     mean = 0.0

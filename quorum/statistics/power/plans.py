@@ -20,14 +20,14 @@ MAX_DESIGNS = 2_000  # designs in a grid
 class Plan:
     """The designs that were tried, with their costs in cents.
 
-    best: the cheapest design whose interval of power is above `wanted`; of equally cheap designs, the one with the
-    fewest judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated again,
+    best: the cheapest design whose interval of power is above `required_power`; of equally cheap designs, the one with
+    the fewest judgments. fewer_votes, half_the_pairs: smaller designs for comparison. These three are simulated again,
     because the search favours designs with lucky simulations.
     """
 
     tried: tuple[PowerResult, ...]
     costs: tuple[int, ...]
-    wanted: float
+    required_power: float
     best: PowerResult | None
     fewer_votes: PowerResult | None
     half_the_pairs: PowerResult | None
@@ -71,7 +71,7 @@ def plan_design(
     return Plan(
         tried=tuple(tried),
         costs=tuple(costs),
-        wanted=wanted,
+        required_power=wanted,
         best=beside[size],
         fewer_votes=beside.get(fewer) if fewer else None,
         half_the_pairs=beside.get(half) if half else None,

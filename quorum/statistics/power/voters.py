@@ -164,7 +164,7 @@ def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
 
 
 def true_share(observed: float, right: float) -> float:
-    """Return the true share s that solves observed = s r + (1 - s)(1 - r) with r = ``right``."""
+    """Return the true share s that solves observed = s r + (1 - s)(1 - r) with r = ``right``, limited to 0 to 1."""
     if not 0.5 < right <= 1:
         raise BadOption(f"right is {right!r}, expected more than 0.5 and at most 1")
     return min(1.0, max(0.0, (observed - (1 - right)) / (2 * right - 1)))

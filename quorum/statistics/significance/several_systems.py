@@ -61,7 +61,8 @@ class BestResult:
         return [name for name, behind in zip(self.names, self._is_behind, strict=True) if not behind]
 
     @property
-    def rest(self) -> list[str]:
+    def significantly_worse(self) -> list[str]:
+        """The names of the systems that are significantly worse than the best one."""
         return [name for name, behind in zip(self.names, self._is_behind, strict=True) if behind]
 
     @property

@@ -52,7 +52,7 @@ def analyse(run: Run) -> None:
     rows = list(open_dataset("flickr8k", run.data["flickr8k"]).rows())
     references = references_by_image(rows)
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
-    _rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
+    _add_rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
     sets = {
         EXPERT_SET: (_expert(run.data["flickr8k"], references, texts), TAU_C),
         "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
@@ -133,7 +133,7 @@ def _people(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
-def _rhos(run: Run, graded: GradedCaptions) -> None:
+def _add_rhos(run: Run, graded: GradedCaptions) -> None:
     """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable_metrics(RHOS.values())

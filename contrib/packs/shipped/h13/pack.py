@@ -86,19 +86,19 @@ def analyse(run: Run) -> None:
         f"{experts.count:,} pairs with three grades of experts, and {crowd.count:,} pairs with {answers:,} answers of "
         "the crowd; published without names of people and of systems."
     )
-    _experts(run, experts)
+    _add_experts(run, experts)
     run.progress(0.1, "comparing metrics with experts")
-    _kappas(run, data)
+    _add_kappas(run, data)
     run.progress(0.4, "filtering")
     shares = _shares(data)
     _measure_filter(run, data)
-    _crowd(run, data, shares)
-    _control_rule(run)
+    _add_crowd(run, data, shares)
+    _add_control_rule(run)
     run.progress(0.6, "ranking captions")
-    _rankings(run, data, shares)
+    _add_rankings(run, data, shares)
 
 
-def _experts(run: Run, experts: Pairs) -> None:
+def _add_experts(run: Run, experts: Pairs) -> None:
     grades = np.array(experts.answers, dtype=np.float64).T
     own_caption = experts.image == experts.caption
     people, pairs = np.indices(grades.shape).reshape(2, -1)
@@ -136,7 +136,7 @@ def _experts(run: Run, experts: Pairs) -> None:
     )
 
 
-def _kappas(run: Run, data: Flickr8kSet) -> None:
+def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     """Compute kappa on a grid of thresholds, for each set of references (Tables 8 and 9)."""
     experts = data.experts
     panels: list[HeatmapPanel] = []
@@ -294,7 +294,7 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
     )
 
 
-def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
+def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10)."""
     experts = data.experts
     seen = shares[experts.image, experts.caption]
@@ -353,7 +353,7 @@ def _crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             run.number(f"relevant/{who}/{name}", Estimate(count))
 
 
-def _control_rule(run: Run) -> None:
+def _add_control_rule(run: Run) -> None:
     """Apply the rule of 70 % right control items to a simulated crowd, since the published data do not name workers."""
     rng = np.random.default_rng(run.seed)
     pairs, controls, votes = 3000, 1000, 3
@@ -392,7 +392,7 @@ def _control_rule(run: Run) -> None:
     )
 
 
-def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
+def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """Evaluate the rankings of systems that know an image only by its captions: R@k, S@k and others (4.3)."""
     systems = of_features("text_systems")
     if not systems:
@@ -430,9 +430,9 @@ def _rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
                 _ranking_table(f"relevant-{task}", by_crowd, best, run.seed, original=False),
             ],
         )
-        _orders(run, task, by_crowd, by_original)
+        _add_orders(run, task, by_crowd, by_original)
         if task == "annotation":
-            _first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
+            _add_first_captions(run, data, {name: order[:, 0] for name, order in rankings.items()}, best)
 
 
 def _affinities(
@@ -449,7 +449,7 @@ def _affinities(
     return affinities
 
 
-def _orders(
+def _add_orders(
     run: Run, task: str, by_crowd: Mapping[str, JudgedRankings], by_original: Mapping[str, JudgedRankings]
 ) -> None:
     """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7)."""
@@ -509,7 +509,7 @@ def _ranking_table(
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
-def _first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
+def _add_first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], best: str) -> None:
     """Tabulate cumulative shares of the grades of first captions, with stars for McNemar's test (Table 1)."""
     grades = np.full((len(data.images), len(data.images)), np.nan)
     grades[data.experts.image, data.experts.caption] = data.experts.means

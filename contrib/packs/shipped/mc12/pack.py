@@ -77,7 +77,7 @@ class ImageTexts:
 
 
 def analyse(run: Run) -> None:
-    _semeval(run)
+    _add_semeval(run)
     for number in run.pack.numbers:
         if "/mix-lda/" in number.id:
             run.missing(
@@ -85,23 +85,23 @@ def analyse(run: Run) -> None:
             )
     if run.has(BBC):
         texts = _read_images(run.data[BBC] / "articles.jsonl", stem="none")
-        _overlaps(run, BBC, "BBC", texts, stated=True)
+        _add_overlaps(run, BBC, "BBC", texts, stated=True)
     if run.has(UNT):
         texts = _read_images(run.data[UNT] / "pages.jsonl", stem="porter")
-        _substitution_section(run, UNT, "UNT", texts, stated=True)
+        _add_substitution(run, UNT, "UNT", texts, stated=True)
     if run.has(PASCAL):
         run.progress(0.5, "rehearsing keywords")
         texts = _simulated_texts(run)
         title = "captions as texts, rehearsed annotators"
-        _overlaps(run, "rehearsed", title, texts, stated=False)
-        _substitution_section(run, "rehearsed", title, texts, stated=False)
+        _add_overlaps(run, "rehearsed", title, texts, stated=False)
+        _add_substitution(run, "rehearsed", title, texts, stated=False)
     else:
         run.judged(
             "None: the keywords of both data sets are not released, and the texts of the rehearsal are not there."
         )
 
 
-def _semeval(run: Run) -> None:
+def _add_semeval(run: Run) -> None:
     """Compare the measures with the output of the task's own scorer."""
     folder = run.data[SEMEVAL]
     gold = read_gold(_lines(folder / "lst_test.gold"))
@@ -148,7 +148,7 @@ def _baselines(texts: ImageTexts, vocabulary: frozenset[str] | None, seed: int) 
     }
 
 
-def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
+def _add_overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
     """Compute precision, recall and F1 of ten keywords, with and without infrequent words (Table 2)."""
     rows: list[tuple[Cell, ...]] = []
     for evaluation, vocabulary in (
@@ -173,7 +173,7 @@ def _overlaps(run: Run, name: str, title: str, texts: ImageTexts, *, stated: boo
     )
 
 
-def _substitution_section(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
+def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, stated: bool) -> None:
     """Compute the substitution measures. In them, a keyword counts as often as people gave it (Table 5)."""
     rows: list[tuple[Cell, ...]] = []
     for baseline, keywords in _baselines(texts, None, run.seed).items():

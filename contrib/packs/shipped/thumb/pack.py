@@ -68,10 +68,10 @@ def analyse(run: Run) -> None:
             for part, grades in people.items():
                 r = correlation(scores[keep], grades[keep], "pearson", resamples=0).value
                 run.number(f"{among}/{name}/{part}", Estimate(json_float(r), n=int(keep.sum())))
-    _section(run, systems, people | metrics)
+    _add_section(run, systems, people | metrics)
 
 
-def _section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
+def _add_section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
     names = list(dict.fromkeys(systems))
     of_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
     means: list[tuple[Cell, ...]] = [

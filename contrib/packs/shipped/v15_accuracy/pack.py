@@ -62,7 +62,7 @@ def analyse(run: Run) -> None:
     panels, points = [], []
     for index, name in enumerate(DATASET_TITLES):
         data = read_fifty(name, run.data[name])
-        _judgments(run, name, data)
+        _record_judgments(run, name, data)
         run.progress(0.5 * index + 0.02, f"scoring {DATASET_TITLES[name]}")
         scores, signatures = data.scores(METRICS)
         sizes: dict[str, tuple[int, ...]] = dict.fromkeys(PROTOCOLS_BY_FIGURE.values(), SIZES)
@@ -80,7 +80,7 @@ def analyse(run: Run) -> None:
             first, second = by_size["meteor"][48]
             scores["meteor"] = np.stack([first[0], second[0]], axis=1)
             sizes["meteor"] = METEOR_SIZES
-        _table_1(run, name, data, scores)
+        _add_table_1(run, name, data, scores)
         curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
         names = PROTOCOLS_BY_FIGURE | ({"METEOR": "meteor"} if "meteor" in curves else {})
         panels.append(
@@ -94,13 +94,13 @@ def analyse(run: Run) -> None:
             for label, metric in names.items()
             for row in _rows(DATASET_TITLES[name], label, curves[metric])
         ]
-        _section_7_2(run, name, data, scores, curves)
+        _record_section_7_2(run, name, data, scores, curves)
         if name == PASCAL:
-            _authors_scores(run, data)
-    _figure_3(run, panels, points)
+            _compare_with_authors(run, data)
+    _add_figure_3(run, panels, points)
 
 
-def _judgments(run: Run, name: str, data: FiftySentenceData) -> None:
+def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
     drawn = int((data.winners == 0).sum())
     how = (
         f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
@@ -112,7 +112,7 @@ def _judgments(run: Run, name: str, data: FiftySentenceData) -> None:
     )
 
 
-def _table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
+def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
     kinds = pair_kinds(data.kinds)
     every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
     decided = {
@@ -145,7 +145,7 @@ def _table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Flo
     run.section(f"table-1-{name}", f"Table 1: {DATASET_TITLES[name]}", tables=tables)
 
 
-def _section_7_2(
+def _record_section_7_2(
     run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
     every = accuracy_of_all(data, scores["cider"])["all"]
@@ -160,7 +160,7 @@ def _section_7_2(
     run.number(f"section-7.2/{name}/rouge-1/5", drawn_point(curves[ROUGE_1], 5))
 
 
-def _authors_scores(run: Run, data: FiftySentenceData) -> None:
+def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     """Compare Quorum's CIDEr with the authors' scores of each pair's first candidate, by all fifty references."""
     if not run.has(SCORES):
         return
@@ -185,7 +185,9 @@ def _rows(name: str, label: str, curve: ReferenceCurve) -> list[tuple[str, str, 
     return [(name, label, *row) for row in columns]
 
 
-def _figure_3(run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]) -> None:
+def _add_figure_3(
+    run: Run, panels: list[CurvePanel], points: list[tuple[str, str, int, int, Estimate]]
+) -> None:
     columns = (
         Column("data"), Column("metric"), Column("references", "count"), Column("subsets", "count"),
         Column("accuracy, %", "share"),

@@ -60,16 +60,16 @@ def analyse(run: Run) -> None:
         f"their triplets; ABSTRACT-50S: {data[ABSTRACT].votes.size:,} triplet votes."
     )
     run.progress(0.05, "pairwise judgments")
-    _pairwise(run, pascal)
+    _add_pairwise(run, pascal)
     _compare_preferences(run, pascal)
     run.progress(0.4, "leave one out")
     _leave_one_out(run, pascal)
     for index, (name, fifty) in enumerate(data.items()):
         run.progress(0.6 + 0.2 * index, f"versions of metrics on {DATASET_TITLES[name]}")
-        _versions(run, name, fifty)
+        _add_versions(run, name, fifty)
 
 
-def _pairwise(run: Run, data: FiftySentenceData) -> None:
+def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     """Compare metrics with five references, and CIDEr with 48, with people's choices (appendix I).
 
     The metrics are compared with the better candidate, CIDEr with the consensus.
@@ -247,7 +247,7 @@ def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]
     return Table("ranked-references", f"First and last references of {image}", columns, tuple(rows))
 
 
-def _versions(run: Run, name: str, data: FiftySentenceData) -> None:
+def _add_versions(run: Run, name: str, data: FiftySentenceData) -> None:
     """Compare versions of metrics (App. VIII, figures 11 and 12)."""
     metrics = [metric for versions in VERSIONS.values() for metric in versions.values()]
     by_size = scores_by_shared_subsets(data, metrics, SIZES, draws=VERSION_DRAWS, seed=run.seed)

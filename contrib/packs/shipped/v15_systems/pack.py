@@ -54,16 +54,16 @@ def analyse(run: Run) -> None:
         "triplets; the votes are not published."
     )
     run.progress(0.1, "tournament")
-    _tournament(run, pascal)
+    _add_tournament(run, pascal)
     abstract = read_fifty(ABSTRACT, run.data[ABSTRACT])
     run.judged(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )
-    _halves(run, ABSTRACT, abstract, computable_metrics(ON_HALVES))
+    _add_halves(run, ABSTRACT, abstract, computable_metrics(ON_HALVES))
     if run.has(VOTES):
         votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
         run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")
-        _halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
+        _add_halves(run, PASCAL, replace(pascal, votes=votes), ["cider"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class _Tournament:
         return Estimate(float(self.wins[position]), low, high, int(self.result.compared[position].sum()))
 
 
-def _tournament(run: Run, data: FiftySentenceData) -> None:
+def _add_tournament(run: Run, data: FiftySentenceData) -> None:
     chosen = np.flatnonzero(data.of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
     images = [data.images[position] for position in chosen]
@@ -217,7 +217,7 @@ class _Accuracy:
     halves: Floats
 
 
-def _halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
+def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics."""
     right = _right_predictions(run, dataset, data, metrics)
     of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}

@@ -67,8 +67,8 @@ def analyse(run: Run) -> None:
         )
     for metric, signature in by_set[PASCAL].signatures.items():
         run.signed(metric, signature)
-    _numbers(run, by_set, sets)
-    _sections(run, by_set)
+    _record_numbers(run, by_set, sets)
+    _add_sections(run, by_set)
 
 
 def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
@@ -103,7 +103,7 @@ def _read_scenes(run: Run) -> dict[str, list[str]]:
     return captions
 
 
-def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
+def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[list[str]]]) -> None:
     fifty = {name: by_set[name] for name in (PASCAL, ABSTRACT)}
     bleu = BLEU.format(1)
     highest = max(fifty, key=lambda name: fifty[name].upper[bleu].micro)
@@ -140,10 +140,10 @@ def _numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, list[lis
     run.number("tau/bleu-1/most", Estimate(max(taus)), others={"without the brevity penalty": max(others)})
     for name in DATASETS_BY_PATH:
         if name in by_set:
-            _numbers_by_path(run, name, by_set[name])
+            _record_numbers_by_path(run, name, by_set[name])
 
 
-def _numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
+def _record_numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
     metrics = {"bleu-1": BLEU.format(1), "cider": CIDER, "rouge-1": "rouge-1", "meteor": "meteor"}
     for number in run.pack.numbers:
         if number.data != name:
@@ -187,7 +187,7 @@ def _taus_of(bounds: Bounds, metric: str) -> list[float]:
     return [tau for name, tau in zip(names, row, strict=True) if name.startswith(OTHER_FAMILIES)]
 
 
-def _sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
+def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
     for name, bounds in by_set.items():
         floors = list(bounds.lower)
         rows = [

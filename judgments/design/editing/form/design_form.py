@@ -147,9 +147,9 @@ class DesignForm(forms.Form):
         for name, field in self.fields.items():
             value = self.get_initial_for_field(field, name)
             if isinstance(field, TranslationsField):
-                form_data |= field.posted(name, value)
+                form_data |= field.as_posted(name, value)
             elif isinstance(field, RowsField):
-                form_data |= field.posted(name, value or [])
+                form_data |= field.as_posted(name, value or [])
             elif value is not None and value is not False:
                 form_data[name] = value
         return form_data
