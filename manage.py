@@ -40,7 +40,7 @@ def features_of_environment() -> dict[str, type[Feature]]:
 
 
 def load_of_files(name: str) -> BaseCommand:
-    """Return a command; apps, models and settings take longer to load than most files to score."""
+    """Return a command that reads only files, without loading apps and models, which would take longer than scoring."""
     settings.configure(USE_I18N=False, FEATURES=SimpleLazyObject(features_of_environment))
     return load_command(name)
 

@@ -82,7 +82,7 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
             study=study,
             what="publish",
             sentence=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
-            f"{study.platform}; {spell_cents(total, budget.currency)} are reserved.",
+            f"{study.platform}; {spell_cents(total, budget.currency)} is reserved.",
             by=by,
         )
     return len(wanted)
@@ -242,7 +242,7 @@ def refuse_beyond_budget(budget: Budget, cents: int) -> None:
         raise WrongState(
             _(
                 "Nothing was published: study %(slug)r costs %(cents)s with fees, but only %(left_cents)s of its "
-                "budget of %(budget_cents)s are left."
+                "budget of %(budget_cents)s is left."
             )
             % {
                 "slug": budget.study.slug,

@@ -47,7 +47,7 @@ def block(*, study: Study, by: User | None, worker: str, why: str) -> Outcome:
     """Ask the crowd to keep a worker from all work of this account, both current and future."""
     person = find_worker(study, worker)
     messages.ask_to_block(study=study, worker=person, why=why, by=by)
-    return Outcome(_("The crowd is asked to block %(found)s from all your work.") % {"found": person})
+    return Outcome(_("The crowd will be asked to block %(found)s from all your work.") % {"found": person})
 
 
 class UnblockRequest(Parameters):
@@ -67,7 +67,7 @@ def unblock(*, study: Study, by: User | None, worker: str, why: str = "") -> Out
     """Ask the crowd to lift a worker's block."""
     person = find_worker(study, worker)
     messages.ask_to_unblock(study=study, worker=person, why=why, by=by)
-    return Outcome(_("The crowd is asked to lift the block of %(found)s.") % {"found": person})
+    return Outcome(_("The crowd will be asked to lift the block of %(found)s.") % {"found": person})
 
 
 class QualifyRequest(Parameters):

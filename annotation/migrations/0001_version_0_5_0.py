@@ -162,7 +162,7 @@ class Migration(migrations.Migration):
                 ('confirmed', models.BooleanField(default=False, help_text="Whether the crowd reported the session. If not, only the participant's browser reported it.", verbose_name='reported by the crowd')),
                 ('booked', models.CharField(blank=True, choices=[('', "no payment recorded"), ('spent', 'spent'), ('released', "returned to the budget")], default='', max_length=8, verbose_name='recorded payment')),
                 ('code', models.CharField(blank=True, help_text='The completion code that was shown.', max_length=80)),
-                ('receipt', models.TextField(blank=True, help_text='The answer as the crowd stores it. Quorum does not trust it.', verbose_name='answer at the crowd')),
+                ('receipt', models.TextField(blank=True, help_text='The answer as the crowd stores it. Quorum does not trust it.', verbose_name='answer stored at the crowd')),
                 ('feedback', models.CharField(blank=True, max_length=1024, verbose_name='message from the crowd to the participant')),
                 ('arrived_at', models.DateTimeField(default=django.utils.timezone.now)),
                 ('submitted_at', models.DateTimeField(blank=True, help_text="The time of the crowd's clock, if it is known.", null=True)),

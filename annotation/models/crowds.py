@@ -172,7 +172,7 @@ class CrowdSession(models.Model):
     )
     code = models.CharField(max_length=80, blank=True, help_text="The completion code that was shown.")
     receipt = models.TextField(
-        "answer at the crowd",
+        "answer stored at the crowd",
         blank=True,
         help_text="The answer as the crowd stores it. Quorum does not trust it.",
     )

@@ -25,7 +25,7 @@ def _decision(
 ) -> Operation:
     """Return an operation that decides on a failed call.
 
-    All of them except "was-done" are orders, since the crowd is called again.
+    All these operations except "was-done" are orders, since the crowd is called again.
     """
     orders = step != "was-done"
 

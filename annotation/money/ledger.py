@@ -53,7 +53,7 @@ def set_budget(*, study: Study, platform: str, cents: int, by: User | None = Non
         raise WrongState(
             _(
                 "The budget of study %(slug)r was not changed. It is %(budget_cents)s. Of this, %(spent_cents)s "
-                "are spent and %(reserved_cents)s are reserved."
+                "is spent and %(reserved_cents)s is reserved."
             )
             % {
                 "slug": study.slug,
@@ -140,7 +140,7 @@ def _move_money(budget: Budget, reserved: int, spent: int, *, fact: bool) -> Non
     raise OverBudget(
         f"This costs {spell_cents(reserved + spent, budget.currency)}; of the budget of study "
         f"{budget.study.slug!r}, {spell_cents(budget.budget_cents, budget.currency)}, "
-        f"{spell_cents(budget.left_cents, budget.currency)} are left: nothing was booked."
+        f"{spell_cents(budget.left_cents, budget.currency)} is left: nothing was booked."
     )
 
 

@@ -192,7 +192,7 @@ def _check_order(order: Order) -> None:
             before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(
                 f"Nothing was done: the limit of {bound.owner_label} for {bound.period_label} is "
-                f"{spell_cents(bound.limit_cents, order.currency)}; {before} are committed, and this asks for {amount}."
+                f"{spell_cents(bound.limit_cents, order.currency)}; {before} is committed, and this asks for {amount}."
             )
     _check_agreed(order, lock.confirm_cents)
 

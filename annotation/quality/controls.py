@@ -218,7 +218,7 @@ class ControlTally(NamedTuple):
 def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
     """Count the answers to control items in a snapshot.
 
-    They are counted in Python, since the database no longer has which work was invalidated at the time of the
+    The answers are counted in Python, since the database no longer shows which work was invalid at the time of the
     snapshot.
     """
     rows = (

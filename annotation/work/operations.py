@@ -234,7 +234,7 @@ def expire_assignments(
     ended = release_slots(wanted, Assignment.State.EXPIRED)
     if not ended:
         raise WrongState(
-            _("Nothing was changed: no page of work in progress is over its time.")
+            _("Nothing was changed: no page of work in progress has exceeded its time.")
             if overdue
             else _("Nothing was changed: this page of work is no longer in progress.")
         )
@@ -461,8 +461,8 @@ def extend(
         offer_longer(study=study, hours=hours, why=why, by=by)
         return Outcome(
             ngettext(
-                "The crowd is asked to offer the work for one hour from now on.",
-                "The crowd is asked to offer the work for %(hours)s hours from now on.",
+                "The crowd will be asked to offer the work for one hour from now on.",
+                "The crowd will be asked to offer the work for %(hours)s hours from now on.",
                 hours,
             )
             % {"hours": hours}

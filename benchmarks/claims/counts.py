@@ -162,7 +162,7 @@ def _(rows: Rows, n: str, all: str, tied: str | None) -> bool:
     return (number(n), number(tied or "0")) == (won, winners.count(0)) and number(all) == len(winners)
 
 
-@says("Judgments used: items: <n:N>[; check questions: <checks:N>]")
+@says("Judgments used: on items: <n:N>[; on check questions: <checks:N>]")
 def _(rows: Rows, n: str, checks: str | None) -> bool:
     return (number(n), number(checks or "0")) == (len(rows.counted), rows.seen.total())
 

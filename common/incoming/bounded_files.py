@@ -44,7 +44,7 @@ def uploaded_text(file: UploadedFile, *, most: int = MAX_REQUEST_BYTES) -> str:
             % (values | {"byte": error.start + 1})
         ) from None
     if "\x00" in text:
-        raise TextRefused(gettext("%(name)s holds the character U+0000, which cannot be stored.") % values)
+        raise TextRefused(gettext("%(name)s contains the character U+0000, which cannot be stored.") % values)
     return text
 
 

@@ -68,11 +68,9 @@ class DrawnUnit:
 def draw_missing_units(
     *, study: Study, hit: HIT, worker: Worker, own_captions: Collection[int]
 ) -> frozenset[int]:
-    """Draw the units of a page if it has none.
+    """Draw the units of a page if it has none. If it has units, return those that the worker has seen before.
 
-    Return the units that the worker has seen before, if the page has units.
-
-    Call it in the transaction that took a slot of the HIT. It also sets the HIT's version.
+    This also sets the HIT's version. Call it in the transaction that took a slot of the HIT.
 
     Args:
         own_captions: row ids of captions that the worker must not judge.

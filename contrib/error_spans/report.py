@@ -102,7 +102,12 @@ def marked_systems_section(study: Study) -> Section | None:
         tuple(leaders),
     )
     cells = {"": standings.figures}
-    verdict = {"leaders": leaders, "rest": best.rest, "compared": best.compared, "scope": standings.scope}
+    verdict = {
+        "leaders": leaders,
+        "rest": best.significantly_worse,
+        "compared": best.compared,
+        "scope": standings.scope,
+    }
     compared = compared_table({"": verdict}, cells, heads=("", "system"), value=("score", "fixed"))
     tables = [data, *compared]
     return section("systems-by-errors", [sentence], [plot(sentence, drawing, data)], tables)

@@ -23,7 +23,7 @@ Codes = Callable[[Any, Any], dict[str, float]]
 
 
 class Template(Protocol):
-    """What the results of a template need of its kind."""
+    """The attributes of a template's kind that computing its results requires."""
 
     @property
     def form(self) -> TemplateForm: ...

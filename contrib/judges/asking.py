@@ -287,9 +287,9 @@ class _Run:
         return True
 
     def _lacks_budget(self, rows: Sequence[JudgeAnswer]) -> bool:
-        """Return whether the budget is used up, if rows could not be claimed.
+        """Return whether rows could not be claimed because the budget is used up.
 
-        The other reason is that another run has them.
+        Otherwise another run has claimed them.
         """
         pks = [row.pk for row in rows]
         return JudgeAnswer.objects.filter(pk__in=pks, state=JudgeAnswer.State.WAITING).exists()

@@ -393,8 +393,8 @@ def sizes_of_curve(n: int) -> list[int]:
 def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
     """Return the name, the texts and the units of each result to estimate.
 
-    The texts are (U, S), whether each is the system's, if units show several texts; otherwise None. The units are
-    (U,), whether each counts.
+    If units show several texts, the texts are (U, S) flags of those by the system; otherwise None. The units are (U,)
+    flags of the units that count.
     """
     every = np.ones(len(material.pk), dtype=np.bool_)
     systems = material.systems.items()

@@ -99,7 +99,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
-    """Return the named sentence with these values. For an older release, ``wording`` is lower."""
+    """Return the named sentence with these values. ``wording`` is the wording's version, lower for older releases."""
     earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
     return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 

@@ -181,12 +181,12 @@ class EvaluateRequest(AnyMetricsRequest, ClustersRequest):
     )
     people_at_least = ThresholdsField(
         required=False,
-        label="Thresholds of people",
+        label="Thresholds of people’s scores",
         help_text="For texts: also computes kappa with these thresholds of people's scores.",
     )
     metric_at_least = ThresholdsField(
         required=False,
-        label="Thresholds of metrics",
+        label="Thresholds of metric scores",
         help_text="For texts: also computes kappa with these thresholds of metric scores.",
     )
 

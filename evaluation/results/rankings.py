@@ -191,7 +191,11 @@ def judged_outputs(
     *,
     credited: bool = True,
 ) -> JudgedOutputs:
-    """Return people's consensus on systems' lists. If not ``credited``, use only the first unit with each text."""
+    """Return people's consensus on systems' lists.
+
+    If several units show the same text, their judgments are combined if ``credited``; otherwise only the first of these
+    units is used.
+    """
     pks = proposals.units.pk
     if not credited:
         return JudgedOutputs.from_proposals(

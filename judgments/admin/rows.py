@@ -170,7 +170,7 @@ class HITAdmin(ReadOnlyAdmin):
 class StudyEventAdmin(ReadOnlyAdmin):
     help = "roles.md#the-log"
     empty_words = (
-        "This list shows all changes of studies, with the person who made each change and the reason."
+        "This list shows all changes to studies, with the person who made each change and the reason."
     )
     list_display = ("event_time", study_column, "what", "words", "why", "by")
     list_filter = ("what", "study")

@@ -108,7 +108,7 @@ def _keep_to_quota(upload: str) -> None:
     """Discard the account's oldest unconfirmed uploads until all of its uploads fit its quota.
 
     Raises:
-        UploadRefused: the new upload does not fit, even without all uploads that no queued job needs.
+        UploadRefused: the new upload would not fit even if all uploads that no queued job needs were discarded.
     """
     most, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
     staying, others = 0, []

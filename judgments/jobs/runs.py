@@ -220,7 +220,7 @@ class _HeartbeatThread(threading.Thread):
             connection.close()
 
     def _beat(self, **values: Any) -> bool:
-        """Write the values, and note whether the job still belongs to this run. Return False if the database fails."""
+        """Store fields of the job, and note whether this run still has the job. Return False if the database fails."""
         try:
             row = self.run_._row()
             self.run_.has_lost_claim = not (row.update(**values) if values else row.exists())

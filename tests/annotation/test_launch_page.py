@@ -156,7 +156,7 @@ def test_what_blocks_is_said_in_the_sentence_of_the_api_and_nothing_opens(design
     )
     shown = designer.get(page(study, "launch"))
     refused = designer.post(f"/api/studies/{study.slug}/open/", {}, content_type="application/json").json()
-    assert "only 1.20 USD of its budget of 1.20 USD are left" in refused["detail"]
+    assert "only 1.20 USD of its budget of 1.20 USD is left" in refused["detail"]
     assert refused["detail"] in words(shown)
     assert re.search(r"<button[^>]* disabled[^>]*>Open to participants", shown.content.decode())
     assert "cannot be opened yet" in words(shown)

@@ -190,7 +190,7 @@ def test_leases_that_are_over_are_taken_back_and_others_stay() -> None:
     assert expire_assignments(study=study, why="tidying") == 1
     assert Assignment.objects.get(pk=late.pk).state == Assignment.State.EXPIRED
     assert Assignment.objects.get(pk=fine.pk).state == Assignment.State.ACCEPTED
-    with pytest.raises(WrongState, match="is over its time"):
+    with pytest.raises(WrongState, match="has exceeded its time"):
         expire_assignments(study=study, why="tidying")
     assert check_integrity().problems == []
 

@@ -181,7 +181,7 @@ def test_a_page_of_work_is_returned_after_asking(page: Page, site: Installation,
     page.get_by_role("link", name="Keep the page and go on").click()
     page.get_by_role("button", name="Return this page of work").click()
     page.get_by_role("button", name="Return the page").click()
-    expect(page.get_by_role("heading", name="The page of work is returned")).to_be_visible()
+    expect(page.get_by_role("heading", name="You returned the page of work")).to_be_visible()
     page.get_by_role("link", name="Take another page").click()
     expect(page.locator("[data-count]")).to_have_text("1 of 4")
 

@@ -335,25 +335,29 @@ def test_the_best_is_compared_with_each_other_one_by_holm_for_so_many_tests() ->
     assert (result.names, result.values.tolist()) == (("b", "a", "d", "c"), [4, 3, 2, 1])
     # Three tests, not the six of all pairs: .001 * 3, .02 * 2, and .03 no lower than that.
     assert result.compared == pytest.approx({"a": 0.04, "d": 0.04, "c": 0.003})
-    assert (result.leaders, result.rest) == (["b"], ["a", "d", "c"])
+    assert (result.leaders, result.significantly_worse) == (["b"], ["a", "d", "c"])
     assert (result.p_of_rest, result.p_of_leaders) == (pytest.approx(0.04), None)
     p |= {("b", "a"): 0.03, ("b", "d"): 0.04}
     some = compare_with_best([3, 4, 1, 2], names, test)
-    assert (some.leaders, some.rest) == (["b", "a", "d"], ["c"])
+    assert (some.leaders, some.significantly_worse) == (["b", "a", "d"], ["c"])
     assert (some.p_of_rest, some.p_of_leaders) == pytest.approx((0.003, 0.06))
 
 
 def test_the_best_of_ties_is_the_first_and_leads_with_them_whatever_their_p() -> None:
     result = compare_with_best([2, 1, 2], ["a", "b", "c"], lambda first, second: 0.001)
-    assert (result.names, result.leaders, result.rest) == (("a", "c", "b"), ["a", "c"], ["b"])
+    assert (result.names, result.leaders, result.significantly_worse) == (("a", "c", "b"), ["a", "c"], ["b"])
     assert result.p_of_leaders == pytest.approx(0.002)
 
 
 def test_a_comparison_without_a_p_counts_as_no_test_and_parts_nobody() -> None:
     result = compare_with_best([3, 2, 1], ["a", "b", "c"], lambda first, second: (NAN, 0.04)[second - 1])
-    assert (result.compared, result.leaders, result.rest) == ({"b": None, "c": 0.04}, ["a", "b"], ["c"])
+    assert (result.compared, result.leaders, result.significantly_worse) == (
+        {"b": None, "c": 0.04},
+        ["a", "b"],
+        ["c"],
+    )
     alone = compare_with_best([3], ["a"], lambda first, second: 0.0)
-    assert (alone.compared, alone.leaders, alone.rest) == ({}, ["a"], [])
+    assert (alone.compared, alone.leaders, alone.significantly_worse) == ({}, ["a"], [])
     assert (alone.p_of_rest, alone.p_of_leaders) == (None, None)
     none = compare_with_best([], [], lambda first, second: 0.0)
     assert (none.names, none.leaders, none.p.tolist()) == ((), [], [])

@@ -114,9 +114,9 @@ def carry_out_calls(
 
 
 def _funds_problem(study: Study, backend: CrowdBackend) -> str:
-    """Return why paid calls cannot be sent: the balance is too low, or cannot be fetched; otherwise "".
+    """Return why paid calls cannot be sent: the balance is too low, or the crowd does not answer. Otherwise return "".
 
-    An unknown balance is no reason.
+    Paid calls are also sent if the crowd does not tell the balance.
     """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)

@@ -87,7 +87,7 @@ def read_submissions(
             % {"text": thousands(len(text)), "most": thousands(MAX_CHARACTERS)}
         )
     if "\x00" in text:
-        raise ListProblem(_("The list holds the character U+0000, so it is not CSV."))
+        raise ListProblem(_("The list contains the character U+0000, so it is not CSV."))
     lines = _lines(text.removeprefix("\ufeff"))
     _number, header = next(lines, (0, []))
     if not header:

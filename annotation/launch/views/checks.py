@@ -209,7 +209,7 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
         yield launch.point(title, Readiness.READY, _("No cost: the study pays no reward."))
         return
     sentence = (
-        _("%(cost)s, including %(fees)s fees. Submissions to pay: %(n)s.")
+        _("%(cost)s, including %(fees)s in fees. Submissions to pay: %(n)s.")
         if forecast.fee_cents
         else _("%(cost)s. Submissions to pay: %(n)s.")
     ) % {

@@ -71,7 +71,7 @@ class Disagreement(SequentialRule):
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
             "Items on which the participant agrees with the majority of the others: %(agreeing)s of %(n)s "
-            "(%(share)s). At least %(expected)s are expected. Probability of so few by chance: %(chance)s."
+            "(%(share)s). At least %(expected)s are expected. Probability that chance alone gives so few: %(chance)s."
         ) % {
             "agreeing": numbers["agreeing"],
             "n": numbers["n"],
@@ -451,8 +451,8 @@ class TooFast(Rule):
         """Find too many fast answers, or a fast median page.
 
         Either at least ``share`` of the answers took less than ``seconds`` of active time, or the worker's median
-        page took less than ``of_crowd`` (0 is off) of the time of others on the same units. The answers on one
-        screen share its time, so both use the mean over an assignment.
+        page took less than the fraction ``of_crowd`` (0: off) of the time of others on the same units. The answers
+        on one screen share its time, so both comparisons use the mean over an assignment.
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None

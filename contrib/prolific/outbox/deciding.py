@@ -90,7 +90,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         if set_up.total_cents > call.reserved_cents:
             raise CrowdRefusal(
                 f"Nothing was paid: Prolific asks {set_up.total_cents} cents for this bonus, and "
-                f"{call.reserved_cents} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+                f"{call.reserved_cents} is reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
         store_facts(call, set_up=set_up.id)
     # The bonus was paid, but perhaps it is not listed yet.

@@ -52,7 +52,7 @@ def refuse_dearer(client: ProlificClient, *, reward_cents: int, places: int, res
     if cost > reserved:
         raise CrowdRefusal(
             f"Nothing was bought: Prolific asks {cost} cents for {places} places at {reward_cents} cents, and "
-            f"{reserved} are reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
+            f"{reserved} is reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
         )
 
 

@@ -236,7 +236,7 @@ def test_places_beyond_the_reservation_are_refused(
     prolific.world.fee_permille = 428
     ask_to_extend(publication=panel.publication, places=3)
     go_on(panel.study)
-    assert "are reserved" in only_call(panel, Ability.EXTEND).problem
+    assert "is reserved" in only_call(panel, Ability.EXTEND).problem
     assert panel.publication.places == PLACES
     assert panel.books() == (PLACES * PRICE, 0)
 

@@ -61,8 +61,8 @@ def unit_batches(
 ) -> Iterator[OutcomeBatch]:
     """Yield batches of units.
 
-    Fill ``digests``, by a batch's first unit, with digests of the batches whose consensus consists only of columns.
-    Skip such a batch if its digest in ``before`` is the same.
+    If the consensus of a whole batch is in columns, store the digest of the batch in ``digests``, under its first unit.
+    Skip the batch if ``before`` has the same digest.
     """
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)

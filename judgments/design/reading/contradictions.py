@@ -96,9 +96,11 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
 def _contradictions_of_labels(design: StudyDesign, kind: Kind) -> Iterator[str]:
     if design.labels and design.scale is None and len(design.labels) != len(kind.labelled):
         if kind.labelled:
-            clause = gettext("“labels” (texts: %(n)s): for %(name)s, expected one for each of %(values)s")
+            clause = gettext(
+                "“labels” (number of texts: %(n)s): for %(name)s, expected one text for each of %(values)s"
+            )
         else:
-            clause = gettext("“labels” (texts: %(n)s): for %(name)s, expected none")
+            clause = gettext("“labels” (number of texts: %(n)s): %(name)s has no labels; expected none")
         yield clause % {
             "n": len(design.labels),
             "name": kind.name,

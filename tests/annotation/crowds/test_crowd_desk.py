@@ -207,7 +207,7 @@ def test_a_draft_says_what_it_will_cost_and_whether_that_is_fair(designer: Clien
     assert part.forecast.places == plan.hits * 10
     assert part.forecast.cents == plan.hits * 10 * 7
     text = words(response)
-    assert f"{part.forecast.cents - 60} USD are missing from the budget" in text.replace("0.", "").replace(
+    assert f"{part.forecast.cents - 60} USD is missing from the budget" in text.replace("0.", "").replace(
         ".", ""
     )
     seconds = 9 * (plan.units + plan.controls) / plan.hits
@@ -284,7 +284,7 @@ def test_a_budget_is_changed_in_amounts_and_never_below_what_is_taken(
 
     assert "Expected an amount such as 12.30" in change("1e3x")
     assert "Expected an amount such as 12.30" in change("1.005")
-    assert "3.00 USD are reserved" in change("2.99")
+    assert "3.00 USD is reserved" in change("2.99")
     assert "The budget is changed." in change("12.30")
     assert Budget.objects.get(study=paying_study).budget_cents == 1230
     said = StudyEvent.objects.filter(study=paying_study, what="budget").first()

@@ -98,7 +98,7 @@ def test_an_account_is_stopped_at_its_limit_and_told_what_it_is(
     refused = bonus(study, olga, ada, 50, key="2")
     assert refused.status_code == 409
     assert refused.json()["detail"] == (
-        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD are committed, and this "
+        "Nothing was done: the limit of the account olga for all time is 1.00 USD; 0.60 USD is committed, and this "
         "asks for 0.60 USD."
     )
     assert (LedgerEntry.objects.count(), CrowdCall.objects.filter(kind="bonus").count()) == (before, 1)
@@ -118,7 +118,7 @@ def test_a_day_counts_what_was_asked_for_since_midnight(study: Study, olga: User
     )
     own = limit(account_day_cents=59)
     refused = bonus(study, olga, ada, 50)
-    assert "for a day is 0.59 USD; 0.00 USD are committed" in refused.json()["detail"]
+    assert "for a day is 0.59 USD; 0.00 USD is committed" in refused.json()["detail"]
     SpendingLimit.objects.filter(pk=own.pk).update(account_day_cents=60)
     assert bonus(study, olga, ada, 50).status_code == 202
 

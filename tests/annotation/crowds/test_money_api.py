@@ -161,7 +161,7 @@ def test_a_bonus_beyond_the_budget_is_refused_and_the_key_is_free_for_later(
     told = look(f"studies/{study.slug}/bonus/", owner, worker=ada, cents=9_000).json()
     assert (told["total_cents"], told["enough"]) == (10_800, False)
     before = books(study)
-    refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD are left")
+    refused(bonus(study, owner, ada, 9_000), 409, "100.00 USD is left")
     assert books(study) == before
     ledger.set_budget(study=study, platform=study.platform, cents=20_000)
     assert bonus(study, owner, ada, 9_000).status_code == 202
@@ -274,7 +274,7 @@ def test_a_budget_below_what_is_kept_stays(study: Study, owner: dict[str, str], 
     before = books(study)
     shown = look(path, owner, cents=59).json()
     refused(
-        send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD are reserved"
+        send(path, owner, {"cents": 59, "confirm": shown["confirm"]}, key="k2"), 409, "0.60 USD is reserved"
     )
     assert books(study) == before
 

@@ -1,4 +1,4 @@
-"""A sign of people who do not look: they move a slider to its ends alone, where others use its middle, too."""
+"""A detector of people who do not look at the items: they use only the ends of a slider where others do not."""
 
 from collections.abc import Mapping
 from typing import Any
