@@ -217,17 +217,18 @@ class ErasePerson(QuorumCommand):
                 self.stdout.write(json.dumps(row, ensure_ascii=False))
             return
         if options["replay"]:
-            done = erasure_list.replay_erasures(Path(options["replay"]))
+            replay = erasure_list.replay_erasures(Path(options["replay"]))
             self.say(
-                f"{with_noun(done.replay_count, 'person')} erased again, {done.new_count:,} entered without "
-                f"anybody to erase, {done.known_count:,} known."
+                f"{with_noun(replay.replay_count, 'person')} erased again, {replay.new_count:,} entered without "
+                f"anybody to erase, {replay.known_count:,} known."
             )
-            if done.missing_studies:
-                self.say(f"Studies that are not here: {', '.join(sorted(set(done.missing_studies)))}.")
-            if done.refusals:
-                listed = " ".join(sorted(set(done.refusals)))
+            if replay.missing_studies:
+                self.say(f"Studies that are not here: {', '.join(sorted(set(replay.missing_studies)))}.")
+            if replay.refusals:
+                listed = " ".join(sorted(set(replay.refusals)))
                 raise WrongState(
-                    f"{with_noun(len(done.refusals), 'person')} could not be erased yet; repeat it afterwards. {listed}"
+                    f"{with_noun(len(replay.refusals), 'person')} could not be erased yet; repeat it afterwards. "
+                    f"{listed}"
                 )
             return
         for study, worker in self._people(options["study"], options["worker"]):
@@ -240,8 +241,8 @@ class ErasePerson(QuorumCommand):
             study = find_study(slug)
             person = find_person(study, name)
             if person is None:
-                before = erasure_of(study, name)
-                self.say(f"The person was erased already, on {before.at.date() if before else ''}.")
+                erasure = erasure_of(study, name)
+                self.say(f"The person was erased already, on {erasure.at.date() if erasure else ''}.")
             return [(study, person)] if person else []
         people, erased = [], False
         for study in Study.objects.order_by("pk"):
@@ -262,19 +263,19 @@ class ErasePerson(QuorumCommand):
         from annotation.privacy.people import people_of
         from annotation.privacy.preview import preview_erasure
 
-        seen = preview_erasure(study=study, worker=worker, way=options["way"])
+        preview = preview_erasure(study=study, worker=worker, way=options["way"])
         self.say(f"Study {study.slug}:")
-        for title, rows in (("goes", seen.removed), ("stays without a name", seen.kept)):
+        for title, rows in (("goes", preview.removed), ("stays without a name", preview.kept)):
             self.say(f"  {title}: {', '.join(f'{n:,} {label}' for label, n in rows) or 'nothing'}")
-        if seen.in_other_studies and options["study"]:
+        if preview.in_other_studies and options["study"]:
             self.say("  The person takes part in other studies too, which keep their name.")
         if not options["yes"]:
             raise WrongState("Nothing was erased, and nothing could be brought back: say --yes to erase.")
         worker = people_of(study).get(pk=worker.pk)
-        done = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
-        assert done.job is not None
-        run_job(done.job.pk)
-        self.say(f"  Erased. Receipt, shown once: {done.receipt}")
+        erased = erase_person(study=study, worker=worker, way=options["way"], withdraw=options["withdraw"])
+        assert erased.job is not None
+        run_job(erased.job.pk)
+        self.say(f"  Erased. Receipt, shown once: {erased.receipt}")
 
 
 class ForgetIds(QuorumCommand):

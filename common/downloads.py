@@ -120,10 +120,10 @@ def _not_modified_response(request: HttpRequest, etag: str, modified: int) -> Ht
 
 def _range_of(request: HttpRequest, size: int, etag: str, modified: int) -> tuple[int, int] | None:
     """Return the first and last byte (from 0) of the requested range; None for the whole file."""
-    wanted = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
-    if request.method != "GET" or wanted is None or not _matches_if_range(request, etag, modified):
+    range_match = ONE_RANGE.fullmatch(request.headers.get("Range", "").strip())
+    if request.method != "GET" or range_match is None or not _matches_if_range(request, etag, modified):
         return None
-    first, last = wanted.groups()
+    first, last = range_match.groups()
     if not first and not last:
         return None
     if not first:  # a suffix range: the last bytes

@@ -98,10 +98,13 @@ def remove_stale_files(folder: Path, *patterns: str, but: Collection[str] = ()) 
 
     Return the names of the removed files and folders.
     """
-    removed, before = [], time.time() - LEFTOVER_SECONDS
+    removed, oldest_kept = [], time.time() - LEFTOVER_SECONDS
     for path in sorted({match for pattern in patterns for match in folder.glob(pattern)}):
         with suppress(FileNotFoundError):  # another process may remove or rename the file
-            if path.name in but or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > before:
+            if (
+                path.name in but
+                or max(entry.stat().st_mtime for entry in (path, *path.rglob("*"))) > oldest_kept
+            ):
                 continue
             if path.is_dir():
                 shutil.rmtree(path)

@@ -42,8 +42,8 @@ class LimitedBackend(ModelBackend):
         account = _account(username)
         # A browser from which the account signed in before is counted separately, so that wrong passwords of other
         # people do not lock it out.
-        known = ["known"] if request is not None and _is_known(request, account) else []
-        limits = [("login", account, *known), ("account", account, *known), *([] if known else [("logins",)])]
+        signs = ["known"] if request is not None and _is_known(request, account) else []
+        limits = [("login", account, *signs), ("account", account, *signs), *([] if signs else [("logins",)])]
         attempt = partial(super().authenticate, request, username, password, **more)
         try:
             return rate_limits.limit_failed_attempts(attempt, *limits)

@@ -94,11 +94,13 @@ def _run_line(line: list[str]) -> None:
         sys.stdout.write(words.page(first))
     else:
         name, helps = words.names.get(command, command), bool(HELP.intersection(rest))
-        with _data_folder(make=name == "prepare" and not helps) as missing:
+        with _data_folder(make=name == "prepare" and not helps) as missing_folder:
             if name not in words.paths:
                 _check_known(name)
-            if missing and not helps and name not in words.without_data:
-                sys.exit(f"There is no folder {missing}: go where `quorum run` was started, or set DATA_DIR.")
+            if missing_folder and not helps and name not in words.without_data:
+                sys.exit(
+                    f"There is no folder {missing_folder}: go where `quorum run` was started, or set DATA_DIR."
+                )
             _load_command(name, rest).run_from_argv(["quorum", command, *rest])
 
 

@@ -82,14 +82,14 @@ def clauses(text: str) -> Iterator[list[str]]:
     clause: list[str] = []
     for token in normalise_text(text).split():
         word = trim_punctuation(token)
-        before, _, after = token.partition(word) if word else ("", "", "")
-        if not word or _CLAUSE_ENDS.intersection(before):
+        text_before, _, text_after = token.partition(word) if word else ("", "", "")
+        if not word or _CLAUSE_ENDS.intersection(text_before):
             if clause:
                 yield clause
             clause = []
         if word:
             clause.append(word)
-            if _CLAUSE_ENDS.intersection(after) and not _is_abbreviation(word, after):
+            if _CLAUSE_ENDS.intersection(text_after) and not _is_abbreviation(word, text_after):
                 yield clause
                 clause = []
     if clause:
@@ -151,9 +151,9 @@ def frequent_phrases(
         (shorter, counts[gram], spread[gram]) for gram in frequent for shorter, _ in ngrams(gram.split(), longest)
         if shorter != gram
     }  # fmt: skip
-    whole = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in inside]
-    whole.sort(key=lambda gram: (-counts[gram], -spread[gram], first[gram]))
-    return sorted(whole[:most], key=first.__getitem__)
+    longest_grams = [gram for gram in frequent if (gram, counts[gram], spread[gram]) not in inside]
+    longest_grams.sort(key=lambda gram: (-counts[gram], -spread[gram], first[gram]))
+    return sorted(longest_grams[:most], key=first.__getitem__)
 
 
 def _candidates(text: str, stop_words: Collection[str], longest: int) -> Iterator[tuple[str, int]]:

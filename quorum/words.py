@@ -149,14 +149,14 @@ class Words:
                 *(f"  {command:<22} {what}" for command, what in OWN_COMMANDS.items()),
             ]
         for title, section in self.sections.items():
-            shown = {
+            page_values = {
                 command: what
                 for command, (_, what, _) in section.items()
                 if not group or command.startswith(f"{group} ")
             }
-            if shown:
+            if page_values:
                 lines += ["", title] if lines else [title]
-                lines += [f"  {command:<22} {what}" for command, what in shown.items()]
+                lines += [f"  {command:<22} {what}" for command, what in page_values.items()]
         if not group:
             lines += ["", "Every name of `manage.py` works too: `quorum create_study`, `quorum migrate`."]
         return "\n".join(lines) + "\n"

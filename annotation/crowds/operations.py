@@ -87,13 +87,15 @@ def sync(*, study: Study, by: User | None, thorough: bool = False) -> Outcome:
         f"{with_noun(odd, 'thing')} {'does' if odd == 1 else 'do'} not fit."
     )
     note_event(study=study, what="sync-crowd", sentence=event, by=by)
-    there = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {"n": thousands(synced.hits)}
+    pages_phrase = ngettext("one page of work", "%(n)s pages of work", synced.hits) % {
+        "n": thousands(synced.hits)
+    }
     message = ngettext(
         "The study was compared with its crowd. The crowd has %(there)s. One difference was found.",
         "The study was compared with its crowd. The crowd has %(there)s. %(n)s differences were found.",
         odd,
     )
-    return Outcome(message % {"there": there, "n": thousands(odd)}, synced)
+    return Outcome(message % {"there": pages_phrase, "n": thousands(odd)}, synced)
 
 
 class ScreenOutsRequest(Reason):

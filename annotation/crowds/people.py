@@ -146,10 +146,10 @@ def remove_ids(rows: Collection[RawId]) -> None:
     for call in CrowdCall.objects.filter(about).select_related("session").iterator():
         worker = call.worker_id or (call.session.worker_id if call.session else 0)
         ids = values.get(worker, [])
-        before = (call.payload, call.answer, call.why, call.problem)
-        after = tuple(_remove_ids_within(text, ids) for text in before)
-        if after != before:
-            call.payload, call.answer, call.why, call.problem = after
+        old_fields = (call.payload, call.answer, call.why, call.problem)
+        new_fields = tuple(_remove_ids_within(text, ids) for text in old_fields)
+        if new_fields != old_fields:
+            call.payload, call.answer, call.why, call.problem = new_fields
             call.save(update_fields=["payload", "answer", "why", "problem"])
     for session in CrowdSession.objects.filter(worker__in=values).exclude(receipt="", feedback="").iterator():
         ids = values[session.worker_id]
@@ -209,8 +209,8 @@ def forget_raw_ids(*, study: Study, by: User | None = None) -> int:
     remove_ids(rows)
     RawId.objects.filter(pk__in=[row.pk for row in rows]).delete()
     ids_forgotten.send(Study, study=study)
-    gone = len(rows)
+    id_count = len(rows)
     note_event(
-        study=study, what="forget-ids", sentence=f"{gone} raw ids of participants were deleted.", by=by
+        study=study, what="forget-ids", sentence=f"{id_count} raw ids of participants were deleted.", by=by
     )
-    return gone
+    return id_count

@@ -42,23 +42,23 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
     design = design_of(study)
     rows = at_crowd(Publication, study)
     published_hits = {*rows.filter(state__in=OPEN_STATES).values_list("hit", flat=True), *besides}
-    wanted = [
+    plans = [
         plan
         for plan in backend.publication_plans(study)
         if plan.hit not in published_hits and plan.places > 0
     ]
-    prices = [backend.price(design, places=plan.places) for plan in wanted]
+    prices = [backend.price(design, places=plan.places) for plan in plans]
     screen_out, screen_outs = backend.screen_out_price(design).cents, design.crowd.screen_outs
     sums = [
         plan.places * price.cents + screen_outs * screen_out
-        for plan, price in zip(wanted, prices, strict=True)
+        for plan, price in zip(plans, prices, strict=True)
     ]
     total = sum(sums)
     budget = budget_of(study, study.platform)
     refuse_beyond_budget(budget, total)
     until = timezone.now() + timedelta(hours=design.crowd.lifetime_hours)
     numbers: dict[int | None, int] = dict(rows.order_by("number").values_list("hit", "number"))
-    for plan, price, cents in zip(wanted, prices, sums, strict=True):
+    for plan, price, cents in zip(plans, prices, sums, strict=True):
         number = numbers.get(plan.hit, 0) + 1
         token = call_key(Ability.PUBLISH, study.platform, study.pk, study.slug, plan.hit, number)
         publication = Publication.objects.create(
@@ -77,15 +77,15 @@ def plan_publications(*, study: Study, by: User | None = None, besides: Collecti
         write_message(
             study=study, kind=Ability.PUBLISH, key=token, publication=publication, cents=cents, by=by
         )
-    if wanted:
+    if plans:
         note_event(
             study=study,
             what="publish",
-            sentence=f"{'One publication is' if len(wanted) == 1 else f'{len(wanted)} publications are'} planned at "
+            sentence=f"{'One publication is' if len(plans) == 1 else f'{len(plans)} publications are'} planned at "
             f"{study.platform}; {spell_cents(total, budget.currency)} is reserved.",
             by=by,
         )
-    return len(wanted)
+    return len(plans)
 
 
 @transaction.atomic

@@ -86,10 +86,10 @@ def open_session(*, publication: Publication, worker: Worker, external_id: str) 
 
     If another worker's session had the id before, that session is ended (psiTurk#184).
     """
-    before = CrowdSession.objects.filter(
+    earlier_session = CrowdSession.objects.filter(
         platform=publication.platform, external_id=external_id, status=Status.WORKING
     ).exclude(worker=worker)
-    for other in before:
+    for other in earlier_session:
         end_session(session=other, status=Status.RETURNED)
     session, _created = CrowdSession.objects.get_or_create(
         platform=publication.platform,
@@ -167,13 +167,21 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
         late: whether to claim also in a closed study, to store answers that the crowd accepted.
     """
     for _attempt in range(ATTEMPTS):
-        before = Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
-        if before is not None and before.state in LIVE_STATES and not _has_expired(before):
-            return Claim(assignment=before, is_new=False, page_units=page_units_of(before))
+        earlier_assignment = (
+            Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
+        )
+        if (
+            earlier_assignment is not None
+            and earlier_assignment.state in LIVE_STATES
+            and not _has_expired(earlier_assignment)
+        ):
+            return Claim(
+                assignment=earlier_assignment, is_new=False, page_units=page_units_of(earlier_assignment)
+            )
         _refuse_second_time(session, hit)
         if not late:
             refuse_paused_study(session.study)
-        if before is None and not late:
+        if earlier_assignment is None and not late:
             _refuse_beyond_limit(session)
         candidate = _candidate(session, hit)
         max_new_slots: int | None = 0
@@ -183,8 +191,8 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
             with transaction.atomic():
                 if not late:
                     share_pause_lock(session.study)
-                mine = Assignment.objects.filter(hit=hit, worker=session.worker_id)
-                release_slots(mine.overdue(timezone.now()), Assignment.State.EXPIRED)
+                own_assignments = Assignment.objects.filter(hit=hit, worker=session.worker_id)
+                release_slots(own_assignments.overdue(timezone.now()), Assignment.State.EXPIRED)
                 make_room(hit, most=max_new_slots)
                 claim = claim_slot(candidate, session=session, allow_closed=late)
                 if claim is not None:
@@ -300,8 +308,8 @@ def make_room(hit: HIT, *, most: int | None = None) -> None:
     release_slots(Assignment.objects.overdue(timezone.now()).filter(hit=hit), Assignment.State.EXPIRED)
     full = HIT.objects.filter(pk=hit.pk, open_slots=0)
     if most is not None:
-        wanted = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
-        full = full.filter(required__lt=wanted + most)
+        places_at_crowd = Publication.objects.filter(hit=hit).aggregate(n=Sum("places"))["n"] or 0
+        full = full.filter(required__lt=places_at_crowd + most)
     full.update(required=F("required") + 1, open_slots=F("open_slots") + 1)
 
 
@@ -510,11 +518,11 @@ def _remove_excess_assignments(study: Study, hit: int, wanted: int) -> int:
     if excess <= 0:
         return 0
     required = row.required - excess
-    taken = {assignment.slot for assignment in live if assignment.slot < required}
+    taken_slots = {assignment.slot for assignment in live if assignment.slot < required}
     for assignment in live:
         if assignment.slot >= required:
-            assignment.slot = next(slot for slot in count() if slot not in taken)
-            taken.add(assignment.slot)
+            assignment.slot = next(slot for slot in count() if slot not in taken_slots)
+            taken_slots.add(assignment.slot)
             assignment.save(update_fields=["slot"])
     HIT.objects.filter(pk=hit).update(required=required, open_slots=F("open_slots") - excess)
     return excess

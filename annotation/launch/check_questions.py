@@ -34,7 +34,7 @@ def describe_rule(design: StudyDesign) -> str:
     """Describe the pass mark in a sentence; return "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
-    seen, careful = chance_of_exclusion(design, CAREFUL)
+    seen_count, careful = chance_of_exclusion(design, CAREFUL)
     return ngettext(
         "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
@@ -44,10 +44,10 @@ def describe_rule(design: StudyDesign) -> str:
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
         "%(guessing)s are below the pass mark. It is assumed that a careful participant gets 95 of 100 check "
         "questions right.",
-        seen,
+        seen_count,
     ) % {
         "mark": percent(design.controls.threshold),
-        "seen": seen,
+        "seen": seen_count,
         "careful": round(100 * careful),
         "guessing": round(100 * chance_of_exclusion(design, GUESSING)[1]),
     }

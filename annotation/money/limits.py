@@ -81,13 +81,13 @@ def one_order(study: Study, account: int | None) -> Iterator[Order]:
     """
     outer = _order.get()
     if outer is not None and outer.study == study.pk:
-        before, done = outer.cents, False
+        cents_before, is_done = outer.cents, False
         try:
             yield outer
-            done = True
+            is_done = True
         finally:
-            if not done:
-                outer.cents = before
+            if not is_done:
+                outer.cents = cents_before
         return
     if account is None:
         person = acting_person()
@@ -189,10 +189,11 @@ def _check_order(order: Order) -> None:
     account = User.objects.filter(pk=order.account).first() if order.account else None
     for bound in bounds_of(order.currency, account):
         if bound.limit_cents is not None and bound.committed_cents > bound.limit_cents:
-            before = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
+            committed = spell_cents(max(0, bound.committed_cents - order.cents), order.currency)
             raise OverLimit(
                 f"Nothing was done: the limit of {bound.owner_label} for {bound.period_label} is "
-                f"{spell_cents(bound.limit_cents, order.currency)}; {before} is committed, and this asks for {amount}."
+                f"{spell_cents(bound.limit_cents, order.currency)}; {committed} is committed, and "
+                f"this asks for {amount}."
             )
     _check_agreed(order, lock.confirm_cents)
 

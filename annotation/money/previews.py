@@ -117,8 +117,8 @@ def top_ups_of(study: Study, pays: Iterable[Pay], claims: Iterable[Overclaim], w
         for pay in pays
         if pay.top_up_cents and pay.approved and (not worker or pay.worker == worker)
     )
-    cents = sum(missing for _, missing in wanting)
-    fees = sum(backend.bonus_fee(missing) for _, missing in wanting)
+    cents = sum(missing_cents for _, missing_cents in wanting)
+    fees = sum(backend.bonus_fee(missing_cents) for _, missing_cents in wanting)
     facts = {
         "payments": len(wanting),
         "bonus_cents": cents,

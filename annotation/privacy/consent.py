@@ -112,13 +112,13 @@ def change_consent(
         )
     if not text.strip():
         raise DesignError(_("The consent text is empty; expected the new text."), field="consent")
-    before = design_of(locked)
+    old_design = design_of(locked)
     translated = {
         language: translation for language, translation in (translations or {}).items() if translation.strip()
     }
     design = _with_consent(locked, text, translated)
     note_version(locked)
-    if consent_version(design) == consent_version(before):
+    if consent_version(design) == consent_version(old_design):
         return None
     locked.design = design.model_dump(mode="json")
     locked.save(update_fields=["design"])

@@ -65,7 +65,7 @@ def replay_erasures(lines: Path) -> ReplayResult:
         QuorumError: the file is not a list of erasures; nothing is changed.
     """
     rows = _read_entries(lines)
-    again = entered = known = 0
+    again = entered = known_count = 0
     missing_studies: list[str] = []
     refusals: list[str] = []
     by_mark: dict[int, dict[str, list[int]]] = {}
@@ -99,8 +99,8 @@ def replay_erasures(lines: Path) -> ReplayResult:
         if not people and not stored:
             keep_erasure(study=study, row=row)
             entered += 1
-        known += stored and not people
-    return ReplayResult(again, entered, known, missing_studies, refusals)
+        known_count += stored and not people
+    return ReplayResult(again, entered, known_count, missing_studies, refusals)
 
 
 def _read_entries(path: Path) -> list[dict[str, Any]]:

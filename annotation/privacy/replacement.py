@@ -188,18 +188,21 @@ def _rename_in_logs(study: Study, replacements: Mapping[str, str]) -> None:
         )
     for model, fields in TEXT_FIELDS.items():  # also in texts about other people that name this person
         for row in model._default_manager.filter(study=study).iterator():
-            before = [getattr(row, name) for name in fields]
-            after = replace_words(before)
-            if after != before:
-                for name, value in zip(fields, after, strict=True):
+            old_fields = [getattr(row, name) for name in fields]
+            new_fields = replace_words(old_fields)
+            if new_fields != old_fields:
+                for name, value in zip(fields, new_fields, strict=True):
                     setattr(row, name, value)
                 row.save(update_fields=fields)
     for job in Job.objects.filter(args__study=study.slug).iterator():
-        before = [job.args, job.result, job.words, job.error]
-        after = replace_words(before)
-        if after != before:
+        old_fields = [job.args, job.result, job.words, job.error]
+        new_fields = replace_words(old_fields)
+        if new_fields != old_fields:
             Job.objects.filter(pk=job.pk).update(
-                args={**after[0], "study": study.slug}, result=after[1], words=after[2][:200], error=after[3]
+                args={**new_fields[0], "study": study.slug},
+                result=new_fields[1],
+                words=new_fields[2][:200],
+                error=new_fields[3],
             )
     CachedFigures.objects.filter(study=study).delete()
 

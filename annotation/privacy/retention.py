@@ -86,15 +86,15 @@ def end_identities_of_study(*, study: Study, progress: Progress = no_progress) -
     people = list(
         known_people(study).exclude(cannot_be_erased_now(study)).order_by(Length("name").desc(), "pk")
     )
-    done = 0
+    ended_count = 0
     for batch in batched(people, BATCH_SIZE):
-        done += end_identities(study=study, workers=batch)
-        progress(done / len(people), f"{done:,} of {len(people):,} people")
+        ended_count += end_identities(study=study, workers=batch)
+        progress(ended_count / len(people), f"{ended_count:,} of {len(people):,} people")
     forget_raw_ids(study=study)  # also delete the ids of people who never came
-    if done:
-        message = f"The promised time is over: {done} people stand under random names now."
-        note_event(study=study, what="retention-ended", sentence=message, people=done)
-    return done
+    if ended_count:
+        message = f"The promised time is over: {ended_count} people stand under random names now."
+        note_event(study=study, what="retention-ended", sentence=message, people=ended_count)
+    return ended_count
 
 
 def erase_expired_identities() -> None:

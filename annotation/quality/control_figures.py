@@ -79,7 +79,7 @@ def from_json(value: dict[str, Any]) -> ControlFigures:
             )
     return ControlFigures(
         by_unit={int(unit): AnswerCounts(*counts) for unit, counts in value["fared"].items()},
-        by_kind=[(name, AnswerCounts(seen, right)) for name, seen, right in value["by_kind"]],
+        by_kind=[(name, AnswerCounts(seen_count, right)) for name, seen_count, right in value["by_kind"]],
         suspects=suspects,
     )
 
@@ -150,8 +150,8 @@ def describe_control_item(kind: Kind, unit: Unit) -> dict[str, Any]:
             "right_answer": _("the same answer as the first time"),
         }
     if kind.two_sided:
-        shown = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
-        return {"reference": unit.reference, "texts": shown, "right_answer": ""}
+        options_and_rights = [(unit.first, unit.expected == 1), (unit.second, unit.expected == 2)]
+        return {"reference": unit.reference, "texts": options_and_rights, "right_answer": ""}
     return {
         "reference": None,
         "texts": _texts_of(kind, unit),

@@ -183,9 +183,11 @@ def records_from_tallies(
     records = {}
     for worker, kinds in counts.items():
         record = control_record(
-            sum(seen for seen, _ in kinds.values()), sum(right for _, right in kinds.values()), rule
+            sum(seen_count for seen_count, _ in kinds.values()),
+            sum(right for _, right in kinds.values()),
+            rule,
         )
-        by_kind = {name: (seen, right) for name, (seen, right) in sorted(kinds.items())}
+        by_kind = {name: (seen_count, right) for name, (seen_count, right) in sorted(kinds.items())}
         records[worker] = replace(record, by_kind=by_kind, right_values=right_values[worker])
     return records
 
@@ -238,10 +240,10 @@ def tallies_of_snapshot(study: Study, snapshot: Snapshot) -> list[ControlTally]:
         if control_kind == REPEATED:
             repeated = True
         elif expected is not None:
-            chosen = value if answer is None else answer
-            key = (worker, repr(chosen), repr(expected), control_kind)
+            answered = value if answer is None else answer
+            key = (worker, repr(answered), repr(expected), control_kind)
             counts[key] = counts.get(key, 0) + 1
-            answers.setdefault(key, (chosen, expected))
+            answers.setdefault(key, (answered, expected))
     tallies = [ControlTally(key[0], *answers[key], key[3], n) for key, n in counts.items()]
     return [*tallies, *repeated_tallies(study, snapshot=snapshot)] if repeated else tallies
 
@@ -333,8 +335,8 @@ def control_answers(
             other = first.get((assignment, content[ORIGINAL_UNIT]))
             expected = None if other is None else kind.expected_on_repeat(other)
         if expected is not None:
-            chosen = value if answer is None else answer
-            answers.append(ControlAnswer(worker_id, chosen, expected, control_kind, unit, assignment))
+            answered = value if answer is None else answer
+            answers.append(ControlAnswer(worker_id, answered, expected, control_kind, unit, assignment))
     return answers
 
 

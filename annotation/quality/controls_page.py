@@ -86,10 +86,10 @@ def show_controls(request: HttpRequest, study: Study, context: Context) -> HttpR
         .order_by("position")
     )
     page = Paginator(units, ITEMS_PER_PAGE).get_page(request.GET.get("page"))
-    counted = cached_figures(study, FIGURES)
-    figures = required_figures(counted)
+    control_counts = cached_figures(study, FIGURES)
+    figures = required_figures(control_counts)
     context |= {
-        "counted": counted,
+        "counted": control_counts,
         "page": page,
         "groups": group_by_image(context["kind"], list(page.object_list), figures.by_unit),
         "figures": figures,

@@ -127,9 +127,9 @@ def _invalidate_work(exclusion: Exclusion) -> None:
     )
     rows = list(work.select_for_update().order_by("pk").values_list("pk", "hit_id", "state"))
     for state in {state for _, _, state in rows}:
-        Assignment.objects.filter(pk__in=[pk for pk, _, before in rows if before == state]).update(
-            state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion
-        )
+        Assignment.objects.filter(
+            pk__in=[pk for pk, _, state_before in rows if state_before == state]
+        ).update(state=Assignment.State.INVALIDATED, before_exclusion=state, exclusion=exclusion)
     reopen_slots(study=exclusion.study, freed=Counter(hit for _, hit, _ in rows if hit is not None))
     recount_system_pairs(exclusion.study)
     Participation.objects.filter(study_id=exclusion.study_id, worker_id=exclusion.worker_id).update(

@@ -78,21 +78,23 @@ class _JudgmentReader:
     def read(self, row: tuple[Any, ...]) -> OwnJudgment:
         """Return the judgment with the values of ``columns``. Further values may follow them in the row."""
         assignment, unit, value, presented, seconds = row[:5]
-        seen = left = pasted = NAN
+        side_seen = is_left = pasted = NAN
         written = None
         if value is None:
             pasted = float(is_pasted(row[5]))
             written = self._read_text(row) if self.kind.writes_captions else None
         else:
             value = self.kind.outcome_of(value)
-            seen = self.kind.sides.from_canonical(value, side=presented == Judgment.Presented.SECOND_LEFT)
-            left = float(seen == 1) if presented and seen in (1, 2) else NAN
+            side_seen = self.kind.sides.from_canonical(
+                value, side=presented == Judgment.Presented.SECOND_LEFT
+            )
+            is_left = float(side_seen == 1) if presented and side_seen in (1, 2) else NAN
         return OwnJudgment(
             self.numbers.setdefault(assignment, len(self.numbers)),
             unit,
-            seen,
+            side_seen,
             NAN if value is None else value,
-            left,
+            is_left,
             NAN if seconds is None else seconds,
             pasted=pasted,
             written=written,
@@ -140,10 +142,10 @@ def history_of(
     fresh = sum(judgment.assignment >= last for judgment in judgments)
     answers_of_others: defaultdict[int, list[OthersJudgment]] = defaultdict(list)
     if others:
-        theirs = current.filter(unit__in=[judgment.unit for judgment in judgments]).exclude(
+        judgments_of_others = current.filter(unit__in=[judgment.unit for judgment in judgments]).exclude(
             assignment__worker=worker
         )
-        for unit, value, seconds in theirs.values_list("unit_id", "value", "seconds"):
+        for unit, value, seconds in judgments_of_others.values_list("unit_id", "value", "seconds"):
             answers_of_others[unit].append(
                 OthersJudgment(
                     NAN if value is None else reader.kind.outcome_of(value),
@@ -152,8 +154,12 @@ def history_of(
             )
     others_texts: list[OthersText] = []
     if texts:
-        theirs = current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
-        rows = theirs.values_list("assignment__worker_id", "unit_id", "answer", "pk")[:MAX_TEXTS_OF_OTHERS]
+        judgments_of_others = (
+            current.filter(assignment__study=study).exclude(assignment__worker=worker).order_by("-pk")
+        )
+        rows = judgments_of_others.values_list("assignment__worker_id", "unit_id", "answer", "pk")[
+            :MAX_TEXTS_OF_OTHERS
+        ]
         others_texts = [OthersText(who, unit, str(text), at) for who, unit, text, at in rows]
     return make_history(
         judgments,

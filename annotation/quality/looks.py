@@ -92,13 +92,13 @@ def examine_latest_page(
         texts = any(rule.needs_texts for rule in at_large)
         history = log.history(worker, fresh=fresh, others=others, texts=texts)
         findings += collect_findings(at_large, history, judgments=total)
-    if len(at_large) < len(applying) and (known := log.control_history(worker, fresh=fresh)).fresh:
+    if len(at_large) < len(applying) and (control_history := log.control_history(worker, fresh=fresh)).fresh:
         on_controls = [
             rule
             for rule in applying
-            if rule.controls_only and rule.is_due(total=known.total, fresh=known.fresh)
+            if rule.controls_only and rule.is_due(total=control_history.total, fresh=control_history.fresh)
         ]
-        findings += collect_findings(on_controls, known, judgments=total)
+        findings += collect_findings(on_controls, control_history, judgments=total)
     return findings
 
 

@@ -94,8 +94,8 @@ def set_rule(
 ) -> Outcome:
     """Change a detector. Its earlier flags and actions stay. Repeating changes only the account that set it last."""
     usual = rule_services.make_study_rule(study, rule, {}).model_dump()
-    chosen = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
-    differing = {name: chosen[name] for name in settings or {} if chosen[name] != usual[name]}
+    rule_settings = rule_services.make_study_rule(study, rule, settings or {}).model_dump()
+    differing = {name: rule_settings[name] for name in settings or {} if rule_settings[name] != usual[name]}
     row = rule_services.store_rule(
         study=study, rule=rule, settings=differing, action=action, enabled=enabled, by=by
     )

@@ -78,18 +78,18 @@ ACTIONS = {
 def show_rules(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
     rows = {row.rule: row for row in QualityRule.objects.filter(study=study).select_related("changed_by")}
-    chosen = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
+    recommended = {name: (action, settings) for name, action, settings in RECOMMENDED_RULES}
     waiting = (
         {entry.rule: entry for entry in design_of(study).rules if entry.rule not in rows} if unopened else {}
     )
-    chosen |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
+    recommended |= {name: (entry.action, entry.settings) for name, entry in waiting.items()}
     of_rules = Case.objects.filter(study=study).order_by().values_list("rule")
     cases: dict[str, int] = dict(of_rules.annotate(flags=Count("pk")))
     answers = answer_format_of(study)
     rules = []
     for name, kind in RULES.items():
         row = rows.get(name)
-        action, settings = (row.action, row.settings) if row else chosen[name]
+        action, settings = (row.action, row.settings) if row else recommended[name]
         rules.append(
             {
                 "name": name,

@@ -47,14 +47,14 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     counts = dict.fromkeys(STATE_LABELS, 0) | dict(
         work.order_by().values_list("state").annotate(n=Count("pk"))
     )
-    chosen = request.GET.get("state", "submitted" if counts["submitted"] else "")
-    if chosen in STATE_LABELS:
-        work = work.filter(state=chosen)
+    state = request.GET.get("state", "submitted" if counts["submitted"] else "")
+    if state in STATE_LABELS:
+        work = work.filter(state=state)
     else:
-        chosen = ""
+        state = ""
     # paginate row ids only: for a late page, the database would read the whole rows of all pages before it
     pages = Paginator(work.order_by("submitted_at", "pk").values_list("pk", flat=True), PAGE_SIZE)
-    pages.count = counts[chosen] if chosen else sum(counts.values())
+    pages.count = counts[state] if state else sum(counts.values())
     page = pages.get_page(request.GET.get("page"))
     rows = Assignment.objects.filter(pk__in=page.object_list).select_related("worker", "hit", "exclusion")
     work_shown = list(rows.prefetch_related("appeal_notes__by").order_by("submitted_at", "pk"))
@@ -67,12 +67,12 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         .order_by()
         .values_list("pk", Count("judgments"), Avg("judgments__seconds"))
     }
-    counted = cached_figures(study, CONTROL_TALLIES)
+    control_counts = cached_figures(study, CONTROL_TALLIES)
     against = reasons_against(
-        study, {assignment.worker_id for assignment in work_shown}, known=counted.value, signs=True
+        study, {assignment.worker_id for assignment in work_shown}, known=control_counts.value, signs=True
     )
     context |= {
-        "counted": counted,
+        "counted": control_counts,
         "page": page,
         "work": [
             {
@@ -91,7 +91,7 @@ def show_work(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "states": [
             {"name": name, "label": _(label), "count": counts[name]} for name, label in STATE_LABELS.items()
         ],
-        "chosen": chosen,
+        "chosen": state,
     }
     return TemplateResponse(request, "admin/annotation/study_work.html", context)
 

@@ -77,8 +77,8 @@ class Person:
 
 def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
     """Return enough workers for each HIT and for drop-outs, and the replacements that an interrupted run added."""
-    most = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
-    total = max(crowd.workers, most + 2)
+    slots_per_hit = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
+    total = max(crowd.workers, slots_per_hit + 2)
     rng = rng_for(crowd.seed, "rehearsal crowd")
     careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
     people = []

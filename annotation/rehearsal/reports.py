@@ -141,14 +141,16 @@ def report_of_rehearsal(
         control_counts[check.worker in careless] += 1
         right_counts[check.worker in careless] += kind.is_right(check.answer, check.expected)
     records = control_records(checks, rule=design_of(study).controls, kind=kind)
-    used = [
+    used_answers = [
         (unit, value) for unit, worker, value in answers if worker not in records or records[worker].is_used
     ]
     outcomes = (
-        kind.aggregation.consensus([unit for unit, _ in used], [value for _, value in used]) if used else {}
+        kind.aggregation.consensus([unit for unit, _ in used_answers], [value for _, value in used_answers])
+        if used_answers
+        else {}
     )
     recovered = sum(rehearsal_of(study).matches(outcome, truth[unit]) for unit, outcome in outcomes.items())
-    judged = len({unit for unit, _, _ in answers})
+    judged_count = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),
         spammers=len(careless),
@@ -156,9 +158,11 @@ def report_of_rehearsal(
         judgments=count,
         returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
         hours=seconds / 3600,
-        units=judged,
-        recovered=recovered / judged if judged else float("nan"),
-        undecided=sum(outcome.tie for outcome in outcomes.values()) / judged if judged else float("nan"),
+        units=judged_count,
+        recovered=recovered / judged_count if judged_count else float("nan"),
+        undecided=sum(outcome.tie for outcome in outcomes.values()) / judged_count
+        if judged_count
+        else float("nan"),
         controls_careful=right_counts[False] / control_counts[False] if control_counts[False] else None,
         controls_spammers=right_counts[True] / control_counts[True] if control_counts[True] else None,
         seed=seed,

@@ -90,12 +90,14 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     copy_rules(study=locked)
     if crowd.rules:
         recommend_rules(study=locked)
-    before = locked.notes.get("rehearsal", {})
-    if before and {field.name: before.get(field.name, field.default) for field in fields(crowd)} != asdict(
-        crowd
-    ):
+    earlier_rehearsal = locked.notes.get("rehearsal", {})
+    if earlier_rehearsal and {
+        field.name: earlier_rehearsal.get(field.name, field.default) for field in fields(crowd)
+    } != asdict(crowd):
         settings_before = ", ".join(
-            f"{name} {_format_setting(before[name])}" for name in asdict(crowd) if name in before
+            f"{name} {_format_setting(earlier_rehearsal[name])}"
+            for name in asdict(crowd)
+            if name in earlier_rehearsal
         )
         raise WrongState(
             _(
@@ -135,15 +137,15 @@ def _answer_all(
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
     people, waiting = list(people), list(people)
-    most = NEWCOMERS * len(people)
-    done = Assignment.objects.filter(study=study).finished().count()
+    max_claims = NEWCOMERS * len(people)
+    finished_count = Assignment.objects.filter(study=study).finished().count()
     while waiting:
         person = waiting[int(rng.integers(len(waiting)))]
         try:
             claim = claim_assignment(study=study, worker=person.worker)
         except (WorkPaused, WorkerExcluded):
             waiting.remove(person)
-            if len(people) < most:
+            if len(people) < max_claims:
                 people.append(create_newcomer(study, crowd, len(people)))
                 waiting.append(people[-1])
             continue
@@ -160,8 +162,8 @@ def _answer_all(
                 _("Another process is rehearsing study %(slug)r. Rehearse a copy of the study instead.")
                 % {"slug": study.slug}
             ) from None
-        done += 1
-        progress(min(1.0, done / total), f"{done:,} of {total:,} pages of work")
+        finished_count += 1
+        progress(min(1.0, finished_count / total), f"{finished_count:,} of {total:,} pages of work")
     return people
 
 
@@ -176,9 +178,11 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
         page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
     ):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        wanted = answers_by_unit.get(page_unit.unit.content.get(ORIGINAL_UNIT, ""), truth[page_unit.unit.pk])
+        truth_value = answers_by_unit.get(
+            page_unit.unit.content.get(ORIGINAL_UNIT, ""), truth[page_unit.unit.pk]
+        )
         canonical = answers_by_unit[page_unit.unit.key] = rehearsal.draw_answer(
-            page_unit.unit, wanted, right=right, rng=rng
+            page_unit.unit, truth_value, right=right, rng=rng
         )
         seconds = max(0.3, person.seconds * pace_of(rng))
         answer = person.ticks(

@@ -43,12 +43,12 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
     best_alone = kind.names_best and not design_of(study).answers.worst
-    apart = 0.0
+    difference = 0.0
     if kind.rehearses_systems or best_alone:
-        apart = APART
+        difference = APART
     elif kind.judges_one_caption:
-        apart = GRADES_APART
-    above = _offsets_of_systems(study, seed, apart) if apart else {}
+        difference = GRADES_APART
+    above = _offsets_of_systems(study, seed, difference) if difference else {}
     human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
     of_texts = _offsets_of_texts(captions, above) if above and not kind.rehearses_systems else {}

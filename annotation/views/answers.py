@@ -55,10 +55,10 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
         assignment_held = claim.assignment
-        left = (
+        work_left = (
             (assignment_held.expires_at - timezone.now()).total_seconds() if assignment_held.expires_at else 0
         )
-        reply |= {"next": str(assignment_held.pk), "left": max(0, int(left))}
+        reply |= {"next": str(assignment_held.pk), "left": max(0, int(work_left))}
     if changeable_until(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
     if reply["next"] is None or reply["next"] != body_of_call(request).get("ahead"):
@@ -108,9 +108,9 @@ def _submit_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
         if unfinished:
             draft = save_answers(assignment=assignment, answers=answers, unfinished=unfinished).answers
             raise AnswersMissing(open_positions(page_units, draft, kind=kind))
-        if missing := undecided_positions(request.POST, page_units, kind):
+        if missing_positions := undecided_positions(request.POST, page_units, kind):
             save_answers(assignment=assignment, answers=answers)
-            raise AnswersMissing(missing)
+            raise AnswersMissing(missing_positions)
         submission = submit_answers(request, assignment, answers)
     except TooLate:
         if frame_of(request) is None:  # in a crowd's frame, late answers are already stored separately
@@ -141,9 +141,18 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     if request.method != "POST":
         return render_sheet(request, assignment, page_units, revising=True)
     answers, unfinished = read_form(request, assignment, page_units, final=True)
-    if missing := [*unfinished, *undecided_positions(request.POST, page_units, kind_of(assignment.study))]:
+    if missing_positions := [
+        *unfinished,
+        *undecided_positions(request.POST, page_units, kind_of(assignment.study)),
+    ]:
         return render_sheet(
-            request, assignment, page_units, revising=True, missing=missing, unfinished=unfinished, status=422
+            request,
+            assignment,
+            page_units,
+            revising=True,
+            missing=missing_positions,
+            unfinished=unfinished,
+            status=422,
         )
     changed = revise_judgments(assignment=assignment, answers=answers)
     messages.success(request, _change_message(changed))

@@ -170,23 +170,23 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:study", slug)
     if session_of(study=study, worker=worker) is not None:
         return redirect("annotation:panel-end", slug)
-    mine = Assignment.objects.filter(study=study, worker=worker)
-    finished = mine.finished().count()
-    working = mine.with_lease(timezone.now()).exists()
+    own_assignments = Assignment.objects.filter(study=study, worker=worker)
+    finished = own_assignments.finished().count()
+    working = own_assignments.with_lease(timezone.now()).exists()
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
     done_all = is_open and not working and has_reached_limit(study=study, design=design, worker=worker)
     more = is_open and not working and not done_all and free_a_page(study=study, worker=worker)
     waiting = not working and not more and waits_for_a_page(study=study, worker=worker)
-    left = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
+    reasons = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
     context = {
         "study": study,
         "design": design,
         "worker": worker,
         "pages": finished,
-        "judgments": Judgment.objects.filter(assignment__in=mine).count() if finished else 0,
+        "judgments": Judgment.objects.filter(assignment__in=own_assignments).count() if finished else 0,
         "code": participation.completion_code if finished else "",
-        "left": next((word for word, holds in left if holds), "nothing"),
+        "left": next((word for word, holds in reasons if holds), "nothing"),
     }
     response = render(request, "annotation/done.html", context)
     if context["left"] == "waiting":

@@ -311,8 +311,10 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
     if not uses_public_link(study.platform):
         raise JoinRefused(_("This study is for people who come from a panel. Please open it from the panel."))
     access = design.access
-    wanted = access.code.strip()
-    if access.join == "code" and not (wanted and secrets.compare_digest(code.encode(), wanted.encode())):
+    required_code = access.code.strip()
+    if access.join == "code" and not (
+        required_code and secrets.compare_digest(code.encode(), required_code.encode())
+    ):
         rate_limits.count_use("code", study.slug)
         raise JoinRefused(_("This is not the code of this study."))
     if access.join == "invited":

@@ -73,11 +73,11 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     crowd = design_of(assignment.study).crowd
     now = timezone.now()
     lease = timedelta(minutes=crowd.lease_minutes)
-    wanted = now + lease
+    new_end = now + lease
     current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = current.filter(expires_at__lt=wanted - min(REPEAT_PERIOD, lease / 10))
+    gains = current.filter(expires_at__lt=new_end - min(REPEAT_PERIOD, lease / 10))
     working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
-    moved = working.update(extended=F("extended") + 1, expires_at=wanted)
+    moved = working.update(extended=F("extended") + 1, expires_at=new_end)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
     nothing_to_gain = current.exists() and not gains.exists()  # just claimed, or called twice
     if moved or (crowd.extensions and nothing_to_gain):
@@ -122,8 +122,8 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
         raise AlreadyEnded(
             _("Nothing was changed: you have already submitted or returned this page of work.")
         )
-    mine = Assignment.objects.filter(study=study, worker=expired.worker_id)
-    for other in mine.filter(state=Assignment.State.ACCEPTED).exclude(pk=expired.pk):
+    own_assignments = Assignment.objects.filter(study=study, worker=expired.worker_id)
+    for other in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=expired.pk):
         if other.hit_id == expired.hit_id:
             return other
         raise SlotTaken(_other_work_message())
@@ -158,8 +158,8 @@ def _refuse_ended_work(lost: Assignment) -> None:
 def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
     assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
     lock_for_settling(study=lost.study, hits=[lost.hit_id])
-    mine = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
-    if mine.filter(state=Assignment.State.ACCEPTED).exists():
+    own_assignments = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
+    if own_assignments.filter(state=Assignment.State.ACCEPTED).exists():
         # Another window may have reclaimed the HIT while this call waited for the pairs. If that assignment is
         # being submitted now, the submission waits for the same pairs, and locking the row below would wait for the
         # submission: a deadlock.

@@ -123,29 +123,29 @@ def extend_study(
 ) -> int:
     """Add ``workers`` to the given HITs (default: all) if the budget suffices. Return the number of HITs."""
     _require_open(study)
-    chosen = _hits_of(study, hits)
-    lock_for_settling(study=study, hits=chosen)
-    rows = HIT.objects.filter(pk__in=chosen).order_by("pk").select_for_update(no_key=True)
+    selected_hits = _hits_of(study, hits)
+    lock_for_settling(study=study, hits=selected_hits)
+    rows = HIT.objects.filter(pk__in=selected_hits).order_by("pk").select_for_update(no_key=True)
     if any(row.required + workers > MAX_JUDGMENTS_PER_UNIT for row in rows):
         raise WrongState(
             _("Nothing was changed: the maximum number of participants for a page of work is %(most)s.")
             % {"most": thousands(MAX_JUDGMENTS_PER_UNIT)}
         )
     if stops_early(study):  # update_outcomes opens as many slots as are needed
-        HIT.objects.filter(pk__in=chosen).update(
+        HIT.objects.filter(pk__in=selected_hits).update(
             required=F("required") + workers, spared=F("spared") + workers, extra=F("extra") + workers
         )
-        update_outcomes(study=study, hits=chosen)
+        update_outcomes(study=study, hits=selected_hits)
     else:
-        HIT.objects.filter(pk__in=chosen).update(
+        HIT.objects.filter(pk__in=selected_hits).update(
             required=F("required") + workers, open_slots=F("open_slots") + workers, extra=F("extra") + workers
         )
-    _offer_slots(study, chosen, workers, why=why, by=by)
+    _offer_slots(study, selected_hits, workers, why=why, by=by)
     scope = (
         "every page of work"
         if hits is None
-        else f"{len(chosen):,} pages of work"
-        if len(chosen) > 1
+        else f"{len(selected_hits):,} pages of work"
+        if len(selected_hits) > 1
         else "one page of work"
     )
     note_event(
@@ -157,7 +157,7 @@ def extend_study(
         workers=workers,
         hits="all" if hits is None else sorted(hits),
     )
-    return len(chosen)
+    return len(selected_hits)
 
 
 def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
@@ -185,10 +185,10 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
     publications = Publication.objects.filter(
         study=study, platform=study.platform, state__in=LIVE_PUBLICATIONS
     ).select_related("study")
-    whole = publications.filter(hit=None).last()
-    if whole is not None:  # at a panel, a slot is a session of several HITs
+    study_publication = publications.filter(hit=None).last()
+    if study_publication is not None:  # at a panel, a slot is a session of several HITs
         sessions = -(-workers * len(hits) // design_of(study).panel.hits)
-        ask_to_extend(publication=whole, places=sessions, by=by, why=why)
+        ask_to_extend(publication=study_publication, places=sessions, by=by, why=why)
         return
     wanting = {
         hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
@@ -260,22 +260,23 @@ def expire_slots(*, study: Study, hits: Collection[str], why: str, by: User | No
             )
             % {"slug": study.slug}
         )
-    chosen = _hits_of(study, hits)
-    rows: QuerySet[HIT] = HIT.objects.filter(pk__in=chosen, open_slots__gt=0).order_by("pk")
+    selected_hits = _hits_of(study, hits)
+    rows: QuerySet[HIT] = HIT.objects.filter(pk__in=selected_hits, open_slots__gt=0).order_by("pk")
     slots = sum(row.open_slots for row in rows.select_for_update(no_key=True))
     if not slots:
         raise WrongState(_("Nothing was changed: none of these pages of work has an open place."))
     rows.update(spared=F("spared") + F("open_slots"), open_slots=0)
     if study.platform and Ability.EXPIRE in backend_of(study).can:
         publications = Publication.objects.filter(
-            study=study, platform=study.platform, hit__in=chosen, state=Publication.State.PUBLISHED
+            study=study, platform=study.platform, hit__in=selected_hits, state=Publication.State.PUBLISHED
         )
         for publication in publications.select_related("study").order_by("pk"):
             ask_to_take_down(publication=publication, by=by, why=why)
     note_event(
         study=study,
         what="slots-expired",
-        sentence=f"No longer offered: {with_noun(slots, 'open place')} of {with_noun(len(chosen), 'page')} of work.",
+        sentence=f"No longer offered: {with_noun(slots, 'open place')} of "
+        f"{with_noun(len(selected_hits), 'page')} of work.",
         why=why,
         by=by,
         hits=sorted(hits),
@@ -292,8 +293,8 @@ def reopen_units(
     Workers are added to the HITs of the units. They judge all units of these HITs.
     """
     hits: dict[str, str] = {}
-    for some in batched(sorted(set(units)), KEYS_PER_QUERY):
-        rows = study.units.filter(key__in=some, control=False, places__isnull=False)
+    for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
+        rows = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
         hits.update(rows.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - hits.keys())
     if unknown:

@@ -81,17 +81,17 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
         return True
     now = timezone.now()
     site = mark[: MARK_DIGITS // 2]
-    least, most = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
-    taken = (
+    least, last_mark = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
+    seats_taken = (
         _TAKEN_SEATS.first(
-            study=study.pk, least=least, most=most, now=now, recently=now - RELEASED_SEAT_PERIOD
+            study=study.pk, least=least, most=last_mark, now=now, recently=now - RELEASED_SEAT_PERIOD
         )
         or 0
     )
-    if taken < SEATS_ALWAYS_ALLOWED:
+    if seats_taken < SEATS_ALWAYS_ALLOWED:
         return True
     seats = _unfinished_pages(study) if unfinished is None else unfinished
-    return taken < design_of(study).access.address_share * seats
+    return seats_taken < design_of(study).access.address_share * seats
 
 
 def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:

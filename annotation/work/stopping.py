@@ -194,7 +194,7 @@ def _lock_pairs(pairs: Collection[int]) -> None:
 def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[OutcomeBounds]:
     """Update the bounds of each judged unit, and return them. Only changed rows are written."""
     kind = KINDS[study.protocol].for_design(design)
-    wanted = _judgments_wanted(design, slots)
+    votes_wanted = _judgments_wanted(design, slots)
     units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.is_judged}
     in_pairs = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
     rows = list(
@@ -211,14 +211,14 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
     for outcome in bounds:
         unit = outcome.pk
-        remaining = max(wanted[unit] - cast[unit], slots.pending_counts[unit], 0)
+        remaining = max(votes_wanted[unit] - cast[unit], slots.pending_counts[unit], 0)
         low, high = unit_range(kind, design.stopping, values_by_unit[unit], remaining)
-        done = cast[unit] >= wanted[unit]
+        is_done = cast[unit] >= votes_wanted[unit]
         if not outcome.full_depth:
             # the decision of the pair holds until the pair is updated
-            done = done or low == high or (outcome.done and unit in in_pairs)
-        if (cast[unit], low, high, done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
-            outcome.cast, outcome.low, outcome.high, outcome.done = cast[unit], low, high, done
+            is_done = is_done or low == high or (outcome.done and unit in in_pairs)
+        if (cast[unit], low, high, is_done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
+            outcome.cast, outcome.low, outcome.high, outcome.done = cast[unit], low, high, is_done
             changed.append(outcome)
     _write_bounds(changed)
     return bounds
@@ -283,9 +283,9 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
         cast__lt=design.judgments_per_unit + F("unit__places__hit__extra"),
     )
     changed = dict(OutcomeBounds.objects.filter(ending | reviving).values_list("pk", "done"))
-    for done in set(changed.values()):
-        same = [unit for unit, was in changed.items() if was == done]
-        OutcomeBounds.objects.filter(pk__in=same).update(done=not done)
+    for outcome in set(changed.values()):
+        same = [unit for unit, was in changed.items() if was == outcome]
+        OutcomeBounds.objects.filter(pk__in=same).update(done=not outcome)
     return (
         set(HITUnit.objects.filter(unit__in=changed).values_list("hit_id", flat=True)) if changed else set()
     )
@@ -297,11 +297,13 @@ def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -
     Args:
         wanting: the number of judgments of each unit that needs more.
     """
-    wanted = _judgments_wanted(design, slots)
+    votes_wanted = _judgments_wanted(design, slots)
     missing_votes: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:
         if hit_unit.unit in wanting:
-            lacking = wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
+            lacking = (
+                votes_wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
+            )
             missing_votes[hit_unit.hit] = max(missing_votes[hit_unit.hit], lacking)
     hits_by_slots: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():

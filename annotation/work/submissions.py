@@ -180,16 +180,16 @@ def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
     refuse_ended(locked)
     merged = merge_answers(locked.answers, sheet.answers)
     key = answer_key(sheet.kind)
-    missing = tuple(
+    missing_positions = tuple(
         page_unit.position
         for page_unit in sheet.page_units
         if key not in merged.get(str(page_unit.position), {})
     )
-    if missing:
+    if missing_positions:
         store_draft(locked, sheet.answers)
     else:
         _store_judgments(locked, sheet, merged)
-    return SubmissionResult(assignment=locked, is_repeat=False, missing_positions=missing)
+    return SubmissionResult(assignment=locked, is_repeat=False, missing_positions=missing_positions)
 
 
 def _require_complete(submission: SubmissionResult) -> None:

@@ -75,11 +75,11 @@ class StudyPart:
 
 def studies_of_worker(worker: Worker) -> list[StudyPart]:
     """Return the worker's part in each of their studies, latest first."""
-    mine = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
-    done = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
-    free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done))
+    own_assignments = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
+    done_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
+    free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done_assignments))
     rows = Participation.objects.filter(worker=worker).select_related("study")
-    rows = rows.annotate(working=Exists(mine.with_lease(timezone.now())), more=Exists(free))
+    rows = rows.annotate(working=Exists(own_assignments.with_lease(timezone.now())), more=Exists(free))
     parts = {
         row.study_id: StudyPart(
             study=row.study,

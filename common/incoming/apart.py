@@ -42,8 +42,11 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
         LimitExceeded: a limit is exceeded, or the file is damaged.
     """
     with path.open("rb"):  # raise here if the file cannot be opened
-        most = limits()
-    values = asdict(most) | {"memory": int(DATA_SHARE * most.memory), "seconds": max(most.seconds, 1)}
+        file_limits = limits()
+    values = asdict(file_limits) | {
+        "memory": int(DATA_SHARE * file_limits.memory),
+        "seconds": max(file_limits.seconds, 1),
+    }
     # A library that reads files of strangers must not get secrets of the environment. Arrow must use the system's
     # allocator, so that the limit applies.
     environment = {
@@ -59,15 +62,19 @@ def parquet_rows(path: Path) -> Iterator[list[Any]]:
     )
     with reader:
         try:
-            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * most.line)
+            yield from _read_rows(cast(IO[bytes], reader.stdout), BYTES_PER_CHARACTER * file_limits.line)
             state = reader.wait()
         finally:
             reader.kill()
     if state == -signal.SIGXCPU:
-        raise LimitExceeded(f"more than is read in {most.seconds:,} s", "less (the setting INCOMING_SECONDS)")
+        raise LimitExceeded(
+            f"more than is read in {file_limits.seconds:,} s", "less (the setting INCOMING_SECONDS)"
+        )
     if state:
         expected = "smaller values, lists or groups of rows (the setting INCOMING_MEMORY)"
-        raise LimitExceeded(f"data that need more than {most.memory // 2**20:,} MiB of memory", expected)
+        raise LimitExceeded(
+            f"data that need more than {file_limits.memory // 2**20:,} MiB of memory", expected
+        )
 
 
 def _read_rows(lines: IO[bytes], longest: int) -> Iterator[list[Any]]:

@@ -80,15 +80,15 @@ def unpack_archive(
             continue
         values = {"name": name, "filename": member.filename}
         file = target.joinpath(*inner.parts)
-        left = member.file_size
+        bytes_left = member.file_size
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with archive.open(member) as source, file.open("xb") as out:
                 while chunk := source.read(CHUNK):
                     progress(0.0, inner.name)
                     count_bytes(len(chunk))
-                    left -= len(chunk)
-                    if left < 0:
+                    bytes_left -= len(chunk)
+                    if bytes_left < 0:
                         problem = gettext("%(name)s: %(filename)r is larger than the archive says.")
                         raise UploadRefused(problem % values)
                     if time.monotonic() > until:
@@ -157,22 +157,24 @@ def _members_to_unpack(
     archive: zipfile.ZipFile, name: str, suffixes: set[str] | None, size: int
 ) -> list[zipfile.ZipInfo]:
     """Return the files of an archive. Raise UploadRefused if one may not be unpacked."""
-    members, most = archive.infolist(), limits()
+    members, archive_limits = archive.infolist(), limits()
     total = sum(member.file_size for member in members)
-    if total > most.bytes:
+    if total > archive_limits.bytes:
         raise UploadRefused(
             gettext("%(name)s would have %(total)s bytes when unpacked; at most %(most_bytes)s are read.")
-            % {"name": name, "total": thousands(total), "most_bytes": thousands(most.bytes)}
+            % {"name": name, "total": thousands(total), "most_bytes": thousands(archive_limits.bytes)}
         )
-    if total > max(SMALL_ARCHIVE, most.growth * size):  # many small zip bombs, or entries that share data
+    if total > max(
+        SMALL_ARCHIVE, archive_limits.growth * size
+    ):  # many small zip bombs, or entries that share data
         raise UploadRefused(
             gettext(
                 "Nothing was read: when unpacked, %(name)s would be more than %(most_growth)s times "
                 "as large as the archive."
             )
-            % {"name": name, "most_growth": most.growth}
+            % {"name": name, "most_growth": archive_limits.growth}
         )
-    wanted = []
+    unpacked_members = []
     for member in members:
         inner = PurePosixPath(member.filename)
         if member.is_dir() or not inner.parts or _is_litter(inner):
@@ -180,10 +182,10 @@ def _members_to_unpack(
         if problem := _problem_of(member, inner, suffixes):
             values = {"name": name, "file": repr(member.filename[:60]), "problem": problem}
             raise UploadRefused(gettext("In %(name)s, the file %(file)s %(problem)s.") % values)
-        wanted.append(member)
-    if not wanted:
+        unpacked_members.append(member)
+    if not unpacked_members:
         raise UploadRefused(gettext("%(name)s is empty.") % {"name": name})
-    return wanted
+    return unpacked_members
 
 
 def _is_litter(inner: PurePosixPath) -> bool:

@@ -51,9 +51,9 @@ def _write_date(parts: list[re.Match[str]], moment: datetime, seconds: float) ->
     written = []
     for at, part in enumerate(parts):
         if token := part.group("token"):
-            before = next(filter(None, reversed(tokens[:at])), "")
-            after = next(filter(None, tokens[at + 1 :]), "")
-            minutes = tokens[at] == "m" and (before == "h" or after == "s")
+            previous = next(filter(None, reversed(tokens[:at])), "")
+            following = next(filter(None, tokens[at + 1 :]), "")
+            minutes = tokens[at] == "m" and (previous == "h" or following == "s")
             written.append(_token(token.lower(), moment, minutes=minutes, half=half))
         elif unit := part.group("elapsed"):
             size = {"h": 3_600, "m": 60, "s": 1}[unit[0].lower()]

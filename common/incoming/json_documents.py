@@ -115,11 +115,11 @@ class JSONStream:
         if self._next_character(peek=True) == "]":
             self._next_character()
             return
-        number, mark, most = 0, ",", limits().lines
+        number, mark, max_lines = 0, ",", limits().lines
         while mark == ",":
-            if number == most:
+            if number == max_lines:
                 raise LimitExceeded(
-                    f"more than {most:,} entries of a list", "fewer (the setting INCOMING_LINES)"
+                    f"more than {max_lines:,} entries of a list", "fewer (the setting INCOMING_LINES)"
                 )
             yield key, number, self._value()
             number, mark = number + 1, self._next_character()

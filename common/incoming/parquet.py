@@ -97,8 +97,8 @@ def excess_of(path: str, limits: dict[str, int]) -> tuple[str, str] | None:
 
 def main(path: str, limits: dict[str, int]) -> None:
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    most = data_segment_bytes() + limits["memory"]
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    max_bytes = data_segment_bytes() + limits["memory"]
+    resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (limits["seconds"], limits["seconds"]))
     try:
         excess = excess_of(path, limits)

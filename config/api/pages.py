@@ -30,12 +30,12 @@ class StrictFilters(DjangoFilterBackend):
         if view.action != "list":
             return queryset
         filters = getattr(view, "filterset_class", None)
-        known = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
+        known_parameters = [*(filters.base_filters if filters else ()), *PAGE_PARAMETERS]
         for name in request.query_params:
-            if name not in known:
-                near = nearest_name(name, known, cutoff=0.0)
+            if name not in known_parameters:
+                near = nearest_name(name, known_parameters, cutoff=0.0)
                 raise ValidationError({name: [f"is no parameter of this list; the nearest one is {near!r}."]})
-        for name in known:
+        for name in known_parameters:
             for problem in _problems(filters.base_filters.get(name) if filters else None, request, name):
                 raise ValidationError({name: [problem]})
         try:
@@ -43,9 +43,11 @@ class StrictFilters(DjangoFilterBackend):
         except ValidationError as error:
             problems = cast(dict[str, Any], error.detail)
             by_name = filters.base_filters if filters else {}
-            said = {name: _hint(by_name[name], request, name) if name in by_name else "" for name in problems}
+            hints = {
+                name: _hint(by_name[name], request, name) if name in by_name else "" for name in problems
+            }
             raise ValidationError(
-                {name: [said[name]] if said[name] else problems[name] for name in problems}
+                {name: [hints[name]] if hints[name] else problems[name] for name in problems}
             ) from None
         return filtered
 

@@ -59,14 +59,16 @@ class DisputeForm(forms.Form):
 )
 def show_disputes(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     form = DisputeForm(request.GET if "show" in request.GET else {"show": "close"})
-    wanted = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
+    choices = form.cleaned_data if form.is_valid() else {"show": "close", "unit": ""}
     sent = Adjudication.objects.filter(study=study).select_related("study", "unit", "adjudicator", "sent_by")
     # sort and page only row ids, because an open study has many units with small margins
-    pages = DisputesPaginator(_disputed_units(study, wanted["show"], wanted["unit"]).values("pk"), PAGE_SIZE)
+    pages = DisputesPaginator(
+        _disputed_units(study, choices["show"], choices["unit"]).values("pk"), PAGE_SIZE
+    )
     page = pages.get_page(request.GET.get("page"))
     context |= {
         "form": form,
-        "query": f"&show={wanted['show']}&unit={wanted['unit']}",
+        "query": f"&show={choices['show']}&unit={choices['unit']}",
         "page": page,
         "rows": [_dispute_row(row) for row in _rows_to_show(page.object_list)],
         "computed": Consensus.objects.filter(study=study).exists(),

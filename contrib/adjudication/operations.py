@@ -64,8 +64,8 @@ def send_units(*, study: Study, by: User | None, units: Collection[str], adjudic
     sent_before = len(pks) - len(sent)
     sentence = ngettext("%(n)s item sent to %(name)s.", "%(n)s items sent to %(name)s.", len(sent))
     sentence %= {"n": len(sent), "name": person.get_username()}
-    before = _("Items that were already sent: %(n)s.") % {"n": sent_before}
-    return Outcome(f"{sentence} {before}" if sent_before else sentence, sent)
+    sent_before_sentence = _("Items that were already sent: %(n)s.") % {"n": sent_before}
+    return Outcome(f"{sentence} {sent_before_sentence}" if sent_before else sentence, sent)
 
 
 @operation("withdraw", "Withdraw", right=Right.REVIEW, scope="workers", row="adjudication")

@@ -105,8 +105,10 @@ def _check_writes(study: Study) -> None:
 
 
 def _add_references(dataset: Dataset, written: list[CollectedCaption]) -> int:
-    known = set(Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True))
-    fresh = [caption for caption in written if caption.key not in known]
+    known_keys = set(
+        Caption.objects.filter(dataset=dataset, key__startswith="w-").values_list("key", flat=True)
+    )
+    fresh = [caption for caption in written if caption.key not in known_keys]
     last = Item.objects.filter(dataset=dataset).annotate(last=Max("references__position"))
     positions = {
         item: -1 if position is None else position for item, position in last.values_list("pk", "last")
@@ -154,13 +156,13 @@ def _add_outputs(
         )
     captions = store_candidates(dataset, {caption.text for caption in written})
     outputs = Output.objects.annotations().filter(system=system)
-    known = set(outputs.values_list("item_id", "caption_id"))
+    known_outputs = set(outputs.values_list("item_id", "caption_id"))
     ranks = Counter(outputs.values_list("item_id", flat=True))
     fresh = []
     for caption in written:
         key = (caption.item_id, captions[caption.text])
-        if key not in known:
-            known.add(key)
+        if key not in known_outputs:
+            known_outputs.add(key)
             fresh.append(
                 Output(system=system, item_id=caption.item_id, caption_id=key[1], rank=ranks[caption.item_id])
             )

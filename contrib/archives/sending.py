@@ -155,18 +155,18 @@ def _store_values(deposit: Deposit, plan: DepositPlan, values: dict[str, Any]) -
     Raise an error if another run has taken the deposit, or somebody was erased meanwhile. Without values, this is
     only a check.
     """
-    before, asked_at = deposit.state, deposit.asked_at
+    state_before, asked_at = deposit.state, deposit.asked_at
     with transaction.atomic():
         if not values and (why := erasure_after_release(plan.release)):
             raise PublishingError(why)
-        rows = Deposit.objects.filter(pk=deposit.pk, state=before, asked_at=asked_at)
+        rows = Deposit.objects.filter(pk=deposit.pk, state=state_before, asked_at=asked_at)
         if not (rows.update(**values) if values else rows.exists()):
             raise DataConflict(
                 "Another run sends this release at this moment; nothing more was done by this one."
             )
         for name, value in values.items():
             setattr(deposit, name, value)
-        if deposit.state == State.PUBLIC and before != State.PUBLIC:
+        if deposit.state == State.PUBLIC and state_before != State.PUBLIC:
             _log(deposit, plan, "published-release", "is public")
         elif deposit.state == State.DRAFT and not _is_logged(deposit):
             _log(deposit, plan, "deposited-release", "is a draft")

@@ -81,14 +81,14 @@ def draw_missing_units(
     if hit.drawn_from_id is not None:
         return frozenset(met)
     state = current_state(study)
-    drawn = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
+    page_draw = draw_page(study=study, state=state, hit=hit, met=set(met.values()), own_captions=own_captions)
     count = len(_HIT_UNITS.all_rows(hit=hit.pk))
     insert_rows(
         HITUnit,
         ("hit_id", "unit_id", "position", "chance"),
         (
             (hit.pk, drawn_unit.unit, count + number, drawn_unit.chance)
-            for number, drawn_unit in enumerate(drawn, start=1)
+            for number, drawn_unit in enumerate(page_draw, start=1)
         ),
     )
     _STORE_DRAW(hit=hit.pk, state=state.pk)
@@ -141,25 +141,27 @@ def draw_page(
         pair, chance = drawing.draw(units_left > 0, rng)
         units_left[pair] -= 1
         drawn_pairs.append((pair, chance, rng.integers(table.units[pair], size=MAX_TRIES).tolist()))
-    wanted = {int(table.start[pair]) + offset for pair, _, offsets in drawn_pairs for offset in offsets}
-    rows = Unit.objects.filter(study=study, position__in=wanted)
+    units_wanted = {int(table.start[pair]) + offset for pair, _, offsets in drawn_pairs for offset in offsets}
+    rows = Unit.objects.filter(study=study, position__in=units_wanted)
     units: dict[int, Sequence[Any]] = {
         row[0]: row[1:] for row in rows.values_list("position", "pk", "item_id", "first_id", "second_id")
     }
-    taken, items, drawn = set(met), set(), []
+    met_units, items, page_units = set(met), set(), []
     for pair, chance, offsets in drawn_pairs:
         start = int(table.start[pair])
-        free = [start + offset for offset in offsets if start + offset not in taken]
+        free = [start + offset for offset in offsets if start + offset not in met_units]
         free = [at for at in free if shows_no_own_caption(units[at], own_captions)]
         if not free:  # the worker has seen most units of this pair
-            free = _find_free_positions(study, start, int(table.units[pair]), taken, own_captions, rng, units)
+            free = _find_free_positions(
+                study, start, int(table.units[pair]), met_units, own_captions, rng, units
+            )
         if not free:
             continue
         position = next((at for at in free if units[at][1] not in items), free[0])
-        taken.add(position)
+        met_units.add(position)
         items.add(units[position][1])
-        drawn.append(DrawnUnit(units[position][0], pair, chance))
-    return drawn
+        page_units.append(DrawnUnit(units[position][0], pair, chance))
+    return page_units
 
 
 def shows_no_own_caption(row: Sequence[Any], own_captions: Collection[int]) -> bool:

@@ -54,7 +54,7 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         else:
             return redirect("admin:judgments_dataset_bounds", dataset.pk)
     last = jobs.order_by("-pk").first()
-    done = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
+    last_job = jobs.filter(state=Job.State.DONE).order_by("-pk").first()
     splits = dataset.items.order_by("split").values_list("split", flat=True).distinct()
     context |= {
         "refusal": refusal,
@@ -64,8 +64,8 @@ def show_bounds(request: HttpRequest, dataset: Dataset, context: dict[str, Any])
         "splits": [name for name in splits if name],
         "others": Dataset.objects.visible_to(user).exclude(pk=dataset.pk).order_by("name"),
         "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
-        "made": done,
-        **(_tables(done.result) if done is not None and done.result else {}),
+        "made": last_job,
+        **(_tables(last_job.result) if last_job is not None and last_job.result else {}),
     }
     return TemplateResponse(
         request, "evaluation/dataset_bounds.html", context, status=400 if refusal else 200

@@ -46,17 +46,19 @@ def compute_standing(*, slug: str, progress: Progress) -> ComputedStanding:
 
     challenge = find_challenge(slug)
     metric = challenge.ranked_by
-    shown = list(Submission.objects.on_leaderboard(challenge).order_by("pk").only("pk", "scores"))
-    ids = [submission.pk for submission in shown]
-    before = Standing.objects.filter(challenge=challenge).first()
-    p = _add_tests(dict(before.p) if before is not None else {}, ids, metric, progress)
+    ranked_submissions = list(
+        Submission.objects.on_leaderboard(challenge).order_by("pk").only("pk", "scores")
+    )
+    ids = [submission.pk for submission in ranked_submissions]
+    old_standing = Standing.objects.filter(challenge=challenge).first()
+    p = _add_tests(dict(old_standing.p) if old_standing is not None else {}, ids, metric, progress)
     if not ids:
         return ComputedStanding(challenge, [], {}, p, "")
     table = np.full((len(ids), len(ids)), np.nan)
     for row, later in enumerate(ids):
         for column, earlier in enumerate(ids[:row]):
             table[row, column] = table[column, row] = p[_key_of(earlier, later)]
-    values = [submission.scores[metric]["corpus"] for submission in shown]
+    values = [submission.scores[metric]["corpus"] for submission in ranked_submissions]
     clusters = clusters_of_p_values(values, table, names=ids, correction=CORRECTION, level=LEVEL)
     ranks = {
         name: [int(low), int(high)]
@@ -134,15 +136,15 @@ def leaderboard(*, challenge: Challenge, user_id: int | None, now: datetime) -> 
         return []
     every = Submission.objects.on_leaderboard(challenge)
     corpus = KeyTransform("corpus", KeyTransform(challenge.ranked_by, "scores"))
-    shown = list(every.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
+    shown_submissions = list(every.order_by(corpus.desc(), "pk")[:MAX_SHOWN])
     ranks: dict[str, Any] = {}
-    if shown:
+    if shown_submissions:
         standing = Standing.objects.filter(challenge=challenge).first()
         # Ranks depend on all submissions, so they are shown only if they were computed from the current ones.
-        if standing is not None and _compares_all(standing.of, shown, every):
+        if standing is not None and _compares_all(standing.of, shown_submissions, every):
             ranks = standing.ranks
     rows = []
-    for submission in shown:
+    for submission in shown_submissions:
         low, high = ranks.get(str(submission.pk), (None, None))
         is_own = submission.user_id == user_id
         rows.append(Row(submission, score_cells_of(challenge, submission), low, high, is_own))

@@ -79,16 +79,16 @@ def read_captions(chunks: Iterable[bytes], positions: Mapping[str, int]) -> list
             )
             % {"images": _names_shown(twice)}
         )
-    missing = [image for image, position in positions.items() if captions[position] is None]
-    if missing:
+    missing_images = [image for image, position in positions.items() if captions[position] is None]
+    if missing_images:
         raise SubmissionRefused(
             _(
                 "Captions in the file: %(found)s of %(wanted)s. The first images without a caption: %(images)s."
             )
             % {
-                "found": len(positions) - len(missing),
+                "found": len(positions) - len(missing_images),
                 "wanted": len(positions),
-                "images": _names_shown(missing[: MAX_IMAGES_NAMED + 1]),
+                "images": _names_shown(missing_images[: MAX_IMAGES_NAMED + 1]),
             }
         )
     return [caption for caption in captions if caption is not None]
@@ -256,9 +256,9 @@ def store_captions(
     digest = sha256(encoded).hexdigest()
     packed = zlib.compress(encoded)
     for _attempt in range(TRIES):
-        known = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
-        if known is not None:
-            return _resubmit_file(known), False
+        earlier_submission = Submission.objects.filter(challenge=challenge, user=user, sha256=digest).first()
+        if earlier_submission is not None:
+            return _resubmit_file(earlier_submission), False
         try:
             return _store_submission(challenge, user, about, digest, len(captions), packed), True
         except IntegrityError:  # another upload of this account took the number at the same time
@@ -272,7 +272,7 @@ def _store_submission(
 ) -> Submission:
     day = timezone.now().astimezone(UTC).date()
     submissions = Submission.objects.filter(challenge=challenge, user=user)
-    used, today = submissions.count(), submissions.filter(day=day).count()
+    submission_count, today = submissions.count(), submissions.filter(day=day).count()
     if today >= challenge.per_day:
         raise LimitReached(
             _(
@@ -280,9 +280,10 @@ def _store_submission(
             )
             % {"n": today}
         )
-    if used >= challenge.per_total:
+    if submission_count >= challenge.per_total:
         raise LimitReached(
-            _("Your submissions: %(n)s. You cannot make more submissions to this challenge.") % {"n": used}
+            _("Your submissions: %(n)s. You cannot make more submissions to this challenge.")
+            % {"n": submission_count}
         )
     submission = Submission.objects.create(
         challenge=challenge,
@@ -296,7 +297,7 @@ def _store_submission(
         captions=count,
         day=day,
         nth_of_day=today + 1,
-        nth=used + 1,
+        nth=submission_count + 1,
     )
     SubmissionContent.objects.create(submission=submission, captions=packed)
     enqueue(kind="score_submission", args={"submission": submission.pk}, user=user)

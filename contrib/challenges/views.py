@@ -159,17 +159,18 @@ def make_token(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _own_page(request: HttpRequest, challenge: Challenge, user: User, *, key: str = "") -> HttpResponse:
-    shown = challenge.shows_scores_at(timezone.now())
+    shows_scores = challenge.shows_scores_at(timezone.now())
     submissions = list(Submission.objects.filter(challenge=challenge, user=user))
     rows = [
-        {"submission": row, "cells": score_cells_of(challenge, row) if shown else []} for row in submissions
+        {"submission": row, "cells": score_cells_of(challenge, row) if shows_scores else []}
+        for row in submissions
     ]
     jobs = _jobs_of(challenge, user).exclude(state=Job.State.DONE)
     context = {
         "challenge": challenge,
         "rows": rows,
         "jobs": jobs.filter(created_at__gt=timezone.now() - timedelta(days=1))[:JOBS_SHOWN],
-        "shown": shown,
+        "shown": shows_scores,
         "places": remaining_submissions(challenge=challenge, user=user),
         "waiting": any(submission.state == Submission.State.QUEUED for submission in submissions),
         "state": _describe_state(challenge),

@@ -113,11 +113,11 @@ def compute_choice(
         chance = inclusion_probabilities(usefulness_of(method, population, scored), budget, floor=floor)
     except StatisticsError as error:
         raise EvaluationError(as_sentence(error)) from None
-    drawn = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
+    drawn_indices = set(draw_items(chance, seed=rng_for(seed, "chosen items")).tolist())
     chances = {
         key: float(chance[item])
         for key, item in zip(population.members, population.item.tolist(), strict=True)
-        if item in drawn
+        if item in drawn_indices
     }
     if len(chances) > MAX_IDS:
         raise EvaluationError(
@@ -128,7 +128,7 @@ def compute_choice(
             )
             % {"n": thousands(len(chances)), "most": thousands(MAX_IDS)}
         )
-    chosen = {
+    choice = {
         "method": method,
         "scores": dict(scored.signatures) if scored else {},
         "seed": seed,
@@ -138,7 +138,7 @@ def compute_choice(
         "population": population.size,
         "chances": chances,
     }
-    return {"chosen": chosen, "only": sorted(chances)}
+    return {"chosen": choice, "only": sorted(chances)}
 
 
 @transaction.atomic

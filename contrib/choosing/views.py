@@ -49,15 +49,15 @@ MIN_SAVING_SHOWN = -1.0  # the lowest saving on the plot, which means twice as m
     group=StudyPlace.DESIGN,
 )
 def show_choosing(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    done = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
-    last = done.filter(kind="weigh_back").order_by("-pk").first()
-    chosen = study.design.get("chosen")
-    weighed = last.result if last is not None and chosen else None
+    done_jobs = Job.objects.filter(state=Job.State.DONE, args__study=study.slug)
+    last = done_jobs.filter(kind="weigh_back").order_by("-pk").first()
+    choice = study.design.get("chosen")
+    weighed = last.result if last is not None and choice else None
     context |= {
         "refusal": take_refusal(request, study),
-        "chosen": chosen,
-        "chosen_words": describe_choice({"chosen": chosen}) if chosen else "",
-        "chosen_scores": list(chosen["scores"].values()) if chosen else [],
+        "chosen": choice,
+        "chosen_words": describe_choice({"chosen": choice}) if choice else "",
+        "chosen_scores": list(choice["scores"].values()) if choice else [],
         "is_draft": study.state == Study.State.DRAFT,
         "answered": was_opened(study),
         "weighed": weighed,
@@ -73,12 +73,12 @@ def _weighed_rows(result: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _newest_savings(request: HttpRequest, study: Study) -> dict[str, Any] | None:
     """Return the newest savings of the study, or of a visible study of the same dataset, which ``of`` names."""
-    seen = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
-    names = dict(seen.values_list("slug", "name"))
-    done = Job.objects.filter(
+    visible_studies = Study.objects.visible_to(signed_in(request)).filter(dataset=study.dataset_id)
+    names = dict(visible_studies.values_list("slug", "name"))
+    done_jobs = Job.objects.filter(
         kind="choice_savings", state=Job.State.DONE, args__study__in=list(names)
     ).order_by("-pk")
-    job = done.filter(args__study=study.slug).first() or done.first()
+    job = done_jobs.filter(args__study=study.slug).first() or done_jobs.first()
     result = job.result if job is not None else None
     if result is None:
         return None

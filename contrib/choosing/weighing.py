@@ -56,12 +56,12 @@ def compute_weighted_estimates(
         WrongState: no items were chosen.
         EvaluationError: there is no consensus, or a metric lacks scores.
     """
-    chosen = choice_of_study(study)
+    choice = choice_of_study(study)
     progress(0.1, "reading judgments")
     population = judged_population(study)
     progress(0.3, "scoring captions")
     scored = score_population(study, population, metrics, tokenizer)
-    chance = np.array([chosen.chances[key] for key in population.members])
+    chance = np.array([choice.chances[key] for key in population.members])
     images = np.array(population.images)
     progress(0.7, "weighing")
     rows = WeightedRows(chance, images)
@@ -69,7 +69,7 @@ def compute_weighted_estimates(
         population, scored.of_rows, metrics, rows
     )
     return {
-        "choice": chosen.model_dump(mode="json", exclude={"chances"}),
+        "choice": choice.model_dump(mode="json", exclude={"chances"}),
         "judged": len(set(population.item.tolist())),
         "metrics": list(metrics),
         "tokenizer": tokenizer,
@@ -86,8 +86,8 @@ class WeightedRows:
 
     def mean(self, what: str, name: str, values: Floats, kind: str = "") -> dict[str, Any]:
         """Return the weighted and the unweighted mean of the values that are not nan."""
-        known = ~np.isnan(values)
-        chance, images, known_values = self.chance[known], self.images[known], values[known]
+        is_known = ~np.isnan(values)
+        chance, images, known_values = self.chance[is_known], self.images[is_known], values[is_known]
         figure = self._figure(
             what,
             name,

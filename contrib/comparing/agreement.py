@@ -145,11 +145,11 @@ def _report(result: dict[str, Any]) -> list[str]:
         f"Units: {units['shared']:,} shared, {units['first_only']:,} of the first alone, "
         f"{units['second_only']:,} of the second alone."
     )
-    missing = result["missing"]
-    if missing["taken_as_no"]:
-        lines.append(f"Taken as no: {missing['taken_as_no']:,} units that only the second has.")
-    if missing["left_out"]:
-        lines.append(f"Left out of the figures at thresholds: {missing['left_out']:,} units.")
+    missing_rule = result["missing"]
+    if missing_rule["taken_as_no"]:
+        lines.append(f"Taken as no: {missing_rule['taken_as_no']:,} units that only the second has.")
+    if missing_rule["left_out"]:
+        lines.append(f"Left out of the figures at thresholds: {missing_rule['left_out']:,} units.")
     figures = {"alpha, first": first["alpha"], "alpha, second": second["alpha"]}
     counts = {}
     grid, consensus = result["thresholds"], result["consensus"]

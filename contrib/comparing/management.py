@@ -61,7 +61,7 @@ class CompareMetrics(QuorumCommand):
         from contrib.comparing.wording import describe_comparison
 
         first, second = result["metrics"]
-        shown = "percent" if result["what"] == "pairs" else "coefficient"
+        value_format = "percent" if result["what"] == "pairs" else "coefficient"
         rows = [
             (
                 row.get("kind") or MEASURES[row["measure"]],
@@ -74,7 +74,12 @@ class CompareMetrics(QuorumCommand):
             for row in result["rows"]
         ]
         if rows:
-            columns = [("", "text"), (first, shown), (second, shown), ("difference [95 %]", shown)]
+            columns = [
+                ("", "text"),
+                (first, value_format),
+                (second, value_format),
+                ("difference [95 %]", value_format),
+            ]
             columns += [("p", "p"), ("n", "count")]
             self.say_tables([plain_table("Agreement with people", columns, rows)])
         if result.get("systems"):
@@ -127,8 +132,13 @@ class CompareReleases(QuorumCommand):
         self.say(f"  consensus of {len(flipped):,} items and pairs is different")
         for row in flipped[:FLIPPED_SHOWN]:
             self.say(f"    {row['unit'] or row['pair']}: {row['before']} to {row['after']}")
-        for name, (before, after) in {"alpha": comparison["alpha"], **comparison["metrics"]}.items():
-            self.say(f"  {name} {format_cell(before, 'coefficient')} to {format_cell(after, 'coefficient')}")
+        for name, (value_before, value_after) in {
+            "alpha": comparison["alpha"],
+            **comparison["metrics"],
+        }.items():
+            self.say(
+                f"  {name} {format_cell(value_before, 'coefficient')} to {format_cell(value_after, 'coefficient')}"
+            )
         for first, second in comparison["swapped"]:
             self.say(f"  {first} and {second} changed places")
         if not comparison["plan"]:

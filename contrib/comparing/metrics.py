@@ -141,8 +141,10 @@ def _compare_on_systems(
     scores: list[Floats] = []
     for name in names:
         if name not in columns:
-            whole = imported.columns[name][Per.SYSTEMS]
-            score_of_system = dict(zip(whole.keys["system"].tolist(), whole.scores.tolist(), strict=True))
+            system_scores = imported.columns[name][Per.SYSTEMS]
+            score_of_system = dict(
+                zip(system_scores.keys["system"].tolist(), system_scores.scores.tolist(), strict=True)
+            )
             scores.append(np.array([score_of_system.get(system, np.nan) for system in systems]))
         else:
             scores.append(columns[name][rows])

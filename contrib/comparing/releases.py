@@ -99,10 +99,10 @@ def _compare_plans(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[
 def _summarize(path: Path) -> _Summary:
     with closing(BundleReader(path)) as reader:
         bundle = read_bundle(reader)
-        hashes, used = array("Q"), array("b")
+        hashes, used_flags = array("Q"), array("b")
         for row in reader.rows("judgments.jsonl"):
             hashes.append(_hash_row(row))
-            used.append(bool(row.get("used")))
+            used_flags.append(bool(row.get("used")))
     return _Summary(
         version=bundle.manifest["version"],
         alpha=bundle.findings.agreement["alpha"]["value"],
@@ -112,7 +112,7 @@ def _summarize(path: Path) -> _Summary:
         },
         consensus={(row["unit"], row["pair"]): row["value"] for row in bundle.findings.consensus()},
         judgments=np.array(hashes, dtype=np.uint64),
-        used=np.array(used, dtype=bool),
+        used=np.array(used_flags, dtype=bool),
         outcomes=bundle.findings.outcomes or NO_PLAN,
     )
 

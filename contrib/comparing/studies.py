@@ -55,14 +55,14 @@ def cached_comparison(*, first: Study, second: Study, missing: str) -> dict[str,
             _("The rule for missing items is %(missing)r; expected %(known)s.")
             % {"missing": missing, "known": " or ".join(MISSING)}
         )
-    shown = cached_figures(first, _comparison_figures(second, missing))
+    comparison = cached_figures(first, _comparison_figures(second, missing))
     # the row id of a deleted study may have been reused
-    if shown.value is None or shown.value["of"] != _identify_study(second):
+    if comparison.value is None or comparison.value["of"] != _identify_study(second):
         raise FiguresPending
-    if shown.value["refused"]:
-        raise EvaluationError(shown.value["refused"])
-    result: dict[str, Any] = shown.value["result"]
-    return result | {"made_at": shown.made_at, "again": shown.is_recomputing}
+    if comparison.value["refused"]:
+        raise EvaluationError(comparison.value["refused"])
+    result: dict[str, Any] = comparison.value["result"]
+    return result | {"made_at": comparison.made_at, "again": comparison.is_recomputing}
 
 
 def _comparison_figures(second: Study, missing: str) -> Figures[dict[str, Any]]:

@@ -71,24 +71,24 @@ def has_numbers(study: Study) -> bool:
 @study_page("compare", "Compare", order=54, has_tab=has_numbers, group=StudyPlace.FINDINGS)
 @require_safe
 def show_study_comparison(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    seen = comparable_studies(study, Study.objects.visible_to(request.user))
+    visible_studies = comparable_studies(study, Study.objects.visible_to(request.user))
     slug = request.GET.get("with", "")
-    missing = request.GET.get("missing", "")
-    missing = missing if missing in MISSING else MISSING[0]
-    studies = list(seen[:MAX_STUDIES_OFFERED]) if has_numbers(study) else []
+    missing_rule = request.GET.get("missing", "")
+    missing_rule = missing_rule if missing_rule in MISSING else MISSING[0]
+    studies = list(visible_studies[:MAX_STUDIES_OFFERED]) if has_numbers(study) else []
     other = next((listed for listed in studies if listed.slug == slug), None)
     if other is None and slug:
-        other = seen.filter(slug=slug).first()
+        other = visible_studies.filter(slug=slug).first()
     context |= {
         "studies": studies,
         "comparable": has_numbers(study),
-        "form": CompareForm({"with": slug, "missing": missing}, studies=studies),
+        "form": CompareForm({"with": slug, "missing": missing_rule}, studies=studies),
         "other": other,
         "unknown": slug if slug and other is None else "",
     }
     if other is not None:
         context |= {"other_link": study_page_address(other, "results")} | _comparison_context(
-            request, study, other, missing
+            request, study, other, missing_rule
         )
     return TemplateResponse(request, "evaluation/study_compare.html", context)
 
@@ -203,12 +203,12 @@ class ComparisonView(APIView):
         other = request.query_params.get("with", "")
         if not other:
             raise ValidationError({"with": ["Expected the slug of the study to compare with."]})
-        missing = request.query_params.get("missing", MISSING[0])
-        if missing not in MISSING:
+        missing_rule = request.query_params.get("missing", MISSING[0])
+        if missing_rule not in MISSING:
             raise ValidationError({"missing": [f"Expected {' or '.join(MISSING)}."]})
         comparable = comparable_studies(study, studies_of(request).select_related("dataset"))
         second = comparable.filter(slug=other).first()
         if second is None:
             hint = did_you_mean(other, comparable.values_list("slug", flat=True))
             raise ObjectNotFound(f"There is no study {other!r} to compare {slug!r} with.{hint}")
-        return Response(cached_comparison(first=study, second=second, missing=missing))
+        return Response(cached_comparison(first=study, second=second, missing=missing_rule))

@@ -22,14 +22,14 @@ def describe_comparison(result: Mapping[str, Any]) -> str:
             "first": first,
             "second": second,
         }
-    shown = percent if result["what"] == "pairs" else coefficient
+    format_value = percent if result["what"] == "pairs" else coefficient
     p = row["p"]
     ahead, behind = (first, second) if row["difference"] >= 0 else (second, first)
     values = {
         "ahead": ahead,
         "behind": behind,
-        "better": shown(max(row["first"], row["second"])),
-        "worse": shown(min(row["first"], row["second"])),
+        "better": format_value(max(row["first"], row["second"])),
+        "worse": format_value(min(row["first"], row["second"])),
         "n": thousands(row["n"]),
         "p": "–" if p is None else p_in_text(p),
     }

@@ -86,10 +86,10 @@ class BoardView(APIView):
         if request.headers.get("If-None-Match") == tag:  # everything below costs more than this
             return Response(status=304, headers=headers)
         result = BoardSnapshot.objects.filter(study=study).values_list("result", flat=True).first()
-        shown = {
+        snapshot_json = {
             "study": study,
             "now": live_counters(study, mark, result or {}),
             "made_at": mark.snapshot.made_at if mark.snapshot else None,
             "snapshot": result and {name: value for name, value in result.items() if name != "drawings"},
         }
-        return Response(BoardSerializer(shown).data, headers=headers)
+        return Response(BoardSerializer(snapshot_json).data, headers=headers)

@@ -45,24 +45,24 @@ class LiveCounters:
 def live_counters(study: Study, mark: ChangeMark, result: dict[str, Any]) -> LiveCounters:
     """Return the counters. ``result`` is the result of the last snapshot, {} before the first."""
     now = timezone.now()
-    known = mark.snapshot.judgments if mark.snapshot else 0
-    judgments = known + mark.new_judgments
-    wanted = judgments_wanted(result, judgments)
+    judgments_in_snapshot = mark.snapshot.judgments if mark.snapshot else 0
+    judgments = judgments_in_snapshot + mark.new_judgments
+    total_wanted = judgments_wanted(result, judgments)
     recent = Assignment.objects.filter(study=study, submitted_at__gt=now - timedelta(hours=1)).finished()
     # Use one query per counter: a single query may make the database scan every judgment.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
     first = answers.annotate(n=Count("pk") - Count("replaces"))  # do not count revisions
-    counted = Subquery(first.values("n"), output_field=IntegerField())
-    last_hour = recent.order_by().annotate(n=counted).aggregate(all=Sum("n", default=0))["all"]
-    missing = max(0, wanted - judgments)
+    judgment_counts = Subquery(first.values("n"), output_field=IntegerField())
+    last_hour = recent.order_by().annotate(n=judgment_counts).aggregate(all=Sum("n", default=0))["all"]
+    missing_count = max(0, total_wanted - judgments)
     ids = [pk for pk, _ in mark.leases[:MAX_LEASES_SHOWN]]
     leases = Assignment.objects.filter(pk__in=ids).select_related("worker", "hit")
     spending = study.budgets.filter(platform=study.platform).first() if study.platform else None
     return LiveCounters(
         judgments=judgments,
-        wanted=wanted,
+        wanted=total_wanted,
         last_hour=last_hour,
-        hours_left=missing / last_hour if missing and last_hour else None,
+        hours_left=missing_count / last_hour if missing_count and last_hour else None,
         leases=list(leases.order_by("expires_at", "pk")),
         has_more_leases=len(mark.leases) > MAX_LEASES_SHOWN,
         spending=spending,

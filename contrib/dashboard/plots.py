@@ -90,7 +90,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     names = sorted(metrics, key=lambda name: inf if values[name] is None else -values[name])
     if not names or metrics[names[0]]["value"] is None:
         return ""
-    shown = coefficient if correlated else percent
+    format_value = coefficient if correlated else percent
     height = 1.05 + 1.25 * ROW * len(names)
     figure, axes = new_plot(height, PLOT_INCHES)
     defined = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
@@ -106,7 +106,9 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     )  # fmt: skip
     for y, name in enumerate(names):
         if name in defined:
-            _draw_interval(axes, y, defined[name], shown, leads=name in leaders and len(leaders) < len(names))
+            _draw_interval(
+                axes, y, defined[name], format_value, leads=name in leaders and len(leaders) < len(names)
+            )
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_yticks(range(len(names)), [metric_label_of(name) for name in names], fontsize=NORMAL)
     for label in axes.get_yticklabels():
@@ -125,7 +127,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     figure.subplots_adjust(
         left=0.05 + LETTER_WIDTH * longest, right=0.985, bottom=0.52 / height, top=1 - 0.32 / height
     )
-    spoken = "; ".join(f"{name} {shown(row['value'])}" for name, row in defined.items())
+    spoken = "; ".join(f"{name} {format_value(row['value'])}" for name, row in defined.items())
     title = _("Which metric agrees with people? Pairs: %(kind)s") % {"kind": kind}
     return to_svg(figure, f"metrics-{kind.lower()}", title, f"{spoken}.")
 
@@ -172,11 +174,12 @@ def earlier_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     label_ends(axes, line_ends)
     at_axis = tick_of if correlated else percent_number
     axes.yaxis.set_major_formatter(lambda value, _: at_axis(value))
-    shown = coefficient if correlated else percent
+    format_value = coefficient if correlated else percent
     longest = 2 + max(len(label) for _value, label, *_sign in line_ends)
     figure.subplots_adjust(left=0.1, right=0.955 - LETTER_WIDTH * longest, bottom=0.2, top=0.93)
     spoken = "; ".join(
-        f"{name} {shown(defined[name][0]['value'])} – {shown(defined[name][-1]['value'])}" for name in order
+        f"{name} {format_value(defined[name][0]['value'])} – {format_value(defined[name][-1]['value'])}"
+        for name in order
     )
     title = _("Results with fewer judgments. Pairs: %(kind)s") % {"kind": kind}
     description = _("From the first results to the newest results: %(values)s.") % {"values": spoken}

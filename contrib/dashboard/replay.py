@@ -87,12 +87,14 @@ def winners_so_far(
         decided: the adjudicated winners by unit code. They are applied only at the last checkpoint.
     """
     counts = np.zeros((votes.units, 4), dtype=np.int64)  # votes for each of the four sides (preferences.py)
-    done, looks = 0, checkpoints(len(votes))
+    done_count, looks = 0, checkpoints(len(votes))
     is_decided = np.zeros(votes.units, dtype=np.bool_)
     for upto in looks:
-        sides = votes.value[done:upto].astype(np.int64)
-        counts += np.bincount(votes.unit[done:upto] * 4 + sides, minlength=4 * votes.units).reshape(-1, 4)
-        done = upto
+        sides = votes.value[done_count:upto].astype(np.int64)
+        counts += np.bincount(votes.unit[done_count:upto] * 4 + sides, minlength=4 * votes.units).reshape(
+            -1, 4
+        )
+        done_count = upto
         first, second, other = counts[:, 1], counts[:, 2], np.maximum(counts[:, 0], counts[:, 3])
         outcome = 1.0 * (first > np.maximum(second, other)) - 1.0 * (second > np.maximum(first, other))
         if upto == looks[-1]:
@@ -148,11 +150,13 @@ def means_so_far(
     ``decided`` is as in ``winners_so_far``.
     """
     total, count = np.zeros(votes.units), np.zeros(votes.units)
-    done, looks = 0, checkpoints(len(votes))
+    done_count, looks = 0, checkpoints(len(votes))
     for upto in looks:
-        total += np.bincount(votes.unit[done:upto], weights=votes.value[done:upto], minlength=votes.units)
-        count += np.bincount(votes.unit[done:upto], minlength=votes.units)
-        done = upto
+        total += np.bincount(
+            votes.unit[done_count:upto], weights=votes.value[done_count:upto], minlength=votes.units
+        )
+        count += np.bincount(votes.unit[done_count:upto], minlength=votes.units)
+        done_count = upto
         mean = np.full(votes.units, np.nan)
         np.divide(total, count, out=mean, where=count > 0)
         if upto == looks[-1]:
@@ -179,9 +183,9 @@ def correlation_so_far(
     for upto, mean in means:
         last = upto == means[-1][0]
         for name, values in scores.items():
-            known = ~np.isnan(mean) & ~np.isnan(values)
+            is_known = ~np.isnan(mean) & ~np.isnan(values)
             row: dict[str, Any] = {"judgments": upto, "value": None, "low": None, "high": None}
-            row["n"] = int(known.sum())
+            row["n"] = int(is_known.sum())
             if row["n"]:
                 tau = correlation(
                     values,

@@ -32,7 +32,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
             units; ``images``: their images; ``reason``: why there are no scores.
     """
     kind = KINDS[study.protocol]
-    metrics, tokenizer, *_imported = asked = _metrics_asked(study)
+    metrics, tokenizer, *_imported = metrics_asked = _metrics_asked(study)
     if kind.comparison.refusal:
         scores = _as_scores([], {}, kind.comparison.refusal)
     elif not kind.compares_pairs and kind.results:
@@ -42,7 +42,7 @@ def candidate_scores(study: Study) -> dict[str, Any]:
             scores = (_pair_scores if kind.compares_pairs else _caption_scores)(study, metrics, tokenizer)
         except EvaluationError as error:
             scores = _as_scores([], {}, str(error))
-    return scores | {"asked": asked}
+    return scores | {"asked": metrics_asked}
 
 
 def _metrics_asked(study: Study) -> list[Any]:

@@ -95,14 +95,14 @@ def compute_snapshot(*, study: Study, progress: Progress = no_progress) -> Dashb
     if kind.compares_pairs and agreed.any():
         people = one_against_rest(table, units, agreed, images=images, anonymous=anonymous)
     bias = side_bias(table, units, images, anonymous=anonymous)
-    counted = study_counts(study)
+    counts = study_counts(study)
     wages = wages_of(study, pay_of_sessions(study))
     result: dict[str, Any] = {
-        "wanted": counted["wanted"],
-        "finished": sum(counted["assignments"].get(state, 0) for state in FINISHED_STATES),
-        "hits": counted["hits"],
-        "hits_done": counted["hits_done"],
-        "stopping": counted["stopping"],
+        "wanted": counts["wanted"],
+        "finished": sum(counts["assignments"].get(state, 0) for state in FINISHED_STATES),
+        "hits": counts["hits"],
+        "hits_done": counts["hits_done"],
+        "stopping": counts["stopping"],
         "level": "" if kind.is_open else kind.aggregation.level,
         "no_alpha": kind.aggregation.no_alpha,
         "growth": growth,
@@ -167,8 +167,10 @@ def _evaluation(
             decided=loaders.decisions_of(study),
             anonymous=votes.anonymous,
         )
-        known = loaders.weights_of_units(study)
-        weights = np.array([known.get(pk, 1.0) for pk in scores["of"].tolist()]) if known else None
+        unit_weights = loaders.weights_of_units(study)
+        weights = (
+            np.array([unit_weights.get(pk, 1.0) for pk in scores["of"].tolist()]) if unit_weights else None
+        )
         return {"all": correlation_so_far(means, scores["metrics"], clusters, weights)}
     pairs = len(scores["of"])
     pair = places_in(scores["of"], units.pair)
@@ -223,7 +225,7 @@ def _workers(
             row["worker"],
         )
     )
-    seen, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
+    seen_count, right = (sum(row[key] for row in rows) for key in ("controls_seen", "controls_right"))
     return {
         "workers": rows[:WORKERS_SHOWN],
         "workers_left": max(0, len(rows) - WORKERS_SHOWN),
@@ -231,9 +233,9 @@ def _workers(
         "per_worker": not any(worker.anonymous for worker in people),
         "threshold": threshold,
         "controls": {
-            "seen": seen,
+            "seen": seen_count,
             "right": right,
-            "share": right / seen if seen else None,
+            "share": right / seen_count if seen_count else None,
             "workers": sum(row["controls_seen"] > 0 for row in rows),
             "below": sum(row["controls_seen"] > 0 and row["controls_share"] < threshold for row in rows),
             "set_aside": int((~table.used & ~table.control).sum()),

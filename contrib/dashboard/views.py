@@ -83,9 +83,9 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
     result: dict[str, Any] = snapshot or {}
     drawings = _plots_of(result)
     kinds = drawings.get("kinds", {})
-    chosen = request.GET.get("pairs", "")
-    if chosen not in kinds:
-        chosen = "all" if "all" in kinds else ""
+    pair_kind = request.GET.get("pairs", "")
+    if pair_kind not in kinds:
+        pair_kind = "all" if "all" in kinds else ""
     growth = [row for row in result.get("growth", ()) if row["value"] is not None]
     threshold = result.get("threshold")
     return {
@@ -99,10 +99,10 @@ def _dashboard_context(request: HttpRequest, study: Study, mark: ChangeMark) -> 
         "growth_figure": as_markup(drawings.get("growth", "")),
         "growth_said": drawings.get("growth_said", ""),
         "kinds": list(kinds),
-        "chosen": chosen,
-        "now_figure": as_markup(kinds[chosen]["now"]) if chosen else "",
-        "earlier_figure": as_markup(kinds[chosen]["earlier"]) if chosen else "",
-        "verdict": kinds.get(chosen, {}),
+        "chosen": pair_kind,
+        "now_figure": as_markup(kinds[pair_kind]["now"]) if pair_kind else "",
+        "earlier_figure": as_markup(kinds[pair_kind]["earlier"]) if pair_kind else "",
+        "verdict": kinds.get(pair_kind, {}),
         "no_metrics": _why_no_metrics(kind, result),
         "no_alpha": _why_no_alpha(kind, result),
         "two_sided": kind.two_sided,

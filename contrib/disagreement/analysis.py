@@ -136,8 +136,10 @@ def _predictors(
     ]
     read = [(name, read_predictions(path, units, positions, soft)) for name, path in predictions.items()]
     for name, distributions in (*read, *imported_predictions(study, units.pk[positions]).items()):
-        here = np.flatnonzero(~np.isnan(distributions[:, 0]))
-        rows.append(_predictor_row(name, "model", distributions[here], here, images, soft))
+        answered_units = np.flatnonzero(~np.isnan(distributions[:, 0]))
+        rows.append(
+            _predictor_row(name, "model", distributions[answered_units], answered_units, images, soft)
+        )
     if not (fold == fold[0]).all():
         usual = metric_probabilities(np.zeros(size), soft.counts, fold)
         rows.append(_predictor_row(ALWAYS, "baseline", usual, np.arange(size), images, soft))
@@ -146,11 +148,13 @@ def _predictors(
         scored = [("metric", *entry) for entry in _metric_scores(study, units, positions).items()]
         scored += [("judge", *entry) for entry in _judge_means(study, units, positions).items()]
         for what, name, scores in scored:
-            here = np.flatnonzero(~np.isnan(scores))
-            if len(np.unique(fold[here])) < 2:
+            answered_units = np.flatnonzero(~np.isnan(scores))
+            if len(np.unique(fold[answered_units])) < 2:
                 continue
-            predicted = metric_probabilities(scores[here], soft.counts[here], fold[here], symmetric=symmetric)
-            rows.append(_predictor_row(name, what, predicted, here, images, soft))
+            predicted = metric_probabilities(
+                scores[answered_units], soft.counts[answered_units], fold[answered_units], symmetric=symmetric
+            )
+            rows.append(_predictor_row(name, what, predicted, answered_units, images, soft))
     # A cost of null stands for infinity.
     return sorted(rows, key=lambda row: np.inf if (cost := row["cross_entropy"]["value"]) is None else cost)
 
@@ -169,10 +173,10 @@ def _judge_means(study: Study, units: Units, positions: Ints) -> dict[str, Float
     number_of = {pk: number for number, pk in enumerate(units.pk[positions].tolist())}
     means: dict[str, Floats] = {}
     for name, pairs in sorted(by_judge.items()):
-        known = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
-        at = np.array([number for number, _ in known], dtype=np.int64)
+        known_values = [(number_of[unit], value) for unit, value in pairs if unit in number_of]
+        at = np.array([number for number, _ in known_values], dtype=np.int64)
         n = np.bincount(at, minlength=len(positions))
-        total = np.bincount(at, weights=[value for _, value in known], minlength=len(positions))
+        total = np.bincount(at, weights=[value for _, value in known_values], minlength=len(positions))
         means[name] = total / np.where(n, n, np.nan)
     return means
 
@@ -186,15 +190,15 @@ def _metric_scores(study: Study, units: Units, positions: Ints) -> dict[str, Flo
     rows = MetricScore.objects.filter(analysis__in=newest)
     by_pair = KINDS[study.protocol].compares_pairs
     key = "pair_id" if by_pair else "unit_id"
-    wanted = (units.pair if by_pair else units.pk)[positions]
+    scored_rows = (units.pair if by_pair else units.pk)[positions]
     scores: dict[str, Floats] = {}
     for metric in rows.order_by("metric").values_list("metric", flat=True).distinct():
         of_metric = (
             rows.filter(metric=metric).values_list(key, "first", "second").iterator(loaders.ROWS_PER_BATCH)
         )
         table = np.array([(pk, first - (second or 0.0)) for pk, first, second in of_metric])
-        at = places_in(table[:, 0].astype(np.int64), wanted)
-        scores[metric] = np.where((at >= 0) & (wanted != NO_PAIR), table[at, 1], np.nan)
+        at = places_in(table[:, 0].astype(np.int64), scored_rows)
+        scores[metric] = np.where((at >= 0) & (scored_rows != NO_PAIR), table[at, 1], np.nan)
     return scores
 
 
@@ -229,29 +233,30 @@ def _mean(values: Floats, images: Ints) -> dict[str, Any]:
 
 
 def _judges(table: JudgmentTable, soft: SoftLabels, workers: list[WorkerRow]) -> list[dict[str, Any]]:
-    counted = table.is_counted
-    unit = places_in(soft.units, table.unit[counted])
-    value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[counted].astype(np.int64))
+    is_counted = table.is_counted
+    unit = places_in(soft.units, table.unit[is_counted])
+    value = places_in(np.asarray(soft.labels, dtype=np.int64), table.value[is_counted].astype(np.int64))
     names = {worker.pk: worker.name for worker in workers}
-    by_worker = table.worker[counted]
+    by_worker = table.worker[is_counted]
     order = np.argsort(by_worker, kind="stable")
     rows = []
     for indices in np.split(order, np.flatnonzero(np.diff(by_worker[order])) + 1):
         others = soft.counts[unit[indices]].astype(np.float64)
         others[np.arange(len(indices)), value[indices]] -= 1
-        known = others.sum(axis=1) > 0
-        if known.sum() < MIN_JUDGMENTS:
+        has_others = others.sum(axis=1) > 0
+        if has_others.sum() < MIN_JUDGMENTS:
             continue
-        others = others[known]
+        others = others[has_others]
         divergences = divergence(
-            others / others.sum(axis=1, keepdims=True), judge_probabilities(value[indices][known], others)
+            others / others.sum(axis=1, keepdims=True),
+            judge_probabilities(value[indices][has_others], others),
         )
         rows.append(
             {
                 "worker": names[int(by_worker[indices[0]])],
                 "cross_entropy": divergences.mean_cross_entropy,
                 "jensen_shannon": divergences.mean_jensen_shannon,
-                "n": int(known.sum()),
+                "n": int(has_others.sum()),
             }
         )
     rows.sort(key=lambda row: (row["cross_entropy"], row["worker"]))
@@ -265,8 +270,8 @@ def _compare_groups(
 
     If there are too few raters, the result says so.
     """
-    counted = table.is_counted
-    raters = len(np.unique(table.worker[counted]))
+    is_counted = table.is_counted
+    raters = len(np.unique(table.worker[is_counted]))
     if bootstraps == 0:
         return {"reason": "the test was left out"}
     if raters < 2 * MIN_RATERS:
@@ -274,11 +279,11 @@ def _compare_groups(
     if soft.judgments.max() < 2:
         return {"reason": NO_SHARED_UNIT}
     if bootstraps is None:
-        bootstraps = BOOTSTRAPS if counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
+        bootstraps = BOOTSTRAPS if is_counted.sum() < MANY_JUDGMENTS else FEW_BOOTSTRAPS
     fit = rater_groups(
-        table.unit[counted],
-        table.worker[counted],
-        table.value[counted],
+        table.unit[is_counted],
+        table.worker[is_counted],
+        table.value[is_counted],
         labels=soft.labels.tolist(),
         bootstraps=bootstraps,
         seed=seed,
@@ -309,8 +314,8 @@ def _compare_groups(
 def _compare_known_groups(
     study: Study, table: JudgmentTable, workers: list[WorkerRow], seed: int
 ) -> list[dict[str, Any]]:
-    counted = table.is_counted
-    unit, worker, value = table.unit[counted], table.worker[counted], table.value[counted]
+    is_counted = table.is_counted
+    unit, worker, value = table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
     rows = []
     for name, group_of in _attributes(study, workers).items():
         sizes: dict[str, int] = {}

@@ -33,12 +33,12 @@ def cached_disagreement(study: Study, by: Person) -> dict[str, Any]:
         raise EvaluationError(
             _("Study %(slug)r has no results yet; compute them first.") % {"slug": study.slug}
         )
-    shown = cached_figures(study, DISAGREEMENT)
-    if shown.value is None:
+    figures = cached_figures(study, DISAGREEMENT)
+    if figures.value is None:
         raise FiguresPending
-    if shown.value["refused"]:
-        raise EvaluationError(shown.value["refused"])
-    result: dict[str, Any] = shown.value["result"]
+    if figures.value["refused"]:
+        raise EvaluationError(figures.value["refused"])
+    result: dict[str, Any] = figures.value["result"]
     if "known" not in result or has_right(by, Right.CHANGE, study):
         return result
     return result | {

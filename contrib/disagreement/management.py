@@ -94,8 +94,8 @@ def _tables(result: dict[str, Any]) -> list[Table]:
         title = _title("Two groups of raters", groups)
         tables.append(plain_table(title, [*heads, ("accuracy", "percent")], of_model))
     for split in result.get("known", ()):
-        known = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
-        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, known))
+        group_rows = [(group["name"], group["raters"], group["within"]) for group in split["groups"]]
+        tables.append(plain_table(_title(f"Raters by {split['by']}", split), heads, group_rows))
     return tables
 
 

@@ -45,15 +45,15 @@ def read_predictions(path: Path, units: Units, positions: Ints, soft: SoftLabels
         EvaluationError: a line is invalid.
     """
     keys = units.key.to_pylist()
-    judged = {keys[position]: number for number, position in enumerate(positions.tolist())}
+    number_of_unit = {keys[position]: number for number, position in enumerate(positions.tolist())}
     predicted = np.full(soft.shares.shape, np.nan)
     lines = (line for _, line in read_lines(path, newline=""))
     for where, unit, shares in read_distributions(lines, f"{path}, line ", set(keys), soft.labels.tolist()):
-        if unit not in judged:
+        if unit not in number_of_unit:
             continue  # no answer to this unit is used
-        if (shares[soft.shares[judged[unit]] > 0] == 0).any():
+        if (shares[soft.shares[number_of_unit[unit]] > 0] == 0).any():
             raise EvaluationError(f"{where} {INFINITE_COST}")
-        predicted[judged[unit]] = shares
+        predicted[number_of_unit[unit]] = shares
     if np.isnan(predicted).all():
         raise EvaluationError(f"{path} predicts no judged unit of the study.")
     return predicted
@@ -72,12 +72,12 @@ def read_distributions(
             row = load_json(line)
             unit = row["unit"]
             by_label = {str(label): float(share) for label, share in row["distribution"].items()}
-            known = unit in units
+            is_known = unit in units
         except (ValueError, LookupError, TypeError, AttributeError, OverflowError):
             raise EvaluationError(
                 f'{where} cannot be read; expected such as {{"unit": "...", "distribution": {{"1": 0.3, "2": 0.7}}}}.'
             ) from None
-        if not known:
+        if not is_known:
             raise EvaluationError(f"{where} names unit {unit!r:.60}, which the study does not have.")
         if wrong := set(by_label) - set(labels):
             raise EvaluationError(f"{where} has answer {min(wrong)!r:.60}; expected {', '.join(labels)}.")

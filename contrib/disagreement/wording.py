@@ -30,8 +30,8 @@ def describe_disagreement(result: Mapping[str, Any]) -> str:
         if always and row["what"] == "metric" and row["n"] == always["n"] and row["above_floor"] is not None
     ]
     if metrics and always:
-        best, whole = metrics[0], always["above_floor"]
-        share = (whole - best["above_floor"]) / whole if whole > 0 else 0.0
+        best, whole_difference = metrics[0], always["above_floor"]
+        share = (whole_difference - best["above_floor"]) / whole_difference if whole_difference > 0 else 0.0
         sentences.append(
             _(
                 "A constant prediction is worse than this entropy. The best metric, %(metric)s, removes "

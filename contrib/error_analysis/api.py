@@ -146,15 +146,15 @@ class DisagreementsView(APIView):
 
 
 def _disagreement_json(disagreement: MetricDisagreement) -> dict[str, Any]:
-    judged, consensus = disagreement.row, disagreement.consensus
-    second = getattr(judged, "second", None)
+    judged_row, consensus = disagreement.row, disagreement.consensus
+    second = getattr(judged_row, "second", None)
     row: dict[str, Any] = as_json(
         {
-            "id": judged.key,
-            "kind": judged.kind,
-            "image": judged.item.name,
-            "picture": picture_address(judged.item),
-            "captions": [judged.first.text] + ([second.text] if second is not None else []),
+            "id": judged_row.key,
+            "kind": judged_row.kind,
+            "image": judged_row.item.name,
+            "picture": picture_address(judged_row.item),
+            "captions": [judged_row.first.text] + ([second.text] if second is not None else []),
             "value": consensus.value if consensus else None,
             "n": consensus.n if consensus else 0,
             "votes": consensus.votes if consensus else {},

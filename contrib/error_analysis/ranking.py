@@ -57,14 +57,14 @@ def rank_pairs(first: Floats, second: Floats, winner: Ints, wins: Floats, losses
         winner: (n,) 1 or 2 by people; 0 without consensus.
         wins, losses: (n,) votes; both 0 for a winner published without votes, which counts as one vote.
     """
-    known = winner > 0
+    has_winner = winner > 0
     margin = np.abs(first - second)
     metric = np.zeros(first.size)
-    metric[known] = quantiles(margin[known])
-    silent = known & (wins + losses == 0)
+    metric[has_winner] = quantiles(margin[has_winner])
+    silent = has_winner & (wins + losses == 0)
     people = certainty(wins + (silent & (winner == 1)), losses + (silent & (winner == 2)))
-    opposed = known & (margin > 0) & ((first > second) != (winner == 1))
-    return _ranking(opposed, metric, people, metric * people, int(known.sum()))
+    opposed = has_winner & (margin > 0) & ((first > second) != (winner == 1))
+    return _ranking(opposed, metric, people, metric * people, int(has_winner.sum()))
 
 
 def rank_captions(scores: Floats, people: Floats) -> Ranking:

@@ -52,10 +52,10 @@ def find_disagreements(
         FiguresPending: the job is running.
     """
     if metric not in analysis.result["metrics"]:
-        known = ", ".join(analysis.result["metrics"])
+        known_metrics = ", ".join(analysis.result["metrics"])
         raise ObjectNotFound(
             _("Metric %(metric)r was not computed for study %(slug)r; expected one of %(known)s.")
-            % {"metric": metric, "slug": study.slug, "known": known}
+            % {"metric": metric, "slug": study.slug, "known": known_metrics}
         )
     stamp = _cache_key(study, analysis)
     if wait or not _is_large(study):

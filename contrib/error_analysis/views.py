@@ -76,16 +76,16 @@ def show_disagreements(request: HttpRequest, study: Study, context: Context) -> 
 
 def _row(study: Study, metric: str, disagreement: MetricDisagreement) -> dict[str, Any]:
     pairs = KINDS[study.protocol].compares_pairs
-    judged, consensus = disagreement.row, disagreement.consensus
-    texts = [judged.first.text, judged.second.text] if pairs else [judged.first.text]
+    judged_row, consensus = disagreement.row, disagreement.consensus
+    texts = [judged_row.first.text, judged_row.second.text] if pairs else [judged_row.first.text]
     value = consensus.value if consensus else None
     scores = sorted(disagreement.scores.items(), key=lambda pair: pair[0] != metric)
     return {
-        "key": judged.key,
-        "link": f"{study_page_address(study, 'closer-look')}?{urlencode({'id': judged.key, 'metric': metric})}",
-        "kind": judged.kind,
-        "image": judged.item.name,
-        "picture": picture_address(judged.item),
+        "key": judged_row.key,
+        "link": f"{study_page_address(study, 'closer-look')}?{urlencode({'id': judged_row.key, 'metric': metric})}",
+        "kind": judged_row.kind,
+        "image": judged_row.item.name,
+        "picture": picture_address(judged_row.item),
         "texts": [
             (str(number), text, pairs and value == number) for number, text in enumerate(texts, start=1)
         ],

@@ -57,7 +57,7 @@ def show_errors(request: HttpRequest, study: Study, context: Context) -> HttpRes
     newest = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     figures = newest.result.get("figures", {}).get("spans", {}) if newest else {}
     design = design_of(study)
-    domains = {segment.domain for judged in segments.values() for segment in judged}
+    domains = {segment.domain for system_segments in segments.values() for segment in system_segments}
     context |= {
         "scores": scores,
         "scope": scope_sentence({"scope": scope_of_segments(segments)}),

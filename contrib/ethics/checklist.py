@@ -354,8 +354,10 @@ def _data_lines(facts: _Facts) -> Iterator[ChecklistLine]:
         "GDPR 13(1)(f), 30(1)(e), P",
         "ethics.storage",
     )
-    counted = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
-    people = ", ".join(f"{counted[role]} {_(role)}" for role in StudyRole.Role.values if role in counted)
+    role_counts = dict(study.roles.order_by().values_list("role").annotate(n=Count("pk")))
+    people = ", ".join(
+        f"{role_counts[role]} {_(role)}" for role in StudyRole.Role.values if role in role_counts
+    )
     yield ChecklistLine(
         _("People who have access to the data"),
         _(

@@ -45,16 +45,16 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         ObjectNotFound: a key is unknown.
     """
     kind = KINDS[study.protocol]
-    chosen = list(dict.fromkeys(keys))
-    if not chosen:
+    selected_keys = list(dict.fromkeys(keys))
+    if not selected_keys:
         raise WrongState(_("No study was created: select at least one row."))
-    if len(chosen) > MAX_ITEMS:
+    if len(selected_keys) > MAX_ITEMS:
         raise WrongState(
             _(
                 "No study was created: too many rows are selected (%(chosen)s); expected at most %(most)s, the limit "
                 "for a design."
             )
-            % {"chosen": thousands(len(chosen)), "most": thousands(MAX_ITEMS)}
+            % {"chosen": thousands(len(selected_keys)), "most": thousands(MAX_ITEMS)}
         )
     if not kind.supports_unit_ids:
         raise WrongState(
@@ -70,15 +70,15 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             % {"slug": study.slug}
         )
     rows = study.pairs.all() if kind.compares_pairs else study.units.filter(control=False)
-    existing = set(rows.filter(key__in=chosen).values_list("key", flat=True))
-    lacking = [key for key in chosen if key not in existing]
+    existing = set(rows.filter(key__in=selected_keys).values_list("key", flat=True))
+    lacking = [key for key in selected_keys if key not in existing]
     if lacking:
         raise ObjectNotFound(
             _("No study was created: study %(slug)r has no row %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0]}
         )
     number = next_copy(study)
-    sampling: dict[str, Any] = {"only": sorted(chosen)}
+    sampling: dict[str, Any] = {"only": sorted(selected_keys)}
     values = without_short_code(study.design) | {
         "slug": f"{study.slug[:75]}-{number}",
         "name": f"{study.name[:180]} (closer, {number})",
@@ -86,7 +86,9 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
     values.pop("by_hand", None)  # changes by hand are about items of the previous study
     values.pop("chosen", None)  # the probability that a row is in this batch is unknown
     if kind.judges_one_caption:  # the selected units are judged, whatever the sampling or the filter says
-        units = _add_units_of_same_screens(study, study.units.filter(key__in=chosen)).order_by("position")
+        units = _add_units_of_same_screens(study, study.units.filter(key__in=selected_keys)).order_by(
+            "position"
+        )
         sampling = {
             "pairs_from": "list",
             "listed": list(units.values_list("item__name", "first__key")),
@@ -101,10 +103,14 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
         values["filter"] = study.design["filter"] | {"bleu_pre": 0.0, "fill_to": full, "audit": 0}
     values["sampling"] = study.design["sampling"] | sampling
     batch = create_study(design=make_design(values), user=by)
-    what = f"{len(chosen):,} candidate pairs" if kind.compares_pairs else f"{len(chosen):,} captions"
+    what = (
+        f"{len(selected_keys):,} candidate pairs"
+        if kind.compares_pairs
+        else f"{len(selected_keys):,} captions"
+    )
     note_event(
         study=study, what="next-batch", sentence=f"{what} were chosen for a new draft, {batch.slug}.", by=by,
-        why=why, batch=batch.slug, only=sorted(chosen),
+        why=why, batch=batch.slug, only=sorted(selected_keys),
     )  # fmt: skip
     note_event(
         study=batch,
@@ -133,22 +139,22 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
             _("No study was created: study %(slug)r does not sample its items from the dataset.")
             % {"slug": study.slug}
         )
-    left = items_left(study)
-    if items > left:
+    unused_items = items_left(study)
+    if items > unused_items:
         raise WrongState(
             _(
                 "No study was created: dataset %(dataset)r has too few unused items (%(left)s; expected %(items)s). "
                 "Upload more items first."
             )
-            % {"dataset": study.dataset.name, "left": thousands(left), "items": thousands(items)}
+            % {"dataset": study.dataset.name, "left": thousands(unused_items), "items": thousands(items)}
         )
     number = next_copy(study)
     sampling: dict[str, Any] = {"only": [], "not_in": [*design.sampling.not_in, study.slug]}
     if kind.compares_pairs:
-        judged = max(1, study.pairs.values("item").distinct().count())
+        judged_count = max(1, study.pairs.values("item").distinct().count())
         counts = Counter(study.pairs.values_list("kind", flat=True))
         sampling["pairs"] = {
-            of_kind: -(-count * items // judged) for of_kind, count in counts.items() if of_kind
+            of_kind: -(-count * items // judged_count) for of_kind, count in counts.items() if of_kind
         }
     else:
         sampling["images"] = items

@@ -96,13 +96,13 @@ def take_known_items(*, study: Study, chosen: Collection[int]) -> int:
         raise WrongState(_("No known item was added: select items on which all participants agreed."))
     controls = study.design.get("controls", {})
     existing = list(controls.get("known", []))
-    shown = ("image", "reference", "first", "second")
+    text_fields = ("image", "reference", "first", "second")
 
     def item_texts(item: dict[str, Any]) -> list[str]:
-        return [item.get(name, "") for name in shown]
+        return [item.get(name, "") for name in text_fields]
 
-    known = {tuple(item_texts(item)) for item in existing}
-    new = [item for item in items if tuple(item_texts(item)) not in known]
+    known_texts = {tuple(item_texts(item)) for item in existing}
+    new = [item for item in items if tuple(item_texts(item)) not in known_texts]
     kinds = list(dict.fromkeys([*controls.get("kinds", ["reference"]), "known-good"]))
     values = study.design | {"controls": controls | {"known": existing + new, "kinds": kinds}}
     change_design(study=study, design=make_design(values))

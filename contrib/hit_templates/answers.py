@@ -166,11 +166,11 @@ def first_answer(questions: Sequence[FormQuestion]) -> dict[str, Any]:
     """
     answer: dict[str, Any] = {}
     for question in questions:
-        chosen = [option.value for option in question.options if option.is_chosen]
+        chosen_values = [option.value for option in question.options if option.is_chosen]
         if question.shape == "several":
-            answer[question.name] = chosen
+            answer[question.name] = chosen_values
         elif question.shape == "choice":
-            answer |= {question.name: chosen[-1]} if chosen and chosen[-1] else {}
+            answer |= {question.name: chosen_values[-1]} if chosen_values and chosen_values[-1] else {}
         elif question.shape == "number":
             answer |= _read_number(question.name, question.preset)
         elif question.shape == "text" and question.preset.strip():

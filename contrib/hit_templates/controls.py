@@ -72,17 +72,17 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
         DesignError: the page shows a column with expected answers, or a cell is not a possible answer.
     """
     expecting = expected_columns((name for name, _ in rows[0].fields), template.questions)
-    shown = next((name for name in template.fields if name in expecting), None)
-    if shown is not None:
+    shown_field = next((name for name in template.fields if name in expecting), None)
+    if shown_field is not None:
         raise DesignError(
             gettext(
                 "template.html shows ${%(shown)s}. This field contains the right answer, so "
                 "participants would see the right answer."
             )
-            % {"shown": shown},
+            % {"shown": shown_field},
             field="template.html",
         )
-    known = []
+    rows_with_answers = []
     for number, row in enumerate(rows, start=1):
         cells = dict(row.fields)
         try:
@@ -103,8 +103,8 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
                 field="controls.kinds",
             ) from None
         if expected:
-            known.append(Known(number, row, None, None, None, expected, reason_of(cells)))
-    if not known:
+            rows_with_answers.append(Known(number, row, None, None, None, expected, reason_of(cells)))
+    if not rows_with_answers:
         names = [question.name for question in template.questions if question.shape != "fixed"]
         raise DesignError(
             gettext(
@@ -115,7 +115,7 @@ def known_rows(template: TemplateForm, rows: Sequence[Image], dataset: str) -> l
             % {"known_good": KNOWN_GOOD, "dataset": dataset, "names": names[0]},
             field="controls.kinds",
         )
-    return known
+    return rows_with_answers
 
 
 def known_control(slot: ControlSlot, items: Sequence[Known]) -> Group:
@@ -142,7 +142,8 @@ def draw_answer_to(
     """Return an answer that meets all expectations or, if not ``right``, fails one of them."""
     by_name = {question.name: question for question in questions}
     answer = drawn | {
-        name: example_of(by_name[name], wanted, drawn.get(name)) for name, wanted in expected.items()
+        name: example_of(by_name[name], expected_answer, drawn.get(name))
+        for name, expected_answer in expected.items()
     }
     if right:
         return answer

@@ -66,11 +66,11 @@ def check_template(
     table = InputTable(inputs, encoding)
     columns: tuple[str, ...] = ()
     first: dict[str, str] = {}
-    rows = known = 0
+    rows = known_count = 0
     unreadable_cells: list[str] = []
     marked_cells: Counter[str] = Counter()
     empty_cells: Counter[str] = Counter()
-    wanted = _options_of(template)
+    known_options = _options_of(template)
     for row in table.rows():
         if not rows:
             columns, first = tuple(name for name, _ in row.fields), dict(row.fields)
@@ -80,13 +80,13 @@ def check_template(
             progress(0.5, f"{rows:,} rows")
         try:
             cells = dict(row.fields)
-            known += bool(expected_of(filled_questions(template.questions, cells), cells))
+            known_count += bool(expected_of(filled_questions(template.questions, cells), cells))
         except ExpectedProblem as problem:
             unreadable_cells.append(f"{row.image}, column “{problem.column}”: {problem}")
         for name, cell in row.fields:
             if MARKUP.search(cell):
                 marked_cells[name] += 1
-            if name in wanted and not cell.strip():
+            if name in known_options and not cell.strip():
                 empty_cells[name] += 1
     return CheckedTemplate(
         source=source,
@@ -94,11 +94,11 @@ def check_template(
         columns=columns,
         first_row=first,
         rows=rows,
-        rows_with_answers=known,
+        rows_with_answers=known_count,
         omission_notes=(
             *template.omission_notes,
             *_describe_cells(template, columns, marked_cells, empty_cells),
-            *_describe_known_rows(template, columns, known, unreadable_cells),
+            *_describe_known_rows(template, columns, known_count, unreadable_cells),
         ),
     )
 

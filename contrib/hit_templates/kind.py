@@ -186,22 +186,22 @@ class HITTemplate(OpenKind):
             )
         template = self.form
         columns = {name for name, _ in rows[0].fields}
-        missing = [name for name in template.fields if name not in columns]
-        if missing:
+        missing_fields = [name for name in template.fields if name not in columns]
+        if missing_fields:
             raise DesignError(
                 pgettext(
                     "staff",
                     "template.html has the field ${%(missing)s}, but dataset %(name)r has no such "
                     "column; its columns are %(listed)s.",
                 )
-                % {"missing": missing[0], "name": material.name, "listed": ", ".join(sorted(columns))},
+                % {"missing": missing_fields[0], "name": material.name, "listed": ", ".join(sorted(columns))},
                 field="template.html",
             )
-        wanted = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
-        known = known_rows(template, rows, material.name) if wanted else []
-        taken = {item.image.name for item in known}
-        judged = [row for row in rows if row.name not in taken]
-        if not judged:
+        has_controls = bool(design.controls.per_hit) and KNOWN_GOOD in design.controls.kinds
+        rows_with_answers = known_rows(template, rows, material.name) if has_controls else []
+        control_names = {item.image.name for item in rows_with_answers}
+        judged_rows = [row for row in rows if row.name not in control_names]
+        if not judged_rows:
             raise DesignError(
                 pgettext(
                     "staff",
@@ -211,9 +211,9 @@ class HITTemplate(OpenKind):
                 % {"name": material.name},
                 field="dataset",
             )
-        drawn = draw_images(judged, design.sampling.images, rng_for(design.seed, "images"))
-        groups = [Group(image.name, (self.unit(design, image),)) for image in drawn]
-        hits = self.hits(design, groups, known=known)
+        drawn_rows = draw_images(judged_rows, design.sampling.images, rng_for(design.seed, "images"))
+        groups = [Group(image.name, (self.unit(design, image),)) for image in drawn_rows]
+        hits = self.hits(design, groups, known=rows_with_answers)
         return Batch(hits=hits, notes={"sentences": list(template.omission_notes)})
 
     def control_items(self, design: StudyDesign) -> Makers:

@@ -247,7 +247,7 @@ def _take_list(element: Element, question: FormQuestion) -> None:
     option is added.
     """
     options = [part for part in walk_elements(element.children) if part.tag == "option"]
-    chosen = any("selected" in part.attributes for part in options)
+    has_selection = any("selected" in part.attributes for part in options)
     for part in options:
         option_text = " ".join("".join(text for text in part.children if isinstance(text, str)).split())
         part.option, part.question = len(question.options), element.question
@@ -257,7 +257,7 @@ def _take_list(element: Element, question: FormQuestion) -> None:
             is_chosen="selected" in part.attributes,
         )
         question.options = (*question.options, option)
-    if options and not chosen and question.options[0].value:
+    if options and not has_selection and question.options[0].value:
         question.required = True
         element.attributes["required"] = ""
         element.children.insert(0, Element("option", {"value": ""}, ["–"]))

@@ -108,8 +108,8 @@ def ask_model(
         why = _Run(study, judge, opened, progress).ask_until_done()
     judge.refresh_from_db()
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
-    left = counts.get("waiting", 0) + counts.get("asked", 0)
-    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), left, why)
+    remaining_count = counts.get("waiting", 0) + counts.get("asked", 0)
+    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), remaining_count, why)
 
 
 def answer_field_of(answer: Any) -> dict[str, Any]:
@@ -228,21 +228,21 @@ class _Run:
                 )
                 if not rows:
                     return self._pending_sentence()
-                done = self.judge.answers.filter(state__in=["answered", "failed"]).count()
+                done_count = self.judge.answers.filter(state__in=["answered", "failed"]).count()
                 # this may raise an error, so it comes before any call is claimed
-                self.progress(done / total, "asking the model")
+                self.progress(done_count / total, "asking the model")
                 claimed, cached = [], False
                 for row in rows:
                     question = self._question(row)
-                    most = self._cost(question.most_tokens, self.options["max_tokens"])
+                    max_cost = self._cost(question.most_tokens, self.options["max_tokens"])
                     if self._copy_earlier_reply(row, question):
                         cached = True
-                    elif self._claim_row(row, question, most):
-                        claimed.append((row, question, most))
+                    elif self._claim_row(row, question, max_cost):
+                        claimed.append((row, question, max_cost))
                 calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed]
                 stopped = ""
-                for (row, _, most), call in zip(claimed, calls, strict=True):
-                    stopped = self._store_reply(row, most, call.result()) or stopped
+                for (row, _, max_cost), call in zip(claimed, calls, strict=True):
+                    stopped = self._store_reply(row, max_cost, call.result()) or stopped
                 stopped = stopped or self._reason_to_stop() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
@@ -271,7 +271,7 @@ class _Run:
             within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
             if not within.update(reserved=F("reserved") + most):
                 return False
-            taken = JudgeAnswer.objects.filter(
+            claimed_rows = JudgeAnswer.objects.filter(
                 pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
             ).update(
                 state=JudgeAnswer.State.ASKED,
@@ -280,7 +280,7 @@ class _Run:
                 request=self._digest(question),
                 asked_at=timezone.now(),
             )
-            if not taken:  # another run has the row
+            if not claimed_rows:  # another run has the row
                 Judge.objects.filter(pk=self.judge.pk).update(reserved=F("reserved") - most)
                 return False
         row.attempts += 1

@@ -367,8 +367,8 @@ def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) 
         counts = ("labelled", "unlabelled", "reason", "signature")
         rows.append({"of": name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)})
         if estimate.labelled > longest[0]:
-            known = ~np.isnan(people)
-            longest = (estimate.labelled, people[known], judge[known])
+            is_judged = ~np.isnan(people)
+            longest = (estimate.labelled, people[is_judged], judge[is_judged])
     n, people, judge = longest
     sizes = sizes_of_curve(n)
     savings: list[dict[str, Any]] = []

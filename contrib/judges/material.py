@@ -89,16 +89,16 @@ class JudgeAnswers(Summary):
 
 def load_material(study: Study, kind: Kind, table: Any) -> JudgeMaterial:
     units = study_units(study).judged_units
-    counted = table.is_counted
-    unit = places_in(units.pk, table.unit[counted])
-    answers = table.answers_of(counted) if kind.is_open else table.value[counted]
+    is_counted = table.is_counted
+    unit = places_in(units.pk, table.unit[is_counted])
+    answers = table.answers_of(is_counted) if kind.is_open else table.value[is_counted]
     lengths, systems = _lengths_and_systems(study, kind, units.pk)
     return JudgeMaterial(
         kind=kind,
         pk=units.pk,
         image=clusters_of_units(study, units),
         people=Summary(**_summarise_answers(kind, unit, answers, lengths.shape)),
-        worker=table.worker[counted],
+        worker=table.worker[is_counted],
         lengths=lengths,
         systems=systems,
         anonymous=is_anonymous(study),

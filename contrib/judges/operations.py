@@ -138,10 +138,10 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
             raise EvaluationError(f"Line {line} has {column} {str(content)[:40]!r}; {error}.") from None
         order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()
         if order not in ORDERS or (order and not has_orders(kind)):
-            wanted = (
+            expected_orders = (
                 "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
             )
-            raise EvaluationError(f"Line {line} has order {order[:40]!r}; expected {wanted}.")
+            raise EvaluationError(f"Line {line} has order {order[:40]!r}; expected {expected_orders}.")
         if len(rater) > MAX_RATER_LENGTH:
             raise EvaluationError(
                 f"Line {line} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
@@ -183,11 +183,11 @@ def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, A
         return
     table = csv.DictReader(io.StringIO(text))
     try:
-        missing = [name for name in ("unit", column) if name not in (table.fieldnames or ())]
-        if missing:
+        missing_columns = [name for name in ("unit", column) if name not in (table.fieldnames or ())]
+        if missing_columns:
             raise EvaluationError(
-                f"The first line names no column {missing[0]!r}; expected unit and {column}, and rater and order if "
-                "known."
+                f"The first line names no column {missing_columns[0]!r}; expected unit and {column}, and "
+                "rater and order if known."
             )
         for row in table:
             yield table.line_num, row

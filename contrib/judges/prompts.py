@@ -128,8 +128,8 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
         picture: an address, or a data URL.
     """
     lines = [f"Source text: {source}"] if source else []
-    if before := shown.get("document", {}).get("before"):
-        lines.append(f"Text before: {before}")
+    if text_before := shown.get("document", {}).get("before"):
+        lines.append(f"Text before: {text_before}")
     lines += [
         f"{number}: {text_or_placeholder(option['text'])}"
         for number, option in enumerate(shown.get("options", ()), 1)
@@ -143,8 +143,10 @@ def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", pict
     content: Any = text
     if picture:
         content = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": picture}}]
-    most = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
-    return ChatPrompt(({"role": "system", "content": prompt}, {"role": "user", "content": content}), most)
+    max_tokens = len((prompt + text).encode()) + MESSAGE_TOKENS + (PICTURE_TOKENS if picture else 0)
+    return ChatPrompt(
+        ({"role": "system", "content": prompt}, {"role": "user", "content": content}), max_tokens
+    )
 
 
 def picture_of(item: Item) -> str:

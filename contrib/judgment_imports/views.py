@@ -107,6 +107,8 @@ class DatasetJudgmentsView(APIView):
                 for each in getattr(problem, "problems", (problem,)):
                     each.file = BODY
                 raise
-        shown = {"study": summary.what, "created": summary.created}
-        content = ImportedStudySerializer(shown | {"counts": summary.counts, "notes": summary.notes}).data
+        summary_json = {"study": summary.what, "created": summary.created}
+        content = ImportedStudySerializer(
+            summary_json | {"counts": summary.counts, "notes": summary.notes}
+        ).data
         return Response(content, status=201 if summary.created else 200)

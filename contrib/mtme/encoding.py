@@ -132,10 +132,12 @@ class Mtme(Encoding):
         outputs, metrics = folder / "system-outputs" / languages, folder / "metric-scores" / languages
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
             path.mkdir(parents=True)
-        most = references.write(folder / "references", languages)
+        max_references = references.write(folder / "references", languages)
         _write_images(study, board, folder, languages, sources=design.source.show)
-        taken = {f"ref{number}" for number in range(1, most + 1)}
-        names = names_of(System.objects.filter(pk__in=board.systems).values_list("pk", "name"), taken)
+        reference_names = {f"ref{number}" for number in range(1, max_references + 1)}
+        names = names_of(
+            System.objects.filter(pk__in=board.systems).values_list("pk", "name"), reference_names
+        )
         _write_outputs(board, names, outputs)
         means = board.means
         people = ((names[pk], means[row]) for pk, row in board.systems.items())
@@ -154,7 +156,7 @@ class Mtme(Encoding):
         work.counts |= {
             "systems": len(board.systems),
             "segments": len(board.segments),
-            "references": most if references.has_texts else 0,
+            "references": max_references if references.has_texts else 0,
             "scored": int((board.votes > 0).sum()),
         }
 
@@ -357,14 +359,14 @@ class References:
         The documents of CIDEr are the images. Without a caption or a reference, the score is 0.
         """
         captions = board.caption[board.systems[system]]
-        known = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
-        numbers = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known]))
-        documents = [lines for lines in known if lines]
+        known_lines = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
+        numbers = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known_lines]))
+        documents = [lines for lines in known_lines if lines]
         texts = [text or "" for text in _texts(captions[numbers])]
-        references = [known[segment] for segment in numbers.tolist()]
-        whole = None if len(numbers) == len(documents) else documents
-        scored = score(texts, references, DEFAULT_METRICS, document_corpus=whole)
-        images = {name: np.zeros(len(known)) for name in DEFAULT_METRICS}
+        references = [known_lines[segment] for segment in numbers.tolist()]
+        document_names = None if len(numbers) == len(documents) else documents
+        scored = score(texts, references, DEFAULT_METRICS, document_corpus=document_names)
+        images = {name: np.zeros(len(known_lines)) for name in DEFAULT_METRICS}
         for name, metric_score in scored.scores.items():
             images[name][numbers] = metric_score.images
         return {

@@ -201,20 +201,22 @@ class CaptionMetrics(_Metrics):
 
     def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
         people = self._votes.people(chosen, self._captions)
-        used = ~np.isnan(people)
+        is_used = ~np.isnan(people)
         coefficient = chosen.get("coefficient", COEFFICIENTS[0])
         values, influences = {}, {}
         for name, scores in self.scores(chosen).items():
-            weights = None if self._weights is None else self._weights[used]
-            estimate = correlation(scores[used], people[used], coefficient, weights=weights, resamples=0)
+            weights = None if self._weights is None else self._weights[is_used]
+            estimate = correlation(
+                scores[is_used], people[is_used], coefficient, weights=weights, resamples=0
+            )
             values[name] = estimate.value
             influences[name] = np.zeros(len(people))
             if not estimate.reason:
                 of_rows = correlation_influences(
-                    scores[used], people[used], coefficient, estimate.value, None, weights
+                    scores[is_used], people[is_used], coefficient, estimate.value, None, weights
                 )
-                influences[name][used] = of_rows if weights is None else weights * of_rows
-        return _figures(values, influences, used, self._images, chosen)
+                influences[name][is_used] = of_rows if weights is None else weights * of_rows
+        return _figures(values, influences, is_used, self._images, chosen)
 
 
 def _figures(

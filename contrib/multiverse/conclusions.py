@@ -78,9 +78,9 @@ def compute_multiverse(
         options = of_metrics.options | {"tokenizer": tokenizers(of_metrics.computed, tokenizer)}
         universe = universes[METRICS] = Universe.from_choices(choices_of(options), generator)
         rows = []
-        for index, chosen in enumerate(universe):
+        for index, specification in enumerate(universe):
             progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
-            rows.append(of_metrics.figures(chosen))
+            rows.append(of_metrics.figures(specification))
         for conclusion in conclusions_of(rows[0]):
             low, value, high = _metric_differences(rows, conclusion)
             shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
@@ -88,7 +88,7 @@ def compute_multiverse(
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.from_choices(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
-        cells = [votes.alpha(chosen) for chosen in universe]
+        cells = [votes.alpha(specification) for specification in universe]
         low, value, high = (
             np.array([math.nan if cell[end] is None else cell[end] for cell in cells], dtype=np.float64)
             for end in ("low", "value", "high")
@@ -190,26 +190,26 @@ def _conclusion_json(
     threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
     clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
-    known = ~np.isnan(value)
+    is_known = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
         choices[choice.name] = {}
         for index, option in enumerate(choice.options):
-            taken = known & (universe.option_indices[:, column] == index)
+            has_option = is_known & (universe.option_indices[:, column] == index)
             figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": clear}
-            means = {name: _mean(figure, taken) for name, figure in figures.items()}
-            choices[choice.name][option] = {"n": int(taken.sum()), **means}
+            means = {name: _mean(figure, has_option) for name, figure in figures.items()}
+            choices[choice.name][option] = {"n": int(has_option.sum()), **means}
     ranges = {name: _range_of_means(of_option) for name, of_option in choices.items()}
     return as_json(
         {
             **asdict(conclusion),
-            "n": int(known.sum()),
-            "undefined": int((~known).sum()),
-            "holds": _mean(holds, known),
-            "clear": _mean(clear, known),
-            "median": float(np.median(value[known])),
-            "least": float(value[known].min()),
-            "most": float(value[known].max()),
+            "n": int(is_known.sum()),
+            "undefined": int((~is_known).sum()),
+            "holds": _mean(holds, is_known),
+            "clear": _mean(clear, is_known),
+            "median": float(np.median(value[is_known])),
+            "least": float(value[is_known].min()),
+            "most": float(value[is_known].max()),
             "moved_by": max(ranges, key=lambda name: ranges[name]) if ranges else "",
             "ranges": ranges,
             "choices": choices,

@@ -29,8 +29,8 @@ def multiverse_section(result: Result) -> Section:
         key=lambda claim: claim["holds"],
     )
     headline = [claim for claim in conclusions if claim["name"] in (BEST_METRIC, AGREEMENT)]
-    drawn = (headline + least)[:MAX_CURVES]
-    curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn)]
+    drawn_curves = (headline + least)[:MAX_CURVES]
+    curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn_curves)]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
@@ -79,7 +79,7 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
 
 def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
     universe = result["universes"][claim["universe"]]
-    choices, taken = universe["choices"], universe["specifications"]
+    choices, specifications = universe["choices"], universe["specifications"]
     values = np.array(claim["value"], dtype=np.float64)  # this turns None into nan
     order: list[int] = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))].tolist()
     ends = list(zip(claim["value"], claim["low"], claim["high"], strict=True))
@@ -90,7 +90,10 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
                 rank,
                 Estimate(*ends[index], claim["n"]),
                 "yes" if index == 0 else "",
-                *(choice["options"][option] for choice, option in zip(choices, taken[index], strict=True)),
+                *(
+                    choice["options"][option]
+                    for choice, option in zip(choices, specifications[index], strict=True)
+                ),
             )
             for rank, index in enumerate(order, start=1)
         ],
@@ -103,17 +106,17 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
         name=f"multiverse-{claim['name']}",
         claim=_claim_sentence(claim),
     )
-    shown = _thin_evenly(order)
-    values = np.array([claim["value"][index] for index in shown])
+    shown_rows = _thin_evenly(order)
+    values = np.array([claim["value"][index] for index in shown_rows])
     holds = passes_threshold(
         values, claim["threshold"], below=claim["below"], inclusive=claim["name"] == AGREEMENT
     )
     drawing = Specifications(
-        estimates=tuple(Estimate(*ends[index]) for index in shown),
+        estimates=tuple(Estimate(*ends[index]) for index in shown_rows),
         holds=tuple(holds.tolist()),
-        reported=shown.index(0) if 0 in shown else None,
+        reported=shown_rows.index(0) if 0 in shown_rows else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
-        taken=tuple(tuple(taken[index]) for index in shown),
+        taken=tuple(tuple(specifications[index]) for index in shown_rows),
         level=Level(
             "no difference" if claim["name"] != AGREEMENT else f"{claim['threshold']:g}".lstrip("0"),
             claim["threshold"],
@@ -127,7 +130,7 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
         "multiverse-curve",
         sentence=_conclusion_sentence(result, claim),
         explained=explained,
-        drawn=len(shown),
+        drawn=len(shown_rows),
         n=len(order),
     )
     return plot(sentence, drawing, data)

@@ -201,8 +201,8 @@ class StudyVotes:
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         if rule in ("", "share", "mean"):
             consensus = self.consensus(chosen)
-            whole = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
-            return people_of_units(whole, pks.tolist())
+            study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
+            return people_of_units(study_consensus, pks.tolist())
         unit, worker, value = self.columns(chosen)
         if rule == "standardised":  # adjudicated grades belong to no worker's scale
             z = standardised_mean(unit, worker, value)

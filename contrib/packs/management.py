@@ -56,14 +56,16 @@ class Replicate(QuorumCommand):
 
         report.check_output(output)
         with progress_bar() as progress:
-            done = running.run_packs(packs, data, progress)
-            report.write_replications(done, output)
-        for replication in done:
+            replications = running.run_packs(packs, data, progress)
+            report.write_replications(replications, output)
+        for replication in replications:
             self.say(
                 f"{replication.pack.name}: {verdict_tables.describe_verdict_counts(replication.verdicts)}"
             )
         lacking = sum(
-            verdict.why == running.NO_TABLES for replication in done for verdict in replication.verdicts
+            verdict.why == running.NO_TABLES
+            for replication in replications
+            for verdict in replication.verdicts
         )
         if lacking:
             self.say(f"{lacking} numbers more with {running.METEOR_TABLES_HELP}")

@@ -82,10 +82,10 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         if first["type"] == "extra_forbidden":
-            known = ", ".join(Assumptions.model_fields)
+            known_fields = ", ".join(Assumptions.model_fields)
             raise EvaluationError(
                 _("%(where)s is not an assumption of the planner; expected one of %(known)s.")
-                % {"where": where, "known": known}
+                % {"where": where, "known": known_fields}
             ) from None
         raise EvaluationError(
             _("%(where)s is %(input)r; expected %(value)s.")

@@ -32,18 +32,18 @@ def power_figure(result: Mapping[str, Any]) -> str:
     for row in result["tried"]:
         lines.setdefault((row["references"], row["votes"]), []).append(row)
     best = result["best"]
-    chosen = (best["references"], best["votes"]) if best else max(lines)
+    best_line = (best["references"], best["votes"]) if best else max(lines)
     others = sorted(
-        (key for key in lines if key != chosen),
-        key=lambda key: (abs(key[0] - chosen[0]), abs(key[1] - chosen[1]), key),
+        (key for key in lines if key != best_line),
+        key=lambda key: (abs(key[0] - best_line[0]), abs(key[1] - best_line[1]), key),
     )
-    shown = [chosen, *others[: MAX_LINES - 1]]
+    shown_lines = [best_line, *others[: MAX_LINES - 1]]
     height = 3.2
     figure, axes = new_plot(height, grid="both")
     ends = []
-    for key in reversed(shown):
+    for key in reversed(shown_lines):
         rows = sorted(lines[key], key=lambda row: row["pairs"])
-        pairs, accent = [row["pairs"] for row in rows], key == chosen
+        pairs, accent = [row["pairs"] for row in rows], key == best_line
         colour = ACCENT if accent else INK
         if accent:
             low, high = ([row[end] for row in rows] for end in ("low", "high"))
@@ -52,7 +52,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
             pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if accent else 0.4,
             linewidth=2 if accent else 1.2, markersize=5 if accent else 3, markeredgewidth=0,
         )  # fmt: skip
-        ends.append((rows[-1]["power"], pairs[-1], _name(key, shown), colour))
+        ends.append((rows[-1]["power"], pairs[-1], _name(key, shown_lines), colour))
     above = 2.0
     # from the top down, since most lines end at the top
     for power, pair, name, colour in sorted(ends, reverse=True):
@@ -60,8 +60,8 @@ def power_figure(result: Mapping[str, Any]) -> str:
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
         write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
-    most = max(row["pairs"] for row in result["tried"])
-    axes.plot([0, most], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
+    max_pairs = max(row["pairs"] for row in result["tried"])
+    axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
     label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT_STYLE | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)
@@ -80,15 +80,15 @@ def power_figure(result: Mapping[str, Any]) -> str:
 def power_sentence(result: Mapping[str, Any]) -> str:
     best = result["best"]
     if best is None:
-        most = max(result["tried"], key=lambda row: row["power"])
+        strongest = max(result["tried"], key=lambda row: row["power"])
         return _(
             "No design in the list reliably reaches the target power of %(wanted)s. With the best design "
             "(%(design)s), %(power)s of studies find the difference (%(interval)s)."
         ) % {
             "wanted": percent(result["wanted"]),
-            "design": describe_design(most),
-            "power": percent(most["power"]),
-            "interval": _interval(most),
+            "design": describe_design(strongest),
+            "power": percent(strongest["power"]),
+            "interval": _interval(strongest),
         }
     sentence = _(
         "With %(design)s, %(power)s of studies find the difference (%(interval)s). In %(wrong)s of "

@@ -90,9 +90,9 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
     )
     # Pair kinds keep their shares, and the first ones take the remainder. If there are no shares, all get equal
     # ones.
-    total, wanted = sum(kinds.values()), best["pairs"]
-    shares = {kind: wanted * count // total for kind, count in kinds.items()}
-    for kind in list(shares)[: wanted - sum(shares.values())]:
+    total, pairs_wanted = sum(kinds.values()), best["pairs"]
+    shares = {kind: pairs_wanted * count // total for kind, count in kinds.items()}
+    for kind in list(shares)[: pairs_wanted - sum(shares.values())]:
         shares[kind] += 1
     sampling = values["sampling"] | {"pairs": shares}
     if compares_with_references(study.protocol):

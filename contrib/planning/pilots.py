@@ -136,10 +136,10 @@ def pilot_people(study: Study) -> PilotPeople:
         )
     table = loaders.load_judgments(study)
     # people's accuracy is about votes for a side, so other answers are left out
-    counted = table.is_counted & np.isin(table.value, SIDES)
-    _units, rows = np.unique(table.unit[counted], return_inverse=True)
+    is_counted = table.is_counted & np.isin(table.value, SIDES)
+    _units, rows = np.unique(table.unit[is_counted], return_inverse=True)
     votes = np.bincount(rows)
-    first = np.bincount(rows, weights=table.value[counted] == 1, minlength=votes.size)
+    first = np.bincount(rows, weights=table.value[is_counted] == 1, minlength=votes.size)
     try:
         return fit_people(first, votes)
     except StatisticsError as error:
@@ -199,13 +199,18 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
         won = names[value - 1] == first
         wins, losses = wins + won, losses + (not won)
     if not wins + losses:
-        known = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
+        known_names = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
         raise EvaluationError(
             _(
                 "Study %(slug)r has no pair of %(first)r and %(second)r with a consensus; "
                 "expected two of the systems %(value)s."
             )
-            % {"slug": study.slug, "first": first, "second": second, "value": ", ".join(known) or "none"}
+            % {
+                "slug": study.slug,
+                "first": first,
+                "second": second,
+                "value": ", ".join(known_names) or "none",
+            }
         )
     return {"win_rate": true_share(wins / (wins + losses), right), "ties": 0.0}
 

@@ -79,10 +79,10 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             refusal, sent = str(error), request.POST.dict()
         else:
             return redirect("admin:judgments_study_start_plan")
-    done = plans.filter(state=Job.State.DONE)
+    done_plans = plans.filter(state=Job.State.DONE)
     pk = request.GET.get("plan", "")
-    chosen = done.filter(pk=pk).first() if pk.isdecimal() and len(pk) < 19 else None
-    job = chosen or done.first()
+    shown_plan = done_plans.filter(pk=pk).first() if pk.isdecimal() and len(pk) < 19 else None
+    job = shown_plan or done_plans.first()
     plan: dict[str, Any] | None = job.result if job else None
     begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
     last = plans.first()
@@ -91,7 +91,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
         "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
-        "earlier": list(done[:MAX_EARLIER_PLANS]) if done.count() > 1 else [],
+        "earlier": list(done_plans[:MAX_EARLIER_PLANS]) if done_plans.count() > 1 else [],
     }
     if plan is not None:
         context |= {

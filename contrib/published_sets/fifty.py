@@ -149,12 +149,12 @@ class _Folder:
                 raise record.problem("image", quote_value(row.image), "an image of references.jsonl")
             if images is not None and row.image not in images:
                 raise record.problem("image", quote_value(row.image), "an image of the dataset")
-            used = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
+            reference_count = TRIPLET_REFERENCES if len(references[row.image]) > TRIPLET_REFERENCES else None
             systems = self._systems(record, row.kind)
             yield (
                 record,
                 CandidatePairRow(
-                    row.pair, row.image, row.kind, row.first, row.second, *systems, references=used
+                    row.pair, row.image, row.kind, row.first, row.second, *systems, references=reference_count
                 ),
             )
         if not pairs_read:

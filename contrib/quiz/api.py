@@ -154,10 +154,10 @@ class QuizView(WorkView):
         study, worker = find_study(slug), calling_worker(request)
         require_participation(study=study, worker=worker)
         if "answers" not in body:
-            before = quiz_status(study=study, worker=worker)
+            old_status = quiz_status(study=study, worker=worker)
             start_attempt(study=study, worker=worker)
             return private_response(
-                self._status(study, worker), status=201 if before.open_attempt is None else 200
+                self._status(study, worker), status=201 if old_status.open_attempt is None else 200
             )
         number = body.get("number")
         if number is None:  # use the latest attempt: it is finished if its last answers are sent again

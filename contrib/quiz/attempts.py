@@ -87,13 +87,13 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
     number = status.last_attempt.number + 1 if status.last_attempt is not None else 1
     design = design_of(study)
     qualification = qualification_of(study, design)
-    before = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
-    seen = {
+    earlier_attempts = QuizAttempt.objects.filter(worker=worker, qualification=qualification)
+    seen_items = {
         str(item.get("question") or item["unit"])
-        for items in before.values_list("items", flat=True)
+        for items in earlier_attempts.values_list("items", flat=True)
         for item in items
     }
-    items = _draw_items(study, design, worker, number, seen)
+    items = _draw_items(study, design, worker, number, seen_items)
     # if all items are withdrawn, the worker passes
     end_fields: dict[str, Any] = {} if items else {"right": 0, "passed": True, "finished_at": timezone.now()}
     try:
@@ -202,14 +202,14 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
         if position in sheet.page_units:
             of_units.append(answer)
             continue
-        value, most = answer.get("value"), len(sheet.questions[position].order)
-        if type(value) is not int or not 1 <= value <= most:
+        value, option_count = answer.get("value"), len(sheet.questions[position].order)
+        if type(value) is not int or not 1 <= value <= option_count:
             raise AnswerProblem(
                 _(
                     "Nothing was saved: the field “value” at position %(position)d is %(value)s; "
                     "expected a number from 1 to %(most)d."
                 )
-                % {"position": position, "value": abbreviate(value), "most": most}
+                % {"position": position, "value": abbreviate(value), "most": option_count}
             )
         if by_position.get(str(position), {"value": value}) != {"value": value}:
             raise AnswerProblem(

@@ -47,8 +47,8 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     makers = KINDS[design.protocol].for_design(design).control_items(design)
     usable = [image for image in pool if makers.quiz_usable(image)]
     reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
-    most = len(usable) - reserved
-    if most < items or len(usable) < MIN_IMAGES:
+    available_count = len(usable) - reserved
+    if available_count < items or len(usable) < MIN_IMAGES:
         raise DesignError(
             gettext(
                 "quiz.items is %(items)s, but the control split %(split)r has too few suitable items (%(n)s), and the "
@@ -57,8 +57,8 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
             % {"items": items, "split": split, "n": len(usable), "kept": reserved},
             field="quiz.items",
         )
-    wanted = min(max(items * design.quiz.attempts, MIN_IMAGES), most)
-    images = tuple(shuffle(usable, rng_for(design.seed, "quiz images"))[:wanted])
+    wanted_count = min(max(items * design.quiz.attempts, MIN_IMAGES), available_count)
+    images = tuple(shuffle(usable, rng_for(design.seed, "quiz images"))[:wanted_count])
     names = {image.name for image in images}
     rest = replace(
         material,

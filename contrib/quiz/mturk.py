@@ -35,9 +35,9 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
             f"quiz.items is {quiz.items}, but a test of Mechanical Turk has questions alone; expected 0, or "
             'crowd.question = "external".'
         )
-    known = questions_of(quiz)
+    question_list = questions_of(quiz)
     rng = rng_for(seed, "mturk test")
-    questions = [known[key] for key in shuffle(list(known), rng)[: questions_asked(quiz)]]
+    questions = [question_list[key] for key in shuffle(list(question_list), rng)[: questions_asked(quiz)]]
     orders = [shuffle(range(len(question.options)), rng) for question in questions]
     return QualificationTest(
         test=_check_document_size("test", document_text(_form(title, questions, orders))),

@@ -66,11 +66,11 @@ class QuizSheet:
         kind = KINDS[self.design.protocol]
         steps: list[list[int]] = []
         for position in range(1, self.size + 1):
-            page_unit, before = self.page_units.get(position), self.page_units.get(position - 1)
+            page_unit, previous_unit = self.page_units.get(position), self.page_units.get(position - 1)
             together = (
                 page_unit is not None
-                and before is not None
-                and page_unit.unit.item_id == before.unit.item_id
+                and previous_unit is not None
+                and page_unit.unit.item_id == previous_unit.unit.item_id
                 and (kind.grouped or screen_of(page_unit.unit) is not None)
             )
             if together:
@@ -150,12 +150,14 @@ def quiz_units(study: Study) -> list[Unit]:
 
 def sheet_of(attempt: QuizAttempt) -> QuizSheet:
     design = design_of(attempt.study)
-    known = questions_of(design.quiz)
+    questions_by_key = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
     sides: dict[int, tuple[str, Any]] = {}
     for position, item in enumerate(attempt.items, start=1):
         if "question" in item:
-            questions[position] = ShownQuestion(position, known[item["question"]], tuple(item["order"]))
+            questions[position] = ShownQuestion(
+                position, questions_by_key[item["question"]], tuple(item["order"])
+            )
         else:
             sides[position] = (item["unit"], item["side"])
     units: dict[str, Unit] = {}
@@ -176,13 +178,13 @@ def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizShee
     are included.
     """
     design = design_of(study)
-    known = questions_of(design.quiz)
+    questions_by_key = questions_of(design.quiz)
     units = {unit.key: unit for unit in quiz_units(study)}
     sheets = []
     for attempt in attempts:
         questions, page_units = {}, {}
         for position, item in enumerate(attempt.items, start=1):
-            question, unit = known.get(item.get("question", "")), units.get(item.get("unit", ""))
+            question, unit = questions_by_key.get(item.get("question", "")), units.get(item.get("unit", ""))
             if question is not None and len(item["order"]) == len(question.options):
                 questions[position] = ShownQuestion(position, question, tuple(item["order"]))
             elif unit is not None:
@@ -208,15 +210,15 @@ def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
         return None
     answer = sheet.attempt.answers[str(position)]
     if position in sheet.questions:
-        shown = sheet.questions[position]
+        shown_question = sheet.questions[position]
         return ExplainedAnswer(
             position=position,
-            question=translated_text(shown.question.text),
+            question=translated_text(shown_question.question.text),
             texts=(),
-            answer=shown.options[answer["value"] - 1],
+            answer=shown_question.options[answer["value"] - 1],
             is_right=right,
-            expected=(shown.options[shown.expected - 1],),
-            explanation=translated_text(shown.question.explanation),
+            expected=(shown_question.options[shown_question.expected - 1],),
+            explanation=translated_text(shown_question.question.explanation),
         )
     page_unit, kind = sheet.page_units[position], KINDS[sheet.design.protocol].for_design(sheet.design)
     return ExplainedAnswer(

@@ -125,7 +125,7 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
         "is_last": steps.index(step) == len(steps) - 1,
     }
     if step[0] in sheet.page_units:
-        shown = steps_of(
+        shown_steps = steps_of(
             [sheet.page_units[position] for position in step],
             design=sheet.design,
             picture_url=lambda page_unit: quiz_picture_url(study, sheet.attempt, page_unit),
@@ -133,9 +133,9 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
         )[0]
         context |= {
             "kind": KINDS[sheet.design.protocol].for_design(sheet.design),
-            "step": shown,
-            "now": shown.number,
-            "has_pictures": shows_pictures(sheet.design, [shown]),
+            "step": shown_steps,
+            "now": shown_steps.number,
+            "has_pictures": shows_pictures(sheet.design, [shown_steps]),
         }
     return context
 

@@ -102,9 +102,9 @@ def rank_pool(
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
     single = [[document[int(generator.integers(len(document)))]] for document in training.documents]
-    wanted = [name for name in SYSTEMS if name in systems and name != JOINED]
-    for number, name in enumerate(wanted):
-        progress(0.6 + 0.4 * number / len(wanted), f"ranking by {name}")
+    wanted_names = [name for name in SYSTEMS if name in systems and name != JOINED]
+    for number, name in enumerate(wanted_names):
+        progress(0.6 + 0.4 * number / len(wanted_names), f"ranking by {name}")
         if name == NEIGHBOUR:
             texts = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
             rankings[name] = rank_by_neighbours(images.test, texts, task)

@@ -96,11 +96,11 @@ def _part(
     documents: list[Document] = [
         tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
     ]
-    chosen = [min(caption, len(document) - 1) for document in documents]
+    chosen_captions = [min(caption, len(document) - 1) for document in documents]
     return DatasetPart(
         [item.name for item in images],
         [Path(item.picture.path) for item in images],
         documents,
-        [captions[item.pk][number][0] for item, number in zip(images, chosen, strict=True)],
-        [[document[number]] for document, number in zip(documents, chosen, strict=True)],
+        [captions[item.pk][number][0] for item, number in zip(images, chosen_captions, strict=True)],
+        [[document[number]] for document, number in zip(documents, chosen_captions, strict=True)],
     )

@@ -69,14 +69,14 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
             places = original_places(affinity if task == "annotation" else affinity.T)
             recalls = tuple(float((places < cut).mean()) for cut in CUTS)
             trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
-    chosen = _best_settings([setting for setting, _ in trials])
+    best_setting = _best_settings([setting for setting, _ in trials])
     rankings = []
-    for index in chosen:
+    for index in best_setting:
         setting, fitted = trials[index]
         sides = fitted.project_first(images.test), fitted.project_second(captions.test)
         ((_, affinity),) = affinities(*sides, [setting.dimensions])
         rankings.append(rank_by_affinity(affinity if task == "annotation" else affinity.T))
-    return join_rankings(rankings), [trials[index][0] for index in chosen]
+    return join_rankings(rankings), [trials[index][0] for index in best_setting]
 
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:

@@ -32,7 +32,7 @@ def affinities_of_texts(
     """
     documents: list[Document] = [stems_of(texts) for texts in images]
     pool: list[Document] = [stems_of([text]) for text in captions]
-    known = [stems_of(texts) for texts in training]
+    training_stems = [stems_of(texts) for texts in training]
     idf = idf_of(documents)
     firsts = [document[:1] for document in documents]
     both = distributional_similarity, alignment_similarity
@@ -47,7 +47,9 @@ def affinities_of_texts(
         "tri1-idf": Trigrams(idf)(firsts, pool),
         "tri4": Trigrams()(documents, pool),
         "tri4-idf": Trigrams(idf)(documents, pool),
-        "tri4-dist": SimilarTrigrams.from_training(known, [distributional_similarity])(documents, pool),
-        "tri4-align": SimilarTrigrams.from_training(known, [alignment_similarity])(documents, pool),
-        "tri4-sem": SimilarTrigrams.from_training(known, both, idf)(documents, pool),
+        "tri4-dist": SimilarTrigrams.from_training(training_stems, [distributional_similarity])(
+            documents, pool
+        ),
+        "tri4-align": SimilarTrigrams.from_training(training_stems, [alignment_similarity])(documents, pool),
+        "tri4-sem": SimilarTrigrams.from_training(training_stems, both, idf)(documents, pool),
     }

@@ -120,16 +120,18 @@ def _design_deviations(
 
 
 def _vote_deviations(study: Study) -> Iterator[Deviation]:
-    wanted = design_of(study).judgments_per_unit
-    hits = study.hits.filter(required__gt=wanted)
+    votes_wanted = design_of(study).judgments_per_unit
+    hits = study.hits.filter(required__gt=votes_wanted)
     if extended := hits.count():
-        most = hits.aggregate(most=Max("required"))["most"]
+        most_required = hits.aggregate(most=Max("required"))["most"]
         sentence = ngettext(
             "One page of work went to %(most)s participants instead of %(wanted)s.",
             "%(n)s pages of work went to up to %(most)s participants instead of %(wanted)s.",
             extended,
         )
-        yield Deviation("extended", sentence % {"n": thousands(extended), "most": most, "wanted": wanted})
+        yield Deviation(
+            "extended", sentence % {"n": thousands(extended), "most": most_required, "wanted": votes_wanted}
+        )
     if study.state == Study.State.CLOSED:
         short = study.hits.filter(open_slots__gt=0).count()  # slots that early stopping saved are not open
         if short:
@@ -138,7 +140,7 @@ def _vote_deviations(study: Study) -> Iterator[Deviation]:
                 "%(n)s pages of work were submitted fewer than %(wanted)s times.",
                 short,
             )
-            yield Deviation("short", sentence % {"n": thousands(short), "wanted": wanted})
+            yield Deviation("short", sentence % {"n": thousands(short), "wanted": votes_wanted})
     withdrawn = Unit.objects.filter(study=study, withdrawn=True).count()
     if withdrawn:
         sentence = ngettext(

@@ -80,7 +80,7 @@ class RowMatcher:
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
                 "systems."
             )
-        missing = len(numbers) - len(matched)
+        missing_count = len(numbers) - len(matched)
         subject, item, system = numbers[matched].T
         names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
         named = np.array([names.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
@@ -93,7 +93,7 @@ class RowMatcher:
         for column in (subject, named):
             digest.update(column[order].astype("<i8").tobytes())
         columns = {"place": subject[order], "item": item[order], "system": system[order]}
-        return columns, digest.hexdigest(), matched[order], missing
+        return columns, digest.hexdigest(), matched[order], missing_count
 
     def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._images(rows)

@@ -103,8 +103,8 @@ def store_metric_scores(
     with transaction.atomic():
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
-            keys, digest, order, missing = match.keys(rows, leave_out=unknown == "leave-out")
-            left_out += missing
+            keys, digest, order, missing_count = match.keys(rows, leave_out=unknown == "leave-out")
+            left_out += missing_count
             block = _Block(dataset, rows.per, keys, digest)
             for name, scores in rows.scores.items():
                 if computed & {name, name.lower()}:

@@ -44,10 +44,10 @@ class Strengths(QuorumCommand):
         values = StrengthsRequest.read(as_text(StrengthsRequest(), options))
         strengths = strengths_of(study, **values)
         self.write_output(options, strengths)
-        chosen = strengths["model"] == LUCE
+        is_luce = strengths["model"] == LUCE
         ties = percent(strengths["ties"])
         title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties} without a side"
-        if chosen:
+        if is_luce:
             title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
         columns = [
             ("system", "text"),
@@ -64,7 +64,7 @@ class Strengths(QuorumCommand):
             )
             for system in strengths["systems"]
         ]
-        share = "best" if chosen else "won"
+        share = "best" if is_luce else "won"
         columns += [(f"{share}, % [95 %]", "share"), ("p, Holm", "p")]
         names = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
         rows = [
@@ -72,7 +72,7 @@ class Strengths(QuorumCommand):
             for row, system in zip(rows, strengths["systems"], strict=True)
         ]
         self.say_tables([plain_table(title, columns, rows)])
-        if not chosen:
+        if not is_luce:
             self.say(MAJORITIES)
         if strengths["length"]:
             added = format_cell(strengths["length"]["value"], "signed")

@@ -54,11 +54,11 @@ def strengths_of_pairs(
     pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
     firsts = np.array([name or PEOPLE for name in first], dtype=object)
     seconds = np.array([name or PEOPLE for name in second], dtype=object)
-    counted = np.flatnonzero(table.is_counted)
-    pair = units.pair[places_in(units.pk, table.unit[counted])]
+    counted_rows = np.flatnonzero(table.is_counted)
+    pair = units.pair[places_in(units.pk, table.unit[counted_rows])]
     in_pair = pair != NO_PAIR
     index = places_in(np.array(pks, dtype=np.int64), pair[in_pair])
-    rows = counted[in_pair]
+    rows = counted_rows[in_pair]
     different = firsts[index] != seconds[index]
     rows, index = rows[different], index[different]
     if not len(rows):
@@ -75,9 +75,9 @@ def strengths_of_pairs(
         covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # Judgments are weighted if items were chosen by usefulness, or pairs were drawn from the answers so far.
-    chosen, inverse = design_of(study).chosen, None
-    if chosen and weighted:
-        inverse = 1 / np.array([chosen.chances[key] for key in keys])[index]
+    choice, inverse = design_of(study).chosen, None
+    if choice and weighted:
+        inverse = 1 / np.array([choice.chances[key] for key in keys])[index]
     elif weighted and has_chances(study):
         inverse = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
         inverse /= inverse.mean()

@@ -73,20 +73,20 @@ class ScoreColumn:
         systems: (P,) row ids of the systems credited with each subject. A score is the mean over the credited
         systems that have one; if none has, the mean over all systems.
         """
-        known = ~np.isnan(self.scores)
-        scored, starts = np.unique(self.keys["place"][known], return_index=True)
+        is_known = ~np.isnan(self.scores)
+        scored, starts = np.unique(self.keys["place"][is_known], return_index=True)
         if not len(scored):
             return np.full(len(subjects), np.nan)
-        counts = np.diff(np.append(starts, known.sum()))
-        means = np.add.reduceat(self.scores[known], starts) / counts
+        counts = np.diff(np.append(starts, is_known.sum()))
+        means = np.add.reduceat(self.scores[is_known], starts) / counts
         positions = np.minimum(np.searchsorted(scored, subjects), len(scored) - 1)
         scores = np.where(scored[positions] == subjects, means[positions], np.nan)
-        ends = np.append(starts, known.sum())
+        ends = np.append(starts, is_known.sum())
         for row in (row for row, of_row in enumerate(systems) if len(of_row) and not np.isnan(scores[row])):
-            here = slice(ends[positions[row]], ends[positions[row] + 1])
-            credited = np.isin(self.keys["system"][known][here], systems[row])
+            row_slice = slice(ends[positions[row]], ends[positions[row] + 1])
+            credited = np.isin(self.keys["system"][is_known][row_slice], systems[row])
             if credited.any():
-                scores[row] = self.scores[known][here][credited].mean()
+                scores[row] = self.scores[is_known][row_slice][credited].mean()
         return scores
 
 
@@ -150,11 +150,11 @@ class ImportedScores:
         """
         scores = np.full(len(named), np.nan)
         for form in (one_text, str, str.strip):
-            missing = np.flatnonzero(np.isnan(scores))
-            rows = [named[row] for row in missing.tolist()]
-            scores[missing] = column.scores_of(
+            missing_rows = np.flatnonzero(np.isnan(scores))
+            rows = [named[row] for row in missing_rows.tolist()]
+            scores[missing_rows] = column.scores_of(
                 _stable_numbers([(image, *map(form, texts)) for image, *texts in rows]),
-                [systems[row] for row in missing.tolist()] if systems else (),
+                [systems[row] for row in missing_rows.tolist()] if systems else (),
             )
         return scores
 
@@ -214,8 +214,8 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
     """Return a dataset's imported scores, for the named metrics or for all."""
     rows = ImportedMetric.objects.filter(dataset=dataset).order_by("pk")
     if names is not None:
-        wanted = [name for name in names if METRIC_NAME.fullmatch(name)]
-        rows = rows.filter(name__in=wanted)
+        metric_names = [name for name in names if METRIC_NAME.fullmatch(name)]
+        rows = rows.filter(name__in=metric_names)
     columns: dict[str, dict[str, ScoreColumn]] = {}
     keys: dict[int, Keys] = {}
     for metric in rows.select_related("keys"):

@@ -71,11 +71,11 @@ def _count_saved(study: Study) -> dict[str, Any]:
     """Return the votes and slots saved by early stopping, and the saving that the design expects."""
     design = design_of(study)
     units = OutcomeBounds.objects.filter(unit__study=study)
-    left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
+    votes_left = Greatest(design.judgments_per_unit - F("cast"), Value(0), output_field=IntegerField())
     totals = units.aggregate(
         n=Count("pk"),
         settled=Count("pk", filter=Q(done=True)),
-        left=Sum(left, filter=Q(done=True), default=0),
+        left=Sum(votes_left, filter=Q(done=True), default=0),
     )
     copies = HIT.objects.filter(study=study).aggregate(all=Sum("required"), given_up=Sum("spared"))
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
@@ -136,10 +136,10 @@ def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime
     finished = [row for row in assignments if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
     every = -(-len(finished) // MAX_POINTS) or 1
-    shown = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    shown_positions = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
     states = Counter(row[0] for row in assignments)
     return (
         {state: states[state] for state in sorted(states)},
-        [[timestamp(finished[at][1]), totals[at]] for at in shown],
+        [[timestamp(finished[at][1]), totals[at]] for at in shown_positions],
         max((row[3] for row in finished if row[3] is not None), default=None),
     )

@@ -100,8 +100,8 @@ class Proposals:
         """
         units = self.units
         listed = self.text_keys(self.image, self.text)
-        judged = self.text_keys(units.image, units.text)
-        row, unit = pairs_of_equal(listed, judged)
+        judged_keys = self.text_keys(units.image, units.text)
+        row, unit = pairs_of_equal(listed, judged_keys)
         if len(units.of_file):
             named = np.zeros(len(units.pk), dtype=np.bool_)
             named[units.of_file[:, 0]] = True
@@ -149,23 +149,23 @@ def sort_into_lists(
     begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
     number = np.cumsum(begins) - 1
     start = np.flatnonzero(begins)[number] if len(order) else number
-    counted = np.arange(len(order)) - start + 1
-    position = np.where(rows.has_rank[order], rows.rank[order], counted)
+    list_positions = np.arange(len(order)) - start + 1
+    position = np.where(rows.has_rank[order], rows.rank[order], list_positions)
     item = np.where(search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
     first = np.zeros(len(order), dtype=bool)
     first[np.unique(number * width + item, return_index=True)[1]] = True
     dropped = np.cumsum(~first)
-    before = np.concatenate([[0], dropped])[start] if len(order) else dropped
-    chosen = order[first]
+    dropped_before = np.concatenate([[0], dropped])[start] if len(order) else dropped
+    chosen_rows = order[first]
     return Proposals(
         systems, images, texts, query_captions,
-        system=rows.system[chosen],
-        image=rows.image[chosen],
-        text=rows.text[chosen],
-        query_caption=rows.query_caption[chosen],
-        position=(position - (dropped - before))[first],
-        original=rows.original[chosen],
+        system=rows.system[chosen_rows],
+        image=rows.image[chosen_rows],
+        text=rows.text[chosen_rows],
+        query_caption=rows.query_caption[chosen_rows],
+        position=(position - (dropped - dropped_before))[first],
+        original=rows.original[chosen_rows],
         document=encode([documents.get(name, name) for name in images], "documents")[1],
         units=units,
     )  # fmt: skip
@@ -213,10 +213,10 @@ def proposals_of(study: Study) -> Proposals:
     system, item, caption, rank, search = _outputs(study, splits)
     searched = search > 0
     if searched.any():  # keep the whole list of a caption if it has an image of the splits
-        here = np.isin(item, of_splits)
-        wanted = ~searched | np.isin(caption, caption[searched & here])
+        is_in_split = np.isin(item, of_splits)
+        is_wanted = ~searched | np.isin(caption, caption[searched & is_in_split])
         columns = (system, item, caption, rank, searched)
-        system, item, caption, rank, searched = (column[wanted] for column in columns)
+        system, item, caption, rank, searched = (column[is_wanted] for column in columns)
     if not len(system):
         none = np.zeros(0, dtype=np.int64)
         return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.from_rows([]))
@@ -317,11 +317,11 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
     schema = pa.schema(
         {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
-    wanted, parts = np.union1d(proposed, shown), []
-    for some in batched(plain_rows(columns), ROWS_PER_READ):
-        part = pa.record_batch(list(zip(*some, strict=True)), schema=schema)
-        first, last = np.searchsorted(wanted, (some[0][0], some[-1][0] + 1))  # both are sorted
-        needed = np.isin(part["pk"], wanted[first:last]) | np.isin(part["item"], items)
+    wanted_captions, parts = np.union1d(proposed, shown), []
+    for batch in batched(plain_rows(columns), ROWS_PER_READ):
+        part = pa.record_batch(list(zip(*batch, strict=True)), schema=schema)
+        first, last = np.searchsorted(wanted_captions, (batch[0][0], batch[-1][0] + 1))  # both are sorted
+        needed = np.isin(part["pk"], wanted_captions[first:last]) | np.isin(part["item"], items)
         parts.append(part.filter(needed))
     table = pa.Table.from_batches(parts, schema)
     pk, code = table["pk"].to_numpy(), _codes(table["text_key"])

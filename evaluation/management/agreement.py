@@ -144,7 +144,7 @@ class Agreement(QuorumCommand):
         if level != "nominal" and table.values.dtype == object:
             # The protocol needs numbers, but the file has a text: read it again, for an error that names the line.
             table = self._read_judgments(options, level)
-        drawn = {"resamples": options["resamples"], "seed": options["seed"]}
+        drawing_options = {"resamples": options["resamples"], "seed": options["seed"]}
         ratings = ratings_of_judgments(table.units, table.workers, table.values)
         items: Any = encode(table.items, "items")[1][table.units] if table.items else []
         clusters = _clusters(table, items, naive=options["naive"])
@@ -156,7 +156,7 @@ class Agreement(QuorumCommand):
         result = agreement(
             ratings,
             coefficient_in_both_orders(Alpha(level), exchange),
-            **drawn,
+            **drawing_options,
             clusters=clusters,
             control_items=control_items,
         )
@@ -177,7 +177,7 @@ class Agreement(QuorumCommand):
                 level,
                 names=names,
                 categories=kind.outcomes if kind is not None else (),
-                **drawn,
+                **drawing_options,
                 clusters=clusters,
                 exchange=exchange,
             )

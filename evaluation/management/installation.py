@@ -74,15 +74,15 @@ def load_demo(progress: Progress, *, later: bool = False) -> list[Study]:
     if finished.state != Study.State.CLOSED:
         rehearse(study=finished, crowd=RehearsalCrowd(workers=12, spammers=0.15, seed=7))
     progress(0.8, "its consensus, agreement and metrics")
-    done = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
+    finished_kinds = set(Analysis.objects.filter(study=finished).values_list("what", flat=True))
     results: tuple[tuple[str, str, Callable[..., Any]], ...] = (
         (Analysis.Kind.AGGREGATION, "aggregate", aggregate_study),
         (Analysis.Kind.META_EVALUATION, "evaluate", evaluate_study),
     )
     for what, kind, compute in results:
-        if what not in done and later:
+        if what not in finished_kinds and later:
             enqueue(kind=kind, args={"study": finished.slug})
-        elif what not in done:
+        elif what not in finished_kinds:
             compute(study=finished)
     return [*studies, finished]
 

@@ -115,13 +115,13 @@ def section(
     """Return a section. Reasons and notes of results have the words of earlier releases, which `verify` compares."""
 
     def former(text: str) -> str:
-        for now, before in WORDING_TEMPLATES["former_words"].items():
-            text = text.replace(now, before)
+        for now, old_word in WORDING_TEMPLATES["former_words"].items():
+            text = text.replace(now, old_word)
         return text
 
     title = WORDING_TEMPLATES["sections"][name]
-    said = tuple(former(text) for text in sentences if text)
-    return Section(name, title, said, tuple(plots), tuple(tables), former(empty))
+    old_sentences = tuple(former(text) for text in sentences if text)
+    return Section(name, title, old_sentences, tuple(plots), tuple(tables), former(empty))
 
 
 def table(

@@ -195,11 +195,11 @@ def build_report(
 
     ``parts`` names optional parts to include. Raise EvaluationError if a part is unknown.
     """
-    wanted = _parts_named(parts)
+    wanted_parts = _parts_named(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     results = {
         part.name: part.compute(study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message))
-        for part in wanted
+        for part in wanted_parts
     }
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
@@ -208,7 +208,7 @@ def build_report(
     # keep this order in files too: the ranking of systems before sections of other features
     more = [section_of(study) for section_of in of_features("report_sections")]
     sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
-    sections += [part.section(results[part.name]) for part in wanted]
+    sections += [part.section(results[part.name]) for part in wanted_parts]
     plan = find_registered(study)
     if plan is not None:
         sections.append(registration_section(plan, inputs))
@@ -218,7 +218,7 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    signatures |= {part.name: part.signature(study, results[part.name]) for part in wanted}
+    signatures |= {part.name: part.signature(study, results[part.name]) for part in wanted_parts}
     return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
         signatures=signatures, parts=results,

@@ -61,8 +61,8 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
 
 def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
     # Number of figures that are not folded.
-    shown = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
-    captions = {figure["sentence"] for figure in section["figures"]} if shown else set()
+    is_open = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
+    captions = {figure["sentence"] for figure in section["figures"]} if is_open else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [
         figure
@@ -75,8 +75,8 @@ def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
     ]
     return section | {
         "sentences": sentences,
-        "figures": figures[:shown],
-        "folded": figures[shown:],
+        "figures": figures[:is_open],
+        "folded": figures[is_open:],
         "tables": [
             table
             | {

@@ -247,7 +247,7 @@ def compute_aggregation(
     items = units.judged_units
     del units  # free memory; the judged units were copied
     pa.default_memory_pool().release_unused()
-    judged = loaders.judged_answers(study, table) if kind.results else []
+    judged_rows = loaders.judged_answers(study, table) if kind.results else []
     progress(0.35, "measuring agreement")  # before the consensus is computed, to save memory
     workers = loaders.worker_rows(study)
     agreement = measure_agreement(
@@ -255,7 +255,7 @@ def compute_aggregation(
         table,
         items,
         workers,
-        judged,
+        judged_rows,
         seed=design.seed,
         full_depth=loaders.full_depth_units(study),
         images=None if clusters == NAIVE else loaders.clusters_of_units(study, items),
@@ -269,9 +269,11 @@ def compute_aggregation(
         progress(0.55, f"fitting {name}")
         others[name] = worker_model(name, fitting)
     audit, audited = _audit_filter_of(study, consensus)
-    figures = kind.results.figures(judged, seed=design.seed) if judged and kind.results else KindResults()
+    figures = (
+        kind.results.figures(judged_rows, seed=design.seed) if judged_rows and kind.results else KindResults()
+    )
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, best = _content_of_systems(study, kind, judged, design.seed)
+    content, best = _content_of_systems(study, kind, judged_rows, design.seed)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -286,7 +288,7 @@ def compute_aggregation(
     return StudyAggregation(
         study=study,
         consensus=consensus,
-        contents={judgment.unit.pk: judgment.unit.content for judgment in judged},
+        contents={judgment.unit.pk: judgment.unit.content for judgment in judged_rows},
         figures=figures,
         model=model,
         other_models=others,
@@ -327,8 +329,8 @@ def store_aggregation(aggregation: StudyAggregation) -> Analysis:
         result=aggregation.result,
     )
     store_consensus(study, consensus, aggregation.figures)
-    counted = aggregation.result["counts"]["judgments"]
-    sentence = f"Consensus and agreement were computed from {counted:,} judgments."
+    judgment_count = aggregation.result["counts"]["judgments"]
+    sentence = f"Consensus and agreement were computed from {judgment_count:,} judgments."
     note_event(study=study, what="computed", sentence=sentence, signature=aggregation.signature)
     return analysis
 

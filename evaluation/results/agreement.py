@@ -173,8 +173,8 @@ def measure_agreement(
         )
         return {"alpha": open_alpha, "per_worker": per_worker}
     exchange = exchange_of(kind) if both_orders else None
-    counted = agreement_rows(table, full_depth)
-    ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
+    counted_judgments = agreement_rows(table, full_depth)
+    ratings, grouped = counted_ratings(table, units, counted_judgments, images, anonymous=anonymous)
     of_counted = grouped if full_depth is None else None
     bias = side_bias(table, units, images, anonymous=anonymous, of_counted=of_counted)
 
@@ -195,7 +195,7 @@ def measure_agreement(
         figures["ordinal"] = alpha(ratings, level="ordinal")
     # Ordinal alpha needs degrees of preference, not only sides.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
-        preference = preferences_of(table.full_value[counted])
+        preference = preferences_of(table.full_value[counted_judgments])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
         preferences = replace(ratings, labels=labels, code=codes)
@@ -402,12 +402,12 @@ def side_bias(
         clusters = Clusters.of_codes({name: renumber_codes(column) for name, column in columns.items()})
     else:
         clusters = of_counted.subset(table.has_side[table.is_counted])
-    chosen = table.chose_left[rows].astype(np.float64)
-    interval = share_of_rows(chosen, clusters, CONFIDENCE)
+    is_left = table.chose_left[rows].astype(np.float64)
+    interval = share_of_rows(is_left, clusters, CONFIDENCE)
     return {
-        "value": float(chosen.mean()),
+        "value": float(is_left.mean()),
         **as_json(interval, "low", "high", "p"),
-        "n": len(chosen),
+        "n": len(is_left),
         "clusters": dict(interval.clusters.counts),
         "scope": scope_of(interval.clusters.counts.get(RATER)),
     }
@@ -498,9 +498,9 @@ def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
     decided, same = np.zeros((2, labels, size), dtype=np.bool_)
     for label in range(labels):
         answers[label] -= 1  # leave out the judge's own answer
-        most = answers.max(axis=0)
-        decided[label] = (most > 0) & ((answers == most).sum(axis=0) == 1)
-        same[label] = decided[label] & (answers[label] == most)
+        largest_counts = answers.max(axis=0)
+        decided[label] = (largest_counts > 0) & ((answers == largest_counts).sum(axis=0) == 1)
+        same[label] = decided[label] & (answers[label] == largest_counts)
         answers[label] += 1
     return decided.ravel()[cell], same.ravel()[cell]
 

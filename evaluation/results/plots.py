@@ -67,16 +67,16 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     counts = [count for _, count in timeline]
     axes.step([times[0], *times], [0, *counts], where="post", color=ACCENT, linewidth=2)
     axes.plot(times[-1:], counts[-1:], "o", color=ACCENT, markersize=6, markeredgewidth=0)
-    wanted = progress["wanted"]
-    axes.set_ylim(0, 1.12 * max(wanted, counts[-1], 1))
+    wanted_count = progress["wanted"]
+    axes.set_ylim(0, 1.12 * max(wanted_count, counts[-1], 1))
     span = times[-1] - times[0] or HOUR
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
-    if wanted:
-        axes.axhline(wanted, **LEVEL, linestyle=DASH)
-        label = _("target: %(n)s") % {"n": thousands(wanted)}
-        axes.text(0.0, wanted, label, transform=axes.get_yaxis_transform(), **SOFT_STYLE, va="bottom")
+    if wanted_count:
+        axes.axhline(wanted_count, **LEVEL, linestyle=DASH)
+        label = _("target: %(n)s") % {"n": thousands(wanted_count)}
+        axes.text(0.0, wanted_count, label, transform=axes.get_yaxis_transform(), **SOFT_STYLE, va="bottom")
     # write below the line if the line would cross the number
-    offset = (8, -10) if abs(wanted - counts[-1]) < 0.06 * wanted else (8, 0)
+    offset = (8, -10) if abs(wanted_count - counts[-1]) < 0.06 * wanted_count else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
     _name_times(axes, times[0], span, zone)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
@@ -103,22 +103,22 @@ def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
 
 
 def progress_sentence(progress: Mapping[str, Any]) -> str:
-    done, wanted = progress["judgments"], progress["wanted"]
-    if not done:
-        if not wanted:
+    done_count, wanted_count = progress["judgments"], progress["wanted"]
+    if not done_count:
+        if not wanted_count:
             return _(NO_JUDGMENTS)
         return _(
             "There are no judgments yet. Judgments that the study needs: %(wanted)s; pages of work: %(pages)s."
-        ) % {"wanted": thousands(wanted), "pages": thousands(progress["hits"])}
-    if not wanted:
-        sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done)
-        return sentence % {"n": thousands(done)}
+        ) % {"wanted": thousands(wanted_count), "pages": thousands(progress["hits"])}
+    if not wanted_count:
+        sentence = ngettext("One judgment was imported.", "%(n)s judgments were imported.", done_count)
+        return sentence % {"n": thousands(done_count)}
     return _(
         "Judgments: %(n)s of %(wanted)s (%(share)s %%). Pages of work complete: %(done)s of %(pages)s."
     ) % {
-        "n": thousands(done),
-        "wanted": thousands(wanted),
-        "share": f"{100 * done // wanted}",
+        "n": thousands(done_count),
+        "wanted": thousands(wanted_count),
+        "share": f"{100 * done_count // wanted_count}",
         "done": thousands(progress["hits_done"]),
         "pages": thousands(progress["hits"]),
     }
@@ -129,16 +129,20 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
 
     If nobody saw a control item, plot the seconds per unit instead.
     """
-    seen = [row for row in workers if row["controls_seen"]]
+    tested_workers = [row for row in workers if row["controls_seen"]]
     timed = [row for row in workers if row["seconds"] is not None]
-    if not seen and not timed:
+    if not tested_workers and not timed:
         return ""
-    rows = sorted(seen, key=lambda row: (-row["controls_share"], row["worker"])) if seen else []
+    rows = (
+        sorted(tested_workers, key=lambda row: (-row["controls_share"], row["worker"]))
+        if tested_workers
+        else []
+    )
     rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
     named = len(rows) <= MAX_NAMED
     height = min(0.85 + (ROW if named else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
-    if seen:
+    if tested_workers:
         axes.set_xlim(-0.02, 1.02)
         axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0 %", "25", "50", "75", "100"])
         right = [(row["controls_right"], row["controls_seen"]) for row in rows]
@@ -163,18 +167,18 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         label = _("median seconds per item")
     axes.set_xlabel(label, **SOFT_STYLE)
     longest = max(len(row["worker"]) for row in rows) if named else 0
-    left = min(0.03 + 0.0105 * longest, 0.4)
-    figure.subplots_adjust(left=left, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
-    title = _("Check questions by participant") if seen else _("Seconds per item by participant")
+    left_margin = min(0.03 + 0.0105 * longest, 0.4)
+    figure.subplots_adjust(left=left_margin, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
+    title = _("Check questions by participant") if tested_workers else _("Seconds per item by participant")
     return to_svg(figure, "workers", title, workers_sentence(workers, threshold))
 
 
 def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> str:
     if not workers:
         return _(NO_WORKERS)
-    seen = [row for row in workers if row["controls_seen"]]
+    tested_workers = [row for row in workers if row["controls_seen"]]
     count = ngettext("%(n)s participant", "%(n)s participants", len(workers)) % {"n": thousands(len(workers))}
-    if not seen:
+    if not tested_workers:
         sentence = _("%(count)s. None of them answered a check question.")
     else:
         sentence = _(
@@ -183,8 +187,8 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         )
     sentence %= {
         "count": count,
-        "seen": thousands(len(seen)),
-        "reached": thousands(sum(row["controls_share"] >= threshold for row in seen)),
+        "seen": thousands(len(tested_workers)),
+        "reached": thousands(sum(row["controls_share"] >= threshold for row in tested_workers)),
         "share": f"{100 * threshold:g}",
     }
     if aside := sum(not row["used"] for row in workers):

@@ -75,16 +75,16 @@ def rankings_of(
     has R@k and the median rank (H13 §4.3.1). Systems without a judged item have a row only if `unjudged` is true, as in
     releases by 0.5.
     """
-    judged = answers.map_values(lambda value: relevance.grade(value) > 0)
-    codes = np.where(np.isnan(judged.value), UNJUDGED, judged.value).astype(np.int8)
-    good = judged.keys[judged.of_text > 0]
+    judged_answers = answers.map_values(lambda value: relevance.grade(value) > 0)
+    codes = np.where(np.isnan(judged_answers.value), UNJUDGED, judged_answers.value).astype(np.int8)
+    good = judged_answers.keys[judged_answers.of_text > 0]
     rankings, orders = {}, {}  # both by task
-    for task, chosen in ((ANNOTATION, ~proposals.is_search), (SEARCH, proposals.is_search)):
-        rows = np.flatnonzero(chosen)
+    for task, is_of_task in ((ANNOTATION, ~proposals.is_search), (SEARCH, proposals.is_search)):
+        rows = np.flatnonzero(is_of_task)
         if not (proposals.position[rows] > 1).any():
             continue
         # The query of each relevant item: the image, or the text of the query caption.
-        asking = good // judged.width if task == ANNOTATION else good % judged.width
+        asking = good // judged_answers.width if task == ANNOTATION else good % judged_answers.width
         relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
         owners = proposals.system[rows]
         table, figures = [], {}
@@ -234,21 +234,21 @@ def _row(
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
     documents = proposals.document[queries] if task == ANNOTATION else queries
-    judged = lists(codes, relevant[query_ids], UNJUDGED)
-    precision = r_precision(judged)
-    results = [*(success_at_k(judged, k=k) for k in CUTS), precision]
-    seen = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
+    judged_lists = lists(codes, relevant[query_ids], UNJUDGED)
+    precision = r_precision(judged_lists)
+    results = [*(success_at_k(judged_lists, k=k) for k in CUTS), precision]
+    has_judged = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
     undefined = np.isnan(precision.per_query)
     row: dict[str, Any] = {
         "queries": len(queries),
-        "not_judged": int((undefined & ~seen).sum()),
-        "nothing_relevant": int((undefined & seen).sum()),
+        "not_judged": int((undefined & ~has_judged).sum()),
+        "nothing_relevant": int((undefined & has_judged).sum()),
         **{result.measure: _share(result, documents) for result in results},
     }
     if audit and audit["share"] is not None:
         row["audited"] = {}
         for k in CUTS:
-            corrected = corrected_success(judged, k, audit)
+            corrected = corrected_success(judged_lists, k, audit)
             bounds = {"value": corrected.value, "low": corrected.low, "high": corrected.high}
             row["audited"][f"S@{k}"] = bounds | {"n": len(queries)}
     original = proposals.original[rows]
@@ -322,13 +322,13 @@ def judged_systems(
     measures = {answers: outputs.figures(answers), DESCRIBES: describing.figures(DESCRIBES)}
     if standardised is not None:
         measures["z"] = standardised.figures(MEAN)
-    missing = figures_of(math.nan, math.nan, math.nan, 0)
+    missing_figures = figures_of(math.nan, math.nan, math.nan, 0)
     return [
         {
             "system": name,
             "captions": int((outputs.system == code).sum()),
             "images": len(np.unique(outputs.item[outputs.system == code])),
-            **{measure: figures.get(name, missing) for measure, figures in measures.items()},
+            **{measure: figures.get(name, missing_figures) for measure, figures in measures.items()},
         }
         for code, name in enumerate(outputs.names)
     ]
@@ -356,24 +356,27 @@ def audit_filter(
         values are None.
     """
     values = {unit: consensus[unit].value for unit in audited if unit in consensus}
-    judged = [unit for unit, value in values.items() if value is not None]
+    judged_audits = [unit for unit, value in values.items() if value is not None]
     missed = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
     dropped = pairs - passed_pairs
     share = low = high = None
-    if judged:
-        share, (low, high) = missed / len(judged), wilson_interval(missed, len(judged), CONFIDENCE)
+    if judged_audits:
+        share, (low, high) = (
+            missed / len(judged_audits),
+            wilson_interval(missed, len(judged_audits), CONFIDENCE),
+        )
     unanimous = 0
-    for unit in judged:
+    for unit in judged_audits:
         votes = consensus[unit].votes.items()
         unanimous += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
-    known = [consensus[unit].value for unit in passed if unit in consensus]
-    right = [relevance.is_relevant(value) for value in known if value is not None]
+    known_answers = [consensus[unit].value for unit in passed if unit in consensus]
+    right = [relevance.is_relevant(value) for value in known_answers if value is not None]
     # The share of good pairs is that of the judged pairs.
     good = sum(right) / len(right) * passed_pairs if right else None
     return {
         "dropped": dropped,
         "sampled": len(audited),
-        "judged": len(judged),
+        "judged": len(judged_audits),
         "missed": missed,
         "share": json_float(share),
         "low": json_float(low),

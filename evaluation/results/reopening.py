@@ -54,10 +54,10 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
     table = loaders.load_judgments(study)
     if need == ReopeningReason.SHORT:
         vote_counts: Counter[int] = Counter(table.unit[table.is_counted].tolist())
-        wanted = design_of(study).judgments_per_unit
-        return [unit.key for unit in loaders.unit_rows(study) if vote_counts[unit.pk] < wanted]
+        votes_wanted = design_of(study).judgments_per_unit
+        return [unit.key for unit in loaders.unit_rows(study) if vote_counts[unit.pk] < votes_wanted]
     consensus = consensus_of(study, table)
-    chosen = []
+    unit_keys = []
     for unit in consensus.units:
         answer = consensus.of_unit.get(unit.pk)
         if answer is None or unit.pk in consensus.decisions:
@@ -65,8 +65,8 @@ def units_needing_votes(study: Study, need: ReopeningReason, *, margin: float = 
         if answer.tie or (
             need == ReopeningReason.UNCERTAIN and answer.margin is not None and answer.margin <= margin
         ):
-            chosen.append(unit.key)
-    return chosen
+            unit_keys.append(unit.key)
+    return unit_keys
 
 
 class ReopenRequest(Reason):
@@ -115,15 +115,15 @@ def reopen(
     units: Collection[str] = (),
 ) -> Outcome:
     """Offer the HITs that have the units to more workers."""
-    chosen = units_needing_votes(study, ReopeningReason(need), margin=margin) if need else units
-    if not chosen:
+    unit_keys = units_needing_votes(study, ReopeningReason(need), margin=margin) if need else units
+    if not unit_keys:
         raise WrongState(
             _("Nothing was changed: no item of study %(slug)r is %(need)s.")
             % {"slug": study.slug, "need": need}
         )
-    count = reopen_units(study=study, units=chosen, votes=votes, why=why, by=by)
+    count = reopen_units(study=study, units=unit_keys, votes=votes, why=why, by=by)
     people = ngettext("one more participant", "%(n)s more participants", votes) % {"n": votes}
-    items = ngettext("%(n)s item", "%(n)s items", len(chosen)) % {"n": thousands(len(chosen))}
+    items = ngettext("%(n)s item", "%(n)s items", len(unit_keys)) % {"n": thousands(len(unit_keys))}
     sentence = ngettext(
         "One page of work is offered to %(people)s, to get more votes on %(items)s.",
         "%(n)s pages of work are offered to %(people)s, to get more votes on %(items)s.",

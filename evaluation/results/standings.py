@@ -225,26 +225,26 @@ class Outputs:
         differences are only rounding errors.
         """
         size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
-        here = sign[self.system] != 0
+        is_compared = sign[self.system] != 0
         counts = np.zeros((len(self.names), size))
-        np.add.at(counts, (self.system[here], self.item[here]), 1)
+        np.add.at(counts, (self.system[is_compared], self.item[is_compared]), 1)
         complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
         n = int(complete.sum())
         if not n:
             return math.nan, NO_SPREAD, 0
-        here &= complete[self.item]
-        system = self.system[here]
-        number, total = np.bincount(system), np.bincount(system, self.score[here])
+        is_compared &= complete[self.item]
+        system = self.system[is_compared]
+        number, total = np.bincount(system), np.bincount(system, self.score[is_compared])
         means = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
         weight = np.zeros(len(self.item))
-        weight[here] = sign[system] / number[system]
+        weight[is_compared] = sign[system] / number[system]
         mean = float(means @ sign[: len(means)])
-        centred = weight[here] * (self.score[here] - means[system])
-        influence: Floats = np.bincount(self.item[here], centred, minlength=size).astype(np.float64)
+        centred = weight[is_compared] * (self.score[is_compared] - means[system])
+        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=size).astype(np.float64)
         items = Clusters.from_columns({ITEM: self.cluster[complete]}, n)
         spread = items.spread(influence[complete])
         if self.deletions is not None:
-            spread = self._add_rater_variance(spread, items, here, weight, influence)
+            spread = self._add_rater_variance(spread, items, is_compared, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
             spread = spread.with_variance(0.0)
         return mean, spread, items.number
@@ -265,9 +265,9 @@ class Outputs:
             np.float64
         )
         # Without its only rater, an output has no score, and its item does not count.
-        gone = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
-        changes[gone] = influence[key[gone] // raters]
-        value = np.where(gone, math.nan, changes)
+        is_lost = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
+        changes[is_lost] = influence[key[is_lost] // raters]
+        value = np.where(is_lost, math.nan, changes)
         of_items = RaterDeletions(key // raters, renumber_codes(key % raters), value, deletions.means)
         return of_items.widen(spread, items, lambda: changes)[0]
 

@@ -93,7 +93,7 @@ def verdict_of_systems(
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     else:
         of_kinds = (standings_of(study) for standings_of in of_features("standings"))
-        standings = next((found for found in of_kinds if found is not None), None)
+        standings = next((standing for standing in of_kinds if standing is not None), None)
     if standings is None or len(standings.names) < 2:
         return None
     return verdict_on_systems(standings)
@@ -203,7 +203,7 @@ def _name(system: str) -> str:
 
 
 def _figure(measure: str, row: Mapping[str, Any]) -> str:
-    n, shown = row["n"], percent if measure in SHARES else coefficient
+    n, format_value = row["n"], percent if measure in SHARES else coefficient
     outputs = npgettext("of", "%(n)s output", "%(n)s outputs", n)
     items = npgettext("of", "%(n)s item", "%(n)s items", n)
     comparisons = npgettext("of", "%(n)s comparison", "%(n)s comparisons", n)
@@ -217,7 +217,7 @@ def _figure(measure: str, row: Mapping[str, Any]) -> str:
         F1: _("a mean F of %(value)s for %(count)s (95 %% interval %(ends)s)"),
         OOT: _("a mean oot of %(value)s for %(count)s (95 %% interval %(ends)s)"),
     }
-    parts = {"value": shown(row["value"]), "ends": interval_in_text(row, shown)}
+    parts = {"value": format_value(row["value"]), "ends": interval_in_text(row, format_value)}
     return sentences[measure] % (parts | {"count": counts[measure] % {"n": thousands(n)}})
 
 

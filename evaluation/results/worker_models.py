@@ -119,8 +119,10 @@ def model_answers(
         return {}
     if fitting.why_not:
         return {"reason": fitting.why_not}
-    counted = table.is_counted
-    fitted = fit(table.unit[counted], table.worker[counted], table.value[counted], labels=kind.outcomes)
+    is_counted = table.is_counted
+    fitted = fit(
+        table.unit[is_counted], table.worker[is_counted], table.value[is_counted], labels=kind.outcomes
+    )
     keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
     rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
@@ -176,20 +178,20 @@ def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
         return _weight_by_confidence(fitting)
     if fitting.why_not:
         return {"reason": fitting.why_not}
-    counted = table.is_counted
-    unit, worker = table.unit[counted], table.worker[counted]
-    right = agrees_with_others(unit, table.value[counted])
-    known = ~np.isnan(right)
-    if not known.any():
+    is_counted = table.is_counted
+    unit, worker = table.unit[is_counted], table.worker[is_counted]
+    right = agrees_with_others(unit, table.value[is_counted])
+    is_known = ~np.isnan(right)
+    if not is_known.any():
         return {"reason": NO_COMPARABLE_ITEM}
-    fitted = item_response(unit[known], worker[known], right[known])
+    fitted = item_response(unit[is_known], worker[is_known], right[is_known])
     keys = texts_of_column(units.key.take(places_in(units.pk, fitted.items)))
     rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
     return {
         "reason": "",
         "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
         "workers": model_workers(fitted, fitted.persons, fitting.names, ("ability", "deviation", "answers")),
-        "answers": int(known.sum()),
+        "answers": int(is_known.sum()),
         **as_json(fitted, "iterations", "converged", "note", "signature"),
     }
 

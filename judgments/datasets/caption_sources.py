@@ -94,8 +94,8 @@ def _tallies(
     tallies: _Tallies = defaultdict(_Tally)
     images: set[str] = set()
     columns: list[str] = []
-    wanted = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
-    for number, record in enumerate(records(file, wanted, ImportNotes(), table.encoding)):
+    image_columns = Columns(("image",), tuple(STANDARD_NAMES - {"image"}), lenient=True)
+    for number, record in enumerate(records(file, image_columns, ImportNotes(), table.encoding)):
         if number >= MAX_RECORDS:
             break
         if number % ROWS_A_REPORT == 0:

@@ -74,8 +74,8 @@ def known_lists(
     by_image = task == Output.Task.ANNOTATION
     query, item = ("item_id", "caption__text") if by_image else ("caption_id", "item_id")
     lists: Lists = defaultdict(dict)
-    for some in batched(sorted(queries), KEYS_PER_QUERY):
-        rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": some})
+    for batch in batched(sorted(queries), KEYS_PER_QUERY):
+        rows = Output.objects.filter(task=task, system__in=systems, **{f"{query}__in": batch})
         columns = rows.order_by("system_id", query, "rank").values_list("system_id", query, item, "rank")
         for system, query_id, value, rank in columns.iterator(ROWS_PER_BATCH):
             ranked = lists[system, query_id]
@@ -212,25 +212,25 @@ def import_dataset(
                 )  # fmt: skip
     if not re.fullmatch(r"[-a-zA-Z0-9_]{1,80}", name):
         raise DataConflict(f"The dataset's name is {name!r}; expected up to 80 letters, digits, - or _.")
-    there = Dataset.objects.filter(name=name).first()
-    if there is not None:
-        if user is not None and not Dataset.objects.visible_to(user).filter(pk=there.pk).exists():
+    existing = Dataset.objects.filter(name=name).first()
+    if existing is not None:
+        if user is not None and not Dataset.objects.visible_to(user).filter(pk=existing.pk).exists():
             raise DataConflict(f"There is a dataset {name!r} already; choose another name.")
-        may_add = user is None or has_role(user, there, "editor")
+        may_add = user is None or has_role(user, existing, "editor")
         source = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping)
-        if fingerprint_of(source.rows(), source.pairs()) != there.fingerprint:
+        if fingerprint_of(source.rows(), source.pairs()) != existing.fingerprint:
             raise DataConflict(f"There is a dataset {name!r} with other rows; choose another name.")
-        counts = _dataset_counts(there)
-        if images and may_add and not _has_pictures(there):
+        counts = _dataset_counts(existing)
+        if images and may_add and not _has_pictures(existing):
             rows = open_dataset(format, path, encoding=encoding, taken=taken, mapping=mapping).rows()
             files = {row.image: _file_of(row) for row in rows}
             with PictureCopy(name) as copy, transaction.atomic():
-                if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=there.pk)):
+                if _has_pictures(Dataset.objects.select_for_update(no_key=True).get(pk=existing.pk)):
                     raise DataConflict(
                         f"Another import added pictures to dataset {name!r} at the same time; look at what is there."
                     )
-                _attach_pictures(there, images, files, copy, user, found := ImportNotes())
-            added = [gettext_noop("Pictures were added to the dataset."), *found.sentences()]
+                _attach_pictures(existing, images, files, copy, user, import_notes := ImportNotes())
+            added = [gettext_noop("Pictures were added to the dataset."), *import_notes.sentences()]
             return ImportSummary(name, True, counts, [*added, *_blocked_pictures(images)])
         notes = [gettext_noop("The pictures of the dataset were not changed.")] if images else []
         return ImportSummary(name, False, counts, notes)
@@ -451,8 +451,10 @@ def store_candidates(dataset: Dataset, texts: Iterable[str]) -> dict[str, int]:
         texts_of.setdefault(writings[text], text)
     row_ids: dict[str, int] = {}
     for batch in batched(sorted(texts_of), KEYS_PER_QUERY):
-        known = Caption.objects.filter(dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE)
-        by_key = known.order_by("-pk").values_list("text_key", "pk")  # the first one counts
+        known_captions = Caption.objects.filter(
+            dataset=dataset, text_key__in=batch, role=Caption.Role.CANDIDATE
+        )
+        by_key = known_captions.order_by("-pk").values_list("text_key", "pk")  # the first one counts
         row_ids.update(by_key)
         lacking = [texts_of[key] for key in batch if key not in row_ids]
         if lacking:
@@ -648,8 +650,8 @@ def _complete_captions(
         for row in sorted(ranked, key=attrgetter("rank")):
             best_rows.setdefault(one_text(row.text), row)
         lists[item] = list(best_rows.values())
-    known = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
-    for (_, item), positions in known.items():
+    stored_lists = known_lists(task, systems={system.pk}, queries=set(items.values()), placed={system.pk})
+    for (_, item), positions in stored_lists.items():
         new_list = dict(enumerate((one_text(row.text) for row in lists.get(item, ())), start=1))
         if any(new_list.get(position) != text for position, text in positions.items()):
             raise _content_conflict(system, "captions")
@@ -664,7 +666,7 @@ def _complete_captions(
             (item, position, row)
             for item, ranked in lists.items()
             for position, row in enumerate(ranked, start=1)
-            if position not in known[system.pk, item]
+            if position not in stored_lists[system.pk, item]
         ),
     )
     system.fingerprint = fingerprint.hexdigest()

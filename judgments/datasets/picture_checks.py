@@ -27,23 +27,23 @@ def picture_format(path: Path) -> str:
     Raises:
         PictureProblem: the format is not in ``SUFFIXES``, or the picture is too large for a browser's memory.
     """
-    most = limits()
-    if path.stat().st_size > most.picture_bytes:
+    max_pixels = limits()
+    if path.stat().st_size > max_pixels.picture_bytes:
         raise PictureProblem(
             gettext("%(path)s is too large; expected at most %(most_picture_bytes)s bytes.")
-            % {"path": path, "most_picture_bytes": thousands(most.picture_bytes)}
+            % {"path": path, "most_picture_bytes": thousands(max_pixels.picture_bytes)}
         )
     try:
         with PillowImage.open(path, formats=list(FORMATS)) as picture:
             name, pixels = picture.format or "", picture.width * picture.height
     except PillowImage.DecompressionBombError:
-        name, pixels = "", most.pixels + 1
+        name, pixels = "", max_pixels.pixels + 1
     except (UnidentifiedImageError, OSError, ValueError):
         name, pixels = "", 0
-    if pixels > most.pixels:
+    if pixels > max_pixels.pixels:
         raise PictureProblem(
             gettext("%(path)s has too many pixels; expected at most %(most_pixels)s.")
-            % {"path": path, "most_pixels": thousands(most.pixels)}
+            % {"path": path, "most_pixels": thousands(max_pixels.pixels)}
         )
     if name not in SUFFIXES:
         raise PictureProblem(

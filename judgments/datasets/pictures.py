@@ -51,14 +51,14 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
         )
     root = folder.resolve()
     paths: dict[str, Path] = {}
-    missing: list[str] = []
+    missing_names: list[str] = []
     pairs = list(names)
-    found = SimpleLazyObject(
+    picture_files = SimpleLazyObject(
         lambda: find_pictures([compose_name(file) for _, file in pairs], _files_in(root))
     )
     for image, file in pairs:
         path = (folder / file).resolve()
-        if not path.is_file() and (alike := found.files.get(compose_name(file))):
+        if not path.is_file() and (alike := picture_files.files.get(compose_name(file))):
             path = (folder / alike).resolve()
         if not path.is_relative_to(root):
             raise PictureProblem(
@@ -68,15 +68,20 @@ def checked_pictures(folder: Path, names: Iterable[tuple[str, str]]) -> dict[str
         if path.is_file():
             paths[image] = path
         else:
-            missing.append(file)
-    if missing and (unclear := found.unclear.get(compose_name(missing[0]))):
-        raise PictureProblem(describe_unclear(compose_name(missing[0]), unclear))
-    if missing:
+            missing_names.append(file)
+    if missing_names and (unclear := picture_files.unclear_names.get(compose_name(missing_names[0]))):
+        raise PictureProblem(describe_unclear(compose_name(missing_names[0]), unclear))
+    if missing_names:
         raise PictureProblem(
             gettext(
                 "Pictures missing from %(folder)s: %(n)s of %(what)s. The first missing picture is %(missing)r."
             )
-            % {"folder": folder, "n": len(missing), "what": len(missing) + len(paths), "missing": missing[0]}
+            % {
+                "folder": folder,
+                "n": len(missing_names),
+                "what": len(missing_names) + len(paths),
+                "missing": missing_names[0],
+            }
         )
     for path in paths.values():
         picture_format(path)

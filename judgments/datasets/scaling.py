@@ -122,13 +122,13 @@ def scale_picture(picture: str) -> dict[str, Any]:
             sent = opened.mode in COLOUR_MODES and len(profile) <= MAX_PROFILE_BYTES
             options = {"icc_profile": profile} if sent else {}
             pixels = _convert_to_rgb(upright, b"" if sent else profile)
-            for box, most in SIZES:
+            for box, max_bytes in SIZES:
                 target = _fit_size(size, box)
-                if target == size and attributes["bytes"] <= most:  # small enough as it is
+                if target == size and attributes["bytes"] <= max_bytes:  # small enough as it is
                     break
                 data = _encode_picture(
                     pixels.resize(target, PillowImage.Resampling.LANCZOS, reducing_gap=3.0),
-                    most,
+                    max_bytes,
                     drawn=not photograph,
                     **options,
                 )

@@ -194,24 +194,28 @@ def read_upload_table(
     table = UploadTable(header_row=header_row, is_folder=path.is_dir())
     try:
         table.lines = _lines_of(path, format, encoding)
-        found = header_line(table.lines, TABLE_USES[use].optional)
-        table.header_row = header_row or (found if found > 1 else 0)
+        found_header = header_line(table.lines, TABLE_USES[use].optional)
+        table.header_row = header_row or (found_header if found_header > 1 else 0)
         how, read = layout_of(format, path, ColumnMapping(header_row=table.header_row))
         rows = first_rows(how, read, path, encoding or None)
     except ImportProblem as problem:
         return table, problem
     table.names = list(dict.fromkeys(name for row in rows for name in row))[:MAX_COLUMNS_SHOWN]
     table.rows = [[as_cell(row.get(name))[:MAX_CELL_LENGTH] for name in table.names] for row in rows]
-    wanted = [name for name in TABLE_USES[use].optional if name not in how.columns]
-    used = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
-    known = guess_columns(table.names, wanted)
-    if used and set(used.values()) <= set(table.names) and known.keys() <= set(offered or ()):
-        known = used
-    TABLE_USES[use].check_guesses(known)
-    if "image" in wanted and "image" not in known:
+    columns_asked = [name for name in TABLE_USES[use].optional if name not in how.columns]
+    offered_sources = {name: source for name, source in (offered or {}).items() if source != NOT_USED}
+    guessed_columns = guess_columns(table.names, columns_asked)
+    if (
+        offered_sources
+        and set(offered_sources.values()) <= set(table.names)
+        and guessed_columns.keys() <= set(offered or ())
+    ):
+        guessed_columns = offered_sources
+    TABLE_USES[use].check_guesses(guessed_columns)
+    if "image" in columns_asked and "image" not in guessed_columns:
         cells_of = ((name, [str(row.get(name)).strip() for row in rows]) for name in table.names)
         pictures = (name for name, cells in cells_of if all(map(names_picture, cells)))
         if name := next(pictures, ""):
-            known["image"] = name
-    table.chosen = known
+            guessed_columns["image"] = name
+    table.chosen = guessed_columns
     return table, None

@@ -251,9 +251,9 @@ def _match_pictures(understood: InspectedUpload, pictures: Sequence[str], images
         matches, key=lambda folder: (len(matches[folder].files), -len(matches[folder].respelled_names))
     )
     matched = matches[understood.folder]
-    missing = [image for image in named if image not in matched.files]
-    understood.found, understood.lacking = len(matched.files), len(missing)
-    understood.missing = missing[:MAX_NAMED_IMAGES]
+    missing_images = [image for image in named if image not in matched.files]
+    understood.found, understood.lacking = len(matched.files), len(missing_images)
+    understood.missing = missing_images[:MAX_NAMED_IMAGES]
     understood.respelled = len(matched.respelled_names)
     understood.spellings = [
         f"{name} → {matched.files[name]}" for name in matched.respelled_names[:MAX_NAMED_IMAGES]

@@ -110,7 +110,7 @@ def _keep_to_quota(upload: str) -> None:
     Raises:
         UploadRefused: the new upload would not fit even if all uploads that no queued job needs were discarded.
     """
-    most, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
+    max_size, names = settings.UPLOADS_MB * 10**6, {upload, *_uploads_of_jobs()}
     staying, others = 0, []
     for folder in _root().glob(f"{upload[:8]}*"):
         with suppress(FileNotFoundError):  # another request discards it
@@ -119,7 +119,7 @@ def _keep_to_quota(upload: str) -> None:
                 staying += size
             else:
                 others.append((folder.stat().st_mtime, folder.name, size))
-    if staying > most:
+    if staying > max_size:
         discard_upload(upload)
         raise UploadRefused(
             gettext(
@@ -130,7 +130,7 @@ def _keep_to_quota(upload: str) -> None:
         )
     for count, (_, name, size) in enumerate(sorted(others, reverse=True), start=2):
         staying += size
-        if staying > most or count > MAX_UNCONFIRMED_UPLOADS:
+        if staying > max_size or count > MAX_UNCONFIRMED_UPLOADS:
             discard_upload(name)
 
 

@@ -269,11 +269,11 @@ def requirements_of(workers: Workers) -> dict[str, str]:
     if workers.devices:
         sentences[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
     if workers.requires or workers.forbids:
-        wanted = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
+        wanted_phrases = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
         unwanted = [
             gettext("without the qualification %(name)s") % {"name": name} for name in workers.forbids
         ]
-        sentences[QUALIFIED] = gettext(" and ").join([*wanted, *unwanted])
+        sentences[QUALIFIED] = gettext(" and ").join([*wanted_phrases, *unwanted])
     if workers.quotas:
         traits = dict.fromkeys(gettext(quota.by) for quota in workers.quotas)
         sentences[QUOTAS] = gettext("quotas by %(traits)s") % {"traits": gettext(" and ").join(traits)}

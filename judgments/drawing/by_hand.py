@@ -106,8 +106,8 @@ class _ChangedDraw:
                         "be changed; remove the item, and add a known item under controls.known")
             )  # fmt: skip
         for mate in self._units_shown_with(page, unit) if image else [unit]:
-            shown = shown_texts(mate) | (texts if mate is unit else {})
-            new = self._apply_change(mate, image or self._images[unit.image], shown, change.hit)
+            old_texts = shown_texts(mate) | (texts if mate is unit else {})
+            new = self._apply_change(mate, image or self._images[unit.image], old_texts, change.hit)
             if new.key in self._page_of:
                 raise ValueError(gettext("the study already has the same item"))
             if change.hit:
@@ -121,12 +121,12 @@ class _ChangedDraw:
         Raises:
             ValueError: the unit has no such text, a text is empty, or the dataset has no suitable image.
         """
-        before = shown_texts(unit)
+        old_texts = shown_texts(unit)
         for name, text in change.texts.items():
-            if name not in before:
-                about = {"name": name, "names": ", ".join(before) or gettext("none")}
+            if name not in old_texts:
+                about = {"name": name, "names": ", ".join(old_texts) or gettext("none")}
                 raise ValueError(gettext("the item has no text %(name)r; expected %(names)s") % about)
-            if not text and before[name]:
+            if not text and old_texts[name]:
                 raise ValueError(gettext("the text %(name)r is empty") % {"name": name})
         image = self._images.get(change.image) if change.image != unit.image else None
         if change.image and change.image not in self._images:
@@ -134,7 +134,7 @@ class _ChangedDraw:
         if image is not None and "boxes" in unit.content and not image.boxes:
             raise ValueError(gettext("item %(image)r has no labelled boxes") % {"image": image.name})
         texts = {
-            name: text for name, text in change.texts.items() if one_text(text) != one_text(before[name])
+            name: text for name, text in change.texts.items() if one_text(text) != one_text(old_texts[name])
         }
         return texts, image
 
@@ -164,8 +164,8 @@ class _ChangedDraw:
             content["fields"] = {name: texts[name] for name in content["fields"]}
         captions: dict[str, Any] = {name: texts_by_name[name] for name in CAPTIONS if name in texts}
         key = content_key("by hand", self._design.seed, unit.key, page, image.name, texts)
-        shown = {"key": key, "image": image.name, "content": content, **captions}
-        new = replace(unit, filtered=False, audited=False, **shown)
+        content_shown = {"key": key, "image": image.name, "content": content, **captions}
+        new = replace(unit, filtered=False, audited=False, **content_shown)
         return self._pair_unit(new, image) if unit.pair else new
 
     def _text(self, text: str, of_image: dict[str, Text]) -> Text:

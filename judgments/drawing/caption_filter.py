@@ -80,21 +80,21 @@ class ImageCaptions:
         self, count: int, pool: Sequence[Text], images: Sequence[Image], rng: np.random.Generator
     ) -> list[Text]:
         """Return up to ``count`` further texts: removed texts, then texts of ``pool``, then captions of ``images``."""
-        left = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
-        filling = [self.texts[index] for index in shuffle(left, rng)[:count]]
+        unaudited = np.flatnonzero(~(self.passes_filter | self.is_audited)).tolist()
+        filling = [self.texts[index] for index in shuffle(unaudited, rng)[:count]]
         # in a crossed design, an image has no further texts
         if len(filling) < count and self.texts is not pool:
-            taken = {text.text for text in self.texts}
-            several = min(len(pool), len(taken) + count)
+            taken_texts = {text.text for text in self.texts}
+            several = min(len(pool), len(taken_texts) + count)
             for index in rng.choice(len(pool), size=several, replace=False).tolist():
                 if len(filling) == count:
                     break
-                if pool[index].text not in taken:
+                if pool[index].text not in taken_texts:
                     filling.append(pool[index])
             if len(filling) < count:
-                taken.update(text.text for text in filling)
-                spare = foreign_captions(self.image, images, count - len(filling) + len(taken), rng)
-                filling += [text for text in spare if text.text not in taken][: count - len(filling)]
+                taken_texts.update(text.text for text in filling)
+                spare = foreign_captions(self.image, images, count - len(filling) + len(taken_texts), rng)
+                filling += [text for text in spare if text.text not in taken_texts][: count - len(filling)]
         return filling
 
 

@@ -34,8 +34,8 @@ def draw_images(
             % {"count": count, "n": len(images), "which": which},
             field="sampling.images",
         )
-    chosen = set(rng.permutation(len(images))[:count].tolist())
-    return [image for index, image in enumerate(images) if index in chosen]
+    chosen_indices = set(rng.permutation(len(images))[:count].tolist())
+    return [image for index, image in enumerate(images) if index in chosen_indices]
 
 
 def rng_for(seed: int, purpose: str) -> np.random.Generator:

@@ -48,16 +48,16 @@ def pack_groups(
     pages: list[list[Group]] = []
     while heap:
         page: list[Group] = []
-        size, waiting = per_hit, -sum(left for left, _, _ in heap)
+        size, waiting = per_hit, -sum(free_places for free_places, _, _ in heap)
         if evenly:
             size = -(-waiting // max(-(-waiting // per_hit), 0 if repeat_images else -heap[0][0]))
         while len(page) < size and heap:
             used_entries: list[tuple[int, int, str]] = []
             while len(page) < size and heap:
-                left, order, name = heapq.heappop(heap)
+                free_places, order, name = heapq.heappop(heap)
                 page.append(queues[name].pop())
-                if left < -1:
-                    used_entries.append((left + 1, order, name))
+                if free_places < -1:
+                    used_entries.append((free_places + 1, order, name))
             for entry in used_entries:
                 heapq.heappush(heap, entry)
             if not repeat_images:

@@ -66,10 +66,12 @@ def draw_captions(
         DesignError: the dataset cannot supply the pairs.
     """
     division = divide_images(design, material)
-    wanted, rng = design.sampling.images, rng_for(design.seed, "images")
+    image_count, rng = design.sampling.images, rng_for(design.seed, "images")
     if design.sampling.pairs_from == CROSSED:
         everything = _every_text(division.judged_images)
-        drawn = [(image, everything) for image in draw_images(division.judged_images, wanted, rng)]
+        drawn_images = [
+            (image, everything) for image in draw_images(division.judged_images, image_count, rng)
+        ]
         pool: Sequence[Text] = everything
     else:
         texts_by_image = {
@@ -79,11 +81,13 @@ def draw_captions(
         able = [image for image in division.judged_images if texts_by_image.get(image.name)]
         pool = _distinct_texts(text for image in able for text in texts_by_image[image.name])
         which = f" with texts to be judged (sampling.pairs_from is {design.sampling.pairs_from!r})"
-        drawn = [(image, texts_by_image[image.name]) for image in draw_images(able, wanted, rng, which=which)]
+        drawn_images = [
+            (image, texts_by_image[image.name]) for image in draw_images(able, image_count, rng, which=which)
+        ]
     if not pool:
         raise _no_captions_error(design, material)
-    captions = apply_filter(design, drawn)
-    pairs = sum(len(texts) for _, texts in drawn)
+    captions = apply_filter(design, drawn_images)
+    pairs = sum(len(texts) for _, texts in drawn_images)
     if design.sampling.only:
         captions = _select_by_id(design.sampling.only, captions, unit_keys)
     return CaptionDraw(division, captions, pool, pairs)
@@ -124,15 +128,15 @@ def _top_captions(design: StudyDesign, material: Material, division: Division) -
 
 def _references(design: StudyDesign, material: Material, division: Division) -> DrawnTexts:
     """Draw references of each image, and captions of other images as foils."""
-    wanted, foils = design.sampling.references, design.sampling.foils
+    reference_count, foils = design.sampling.references, design.sampling.foils
     images = division.judged_images
     for image in images:
         rng = rng_for(design.seed, f"references of {image.name}")
         references = _distinct_texts(image.references)
-        if wanted != "all":
+        if reference_count != "all":
             references = [
                 references[index]
-                for index in sorted(rng.permutation(len(references))[: int(wanted)].tolist())
+                for index in sorted(rng.permutation(len(references))[: int(reference_count)].tolist())
             ]
         # A few images suffice; scanning all of them for each image is slow.
         several = rng.choice(len(images), size=min(len(images), SEVERAL_IMAGES * foils), replace=False)
@@ -153,10 +157,10 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
         ):
             by_key.setdefault(text.key, text)
             by_text.setdefault(one_text(text.text), text)
-    judged = {image.name: image for image in division.judged_images}
+    judged_images = {image.name: image for image in division.judged_images}
     texts_by_image: dict[str, list[Text]] = {}
     for number, (name, caption) in enumerate(design.sampling.listed, start=1):
-        if name not in judged:
+        if name not in judged_images:
             raise DesignError(
                 gettext(
                     "sampling.listed: pair %(number)s names item %(name)r, but this item is not judged. The "
@@ -178,7 +182,7 @@ def _listed_texts(design: StudyDesign, material: Material, division: Division) -
             )
         texts_by_image.setdefault(name, []).append(named)
     for name, texts in texts_by_image.items():
-        yield judged[name], _distinct_texts(texts)
+        yield judged_images[name], _distinct_texts(texts)
 
 
 _SOURCES = {"outputs": _outputs, "top-k": _top_captions, "references": _references, "list": _listed_texts}
@@ -217,12 +221,16 @@ def _select_by_id(
 ) -> list[ImageCaptions]:
     lacking = set(ids)
     restricted = []
-    for drawn in captions:
-        keys = unit_keys(drawn.image, drawn.texts)
-        wanted = np.array([key in lacking for key in keys], dtype=bool)
+    for caption in captions:
+        keys = unit_keys(caption.image, caption.texts)
+        is_wanted = np.array([key in lacking for key in keys], dtype=bool)
         lacking.difference_update(keys)
         restricted.append(
-            replace(drawn, passes_filter=drawn.passes_filter & wanted, is_audited=drawn.is_audited & wanted)
+            replace(
+                caption,
+                passes_filter=caption.passes_filter & is_wanted,
+                is_audited=caption.is_audited & is_wanted,
+            )
         )
     if lacking:
         raise missing_ids_error(lacking)

@@ -161,10 +161,12 @@ def open_judgments(
     if mapping is not None:
         raise _fixed_columns(format, path)
     readers = JUDGMENT_FORMATS[format]
-    chosen = protocol or next(iter(readers))
-    if chosen not in readers:
-        raise ImportProblem(path, None, None, f"no {chosen} judgments in {format}", " or ".join(readers))
-    return readers[chosen](path, encoding)
+    chosen_protocol = protocol or next(iter(readers))
+    if chosen_protocol not in readers:
+        raise ImportProblem(
+            path, None, None, f"no {chosen_protocol} judgments in {format}", " or ".join(readers)
+        )
+    return readers[chosen_protocol](path, encoding)
 
 
 def layout_of(format: str, path: Path, mapping: ColumnMapping | None) -> tuple[ColumnMapping, RecordReader]:

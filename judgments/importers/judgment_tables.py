@@ -277,9 +277,9 @@ class TableJudgments(JudgmentSource):
         reading.notes = ImportNotes()
         for record in reading._records(self.path, _COLUMNS, ImportNotes(), self._encoding):
             with suppress(ImportProblem):
-                before = reading._row(record, captions)
-                if before.unit == row.unit:
-                    return _first_difference(before, row, record)
+                earlier_row = reading._row(record, captions)
+                if earlier_row.unit == row.unit:
+                    return _first_difference(earlier_row, row, record)
         return ""
 
     def _row(self, record: Record, captions: Captions | None) -> JudgmentRow:
@@ -520,11 +520,11 @@ def _credits(record: Record) -> Mapping[str, tuple[Credit, ...]] | None:
         raise record.problem("systems", quote_value(value), "an object from caption ids to lists of systems")
     content = json_cell(record, "content")
     options = content.get("options") if isinstance(content, dict) else None
-    known = {record.get(side) for side in SIDES}
+    known_systems = {record.get(side) for side in SIDES}
     if record.get("first") is not None and record.get("first") == record.get("second"):
-        known |= set(SIDES)
-    known |= {option.get("key") for option in options or () if isinstance(option, dict)}
-    unknown = [key for key in value if key not in known]
+        known_systems |= set(SIDES)
+    known_systems |= {option.get("key") for option in options or () if isinstance(option, dict)}
+    unknown = [key for key in value if key not in known_systems]
     if unknown:
         raise record.problem("systems", f"the caption id {quote_value(unknown[0])}", "a caption of the unit")
     return record.read(

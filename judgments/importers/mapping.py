@@ -472,7 +472,7 @@ class _Reading:
             keys = dict.fromkeys(
                 key for source in self.numbered_sources for key in self._keys(source, values)
             )
-            whole = {
+            whole_row = {
                 f"{path}.{key}": member  # the key may have dots
                 for path in {
                     source[: -len(NUMBER) - 1]
@@ -481,7 +481,7 @@ class _Reading:
                 }
                 for key, member in foreign.members_of(foreign.look_up(values, path))
             }
-            return [(key, values | whole) for key in sorted(keys, key=_numeric_order)]
+            return [(key, values | whole_row) for key in sorted(keys, key=_numeric_order)]
         if self.list_source:
             cell = foreign.look_up(values, self.list_source)
             if isinstance(cell, str) and cell.lstrip().startswith("["):
@@ -502,9 +502,9 @@ class _Reading:
             self.keys_of[names] = [match.group(1) for match in matches if match]
         if keys := self.keys_of[names]:
             return keys
-        before, _, after = source.partition(NUMBER)
-        path, _, start = before.rpartition(".")
-        end = after.partition(".")[0]
+        text_before, _, text_after = source.partition(NUMBER)
+        path, _, start = text_before.rpartition(".")
+        end = text_after.partition(".")[0]
         container = foreign.look_up(values, path) if path else None
         inner = r"\d+" if start or end else ".*"
         pattern = re.compile(f"{re.escape(start)}({inner}){re.escape(end)}", re.DOTALL)
@@ -512,7 +512,7 @@ class _Reading:
         return [match.group(1) for match in matches if match]
 
     def _map_record(self, record: Record, key: str) -> Record:
-        missing = self.missing
+        missing_cells = self.missing
         mapped_values: dict[str, Any] = {}
         origins: dict[str, str] = {}
         mapped_columns: set[str] = set()
@@ -525,7 +525,11 @@ class _Reading:
                     if self.unseen:
                         self.unseen -= {source, origin}
                     mapped_columns.add(origin)
-                    if missing and name not in TEXT_COLUMNS and foreign.cell_text(value) in missing:
+                    if (
+                        missing_cells
+                        and name not in TEXT_COLUMNS
+                        and foreign.cell_text(value) in missing_cells
+                    ):
                         value = ""
                 if value is not None and value != "":
                     mapped_values[name], origins[name] = value, origin

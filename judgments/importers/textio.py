@@ -188,15 +188,15 @@ def read_lines(path: Path, *, encoding: str | None = None, newline: str = "\n") 
     Raises:
         ImportProblem: the file cannot be opened, unpacked or decoded, exceeds a limit, or contains a NUL.
     """
-    most = limits().line  # a file without line ends would fill the memory
+    max_line = limits().line  # a file without line ends would fill the memory
     number = 0
     with import_problems(path, lambda: number + 1), open_bounded(path) as raw:
         stream = _text_reader(path, raw, encoding, newline)
-        while line := stream.readline(most):
+        while line := stream.readline(max_line):
             number += 1
-            if len(line) == most:
+            if len(line) == max_line:
                 raise ImportProblem(
-                    path, number, None, f"a line of more than {most:,} characters", "shorter lines"
+                    path, number, None, f"a line of more than {max_line:,} characters", "shorter lines"
                 )
             if "\0" in line:
                 raise ImportProblem(path, number, None, "a NUL character", "text")

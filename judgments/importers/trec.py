@@ -97,11 +97,11 @@ def read_runs(
     """
     runs: dict[str, RankedLists] = {}
     for row in _read_lines(path, encoding):
-        for column, name, known in (("qid", row.query, queries), ("docid", row.item, ranked)):
-            if name not in known:
+        for column, name, known_names in (("qid", row.query, queries), ("docid", row.item, ranked)):
+            if name not in known_names:
                 expected = "one, but the dataset has none"
-                if known:
-                    expected = f"a name of the dataset such as {next(iter(known))!r}"
+                if known_names:
+                    expected = f"a name of the dataset such as {next(iter(known_names))!r}"
                 raise ImportProblem(path, row.number, column, quote_value(name), expected)
         run = runs.setdefault(row.system, RankedLists(path))
         run.query.append(queries[row.query])

@@ -91,15 +91,15 @@ class AllWorkers:
                 with suppress(FileNotFoundError):
                     results[number] = read_packed(folder / f"{number}.result")
                     continue
-                mine = next((other for other in _pop_all(unclaimed) if claim_part(folder, other)), None)
-                if mine is None and _may_take_over(folder, number, longest):
-                    mine = number
-                if mine is None:
+                own_part = next((other for other in _pop_all(unclaimed) if claim_part(folder, other)), None)
+                if own_part is None and _may_take_over(folder, number, longest):
+                    own_part = number
+                if own_part is None:
                     time.sleep(POLL_SECONDS)
                     continue
                 began = time.monotonic()
                 with use_pool(Serial()):
-                    results[mine] = function(shared, parts[mine])
+                    results[own_part] = function(shared, parts[own_part])
                 longest = max(longest, time.monotonic() - began)
             yield results.pop(number)
 

@@ -94,15 +94,17 @@ def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False
         ]
         for caption in captions_of[unit.pk]:
             caption_indices.setdefault(caption, len(caption_indices))
-    shown = [[caption_indices[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged]
+    shown_captions = [
+        [caption_indices[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged
+    ]
 
     def places_of(end: str) -> list[int]:
-        return [row[judgment.answer[end] - 1] for row, judgment in zip(shown, judged, strict=True)]
+        return [row[judgment.answer[end] - 1] for row, judgment in zip(shown_captions, judged, strict=True)]
 
     return BestWorstAnswers(
         captions=list(caption_indices),
         units=[judgment.unit.key for judgment in judged],
-        shown=shown,
+        shown=shown_captions,
         best=places_of(BEST),
         worst=places_of(WORST) if all(WORST in judgment.answer for judgment in judged) else None,
     )
@@ -137,13 +139,15 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
                 "image": caption.image,
                 "caption": caption.key,
                 "text": caption.text,
-                "shown": shown,
+                "shown": shown_count,
                 "best": best,
                 "worst": worst,
                 "score": score,
                 "strength": strength,
             }
-            for caption, shown, best, worst, score, strength in zip(answers.captions, *columns, strict=True)
+            for caption, shown_count, best, worst, score, strength in zip(
+                answers.captions, *columns, strict=True
+            )
         ],
         "split_half": {
             "spearman": nan_as_none(reliability.spearman),
@@ -162,7 +166,7 @@ def _figures_of(answers: BestWorstAnswers, *, seed: int) -> dict[str, Any]:
 
 def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
     """Return counts, share of best and Luce strength of each caption, if workers chose only the best caption."""
-    shown, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
+    shown_counts, best = Counter(index for row in answers.shown for index in row), Counter(answers.best)
     rows = zip(answers.captions, scores_of(answers), _choice_strengths(answers), strict=True)
     return {
         "captions": [
@@ -170,7 +174,7 @@ def _figures_of_best(answers: BestWorstAnswers) -> dict[str, Any]:
                 "image": caption.image,
                 "caption": caption.key,
                 "text": caption.text,
-                "shown": shown[index],
+                "shown": shown_counts[index],
                 "best": best[index],
                 "score": score,
                 "strength": strength,
@@ -267,10 +271,10 @@ class BestWorstScores(Results):
         answers = _read_answers(judged, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
         worst_captions: Sequence[int | None] = answers.worst or [None] * len(judged)
-        for judgment, shown, best, least in zip(
+        for judgment, shown_captions, best, least in zip(
             judged, answers.shown, answers.best, worst_captions, strict=True
         ):
-            for caption in shown:
+            for caption in shown_captions:
                 ratings[caption].append((judgment.worker, float(caption == best) - (caption == least)))
         return [
             CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows), caption.systems)
@@ -424,33 +428,33 @@ class BestWorst(OpenKind):
         division = divide_images(design, material)
         options = design.sampling.options
         texts = {image.name: _texts_of(image) for image in division.judged_images}
-        most = max(map(len, texts.values()), default=0)
+        max_texts = max(map(len, texts.values()), default=0)
         if isinstance(options, int):
             size = options
         else:
             size = self.least_options if design.answers.worst else 2
-            if most > MAX_OPTIONS:
+            if max_texts > MAX_OPTIONS:
                 raise DesignError(
                     pgettext(
                         "staff",
                         "sampling.options is 'all', but an item of dataset %(name)r has too many different texts of "
                         "systems (%(most)d); expected a number of at most %(limit)d.",
                     )
-                    % {"name": material.name, "most": most, "limit": MAX_OPTIONS},
+                    % {"name": material.name, "most": max_texts, "limit": MAX_OPTIONS},
                     field="sampling.options",
                 )
         usable = [image for image in division.judged_images if len(texts[image.name]) >= size]
         if not usable:
             raise DesignError(
                 f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
-                f"at most {most} different texts for an item of split {design.sampling.split!r}.",
+                f"at most {max_texts} different texts for an item of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
         images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))
         groups = [
-            Group(image.name, (self._unit(design, image, chosen),))
+            Group(image.name, (self._unit(design, image, drawn_list),))
             for image in images
-            for chosen in self._draw_lists(design, image, texts[image.name])
+            for drawn_list in self._draw_lists(design, image, texts[image.name])
         ]
         hits = self.hits(design, groups, control_images=division.controls)
         left_out = len(division.judged_images) - len(usable)
@@ -503,15 +507,15 @@ class BestWorst(OpenKind):
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
-        wanted = 1 if end == WORST else size - 1
+        wanted_position = 1 if end == WORST else size - 1
         damaged_captions: dict[str, Text] = {}
         for base in captions * size:
             text = degraded_text(base, image, slot.images, slot.rng, whole=True)
-            if text is not None and len(damaged_captions) < wanted:
+            if text is not None and len(damaged_captions) < wanted_position:
                 damaged_captions.setdefault(text.text, text)
-        if len(damaged_captions) < wanted:
+        if len(damaged_captions) < wanted_position:
             return None
-        options = [*captions[: size - wanted], *damaged_captions.values()]
+        options = [*captions[: size - wanted_position], *damaged_captions.values()]
         odd = options[-1] if end == WORST else options[0]
         return self._control(slot, image, shuffle(options, slot.rng), (end, odd), DEGRADED)
 

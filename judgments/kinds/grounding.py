@@ -60,11 +60,11 @@ class MajorityOfLinks(OpenAggregation):
         for word in sorted({word for answer in links_of_answers for word in answer}):
             counts = Counter(answer.get(word, "") for answer in links_of_answers).most_common()
             votes |= {f"{word}:{box}": count for box, count in sorted(counts) if box}
-            best, most = counts[0]
+            best, largest_count = counts[0]
             runner_up = counts[1][1] if len(counts) > 1 else 0
-            shares.append(most / n)
-            margins.append((most - runner_up) / n)
-            if most == runner_up:
+            shares.append(largest_count / n)
+            margins.append((largest_count - runner_up) / n)
+            if largest_count == runner_up:
                 tie = True
             elif best:
                 links[word] = best
@@ -190,8 +190,8 @@ class GroundingRehearsal(Rehearsal):
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
-            drawn = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
-            return links_of({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn})
+            drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
+            return links_of({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words})
         if right:
             certain = (
                 set(links) if unit.control else set(labels_in_caption(unit.first.text, unit.content["boxes"]))
@@ -340,15 +340,15 @@ class Grounding(OpenKind):
         ):
             raise ValueError('expected a list of {"word": index, "box": id}')
         tokens = unit.first.text.split()
-        known = {box["id"] for box in unit.content["boxes"]}
+        box_ids = {box["id"] for box in unit.content["boxes"]}
         links: Links = {}
         for link in answer:
             word, box = link["word"], link["box"]
             if type(word) is not int or not 0 <= word < len(tokens) or not trim_punctuation(tokens[word]):
                 raise ValueError(f"word {word!r} is none of the caption; expected an index from 0")
-            if not isinstance(box, str) or box not in known:
+            if not isinstance(box, str) or box not in box_ids:
                 raise ValueError(
-                    f"box {box!r} is none of the picture; expected one of {', '.join(sorted(known))}"
+                    f"box {box!r} is none of the picture; expected one of {', '.join(sorted(box_ids))}"
                 )
             if links.setdefault(word, box) != box:
                 raise ValueError(f"word {word} has two boxes; expected one box a word")

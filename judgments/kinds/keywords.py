@@ -117,7 +117,7 @@ class KeywordResults(Results):
             for unit, answers in keywords.items()
         }
         return KindResults(
-            units={unit: {"stems": sum_by_stem(counted)} for unit, counted in counts.items()},
+            units={unit: {"stems": sum_by_stem(keyword_counts)} for unit, keyword_counts in counts.items()},
             study={
                 "pairwise_f1": pairwise_f1(keywords, seed=seed),
                 "pairwise_f1_of_stems": pairwise_f1(stems, seed=seed),

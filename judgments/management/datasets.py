@@ -39,7 +39,7 @@ def columns_offered(use: str, options: dict[str, Any], dataset: str = "") -> Ite
         table, _ = read_upload_table(
             options["path"], options["format"], use=use, encoding=options["encoding"] or "", offered=last
         )
-        pairs = ",".join(f"{mine}={source}" for mine, source in table.chosen.items())
+        pairs = ",".join(f"{own_column}={source}" for own_column, source in table.chosen.items())
         if pairs and not table.has_columns_for(use):
             raise QuorumError(
                 f"{problem} Say what its columns are, such as --map {quote(pairs)}"

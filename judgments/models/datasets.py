@@ -227,16 +227,16 @@ class CaptionQuerySet(models.QuerySet["Caption"]):
         """Return references, candidates of visible systems, and captions in units of the user's studies."""
         if sees_all_datasets(user):
             return self
-        seen = Q(role=Caption.Role.REFERENCE)
-        seen |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
+        is_visible = Q(role=Caption.Role.REFERENCE)
+        is_visible |= Q(Exists(Output.objects.filter(caption=OuterRef("pk")).visible_to(user)))
         if is_staff(user):
             study: Any = apps.get_model("judgments", "Study")  # the model's module imports this module
             unit: Any = apps.get_model("judgments", "Unit")
             studies = study.objects.visible_to(user).order_by().values("pk")
             for side in ("first", "second", "reference"):  # separate queries use the columns' indexes
-                seen |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
+                is_visible |= Q(Exists(unit.objects.filter(**{side: OuterRef("pk")}, study__in=studies)))
         return self.filter(
-            seen,
+            is_visible,
             dataset__in=Dataset.objects.visible_to(user).order_by().values("pk"),
         )
 

@@ -95,7 +95,7 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     lock_study(study, no_key=False)
     if problem := why_not_discarded(study):
         raise WrongState(problem)
-    gone = count_discarded_rows(study)
+    discarded = count_discarded_rows(study)
     pages_discarded.send(sender=Study, study=study)
     rows: tuple[models.QuerySet[models.Model], ...] = (
         HITUnit.objects.filter(hit__study=study),
@@ -107,9 +107,9 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         DrawState.objects.filter(study=study),
         CachedFigures.objects.filter(study=study),
     )
-    for some in rows:
+    for batch in rows:
         # This does not load the rows. It fails if a foreign key of another table refers to them.
-        some._raw_delete(some.db)
+        batch._raw_delete(batch.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None
     study.notes = {name: study.notes[name] for name in TEMPLATE_NOTES if name in study.notes}
@@ -117,10 +117,11 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     note_event(
         study=study,
         what="discarded",
-        sentence=f"Discarded: {with_noun(gone['hits'], 'page')} of work, with {with_noun(gone['units'], 'item')} and "
-        f"{with_noun(gone['controls'], 'check question')}. The design is a draft again.",
+        sentence=f"Discarded: {with_noun(discarded['hits'], 'page')} of work, with "
+        f"{with_noun(discarded['units'], 'item')} and "
+        f"{with_noun(discarded['controls'], 'check question')}. The design is a draft again.",
         by=by,
         generated_at=str(generated_at),
-        **gone,
+        **discarded,
     )
-    return gone
+    return discarded

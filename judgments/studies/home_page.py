@@ -128,8 +128,8 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     context["title"] = gettext("Your studies")
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
-        shown = with_needs(with_progress(studies.select_related("dataset")))
-        page = BoundedPaginator(shown.order_by("-created_at", "slug"), PAGE_SIZE).get_page(
+        studies_shown = with_needs(with_progress(studies.select_related("dataset")))
+        page = BoundedPaginator(studies_shown.order_by("-created_at", "slug"), PAGE_SIZE).get_page(
             request.GET.get("page")
         )
         by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))

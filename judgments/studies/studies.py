@@ -50,10 +50,10 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     dataset = datasets.filter(name=name).first()
     if dataset is None:
         names = list(datasets.values_list("name", flat=True))
-        known = ", ".join(names) or "no version yet"
+        known_names = ", ".join(names) or "no version yet"
         raise ObjectNotFound(
             gettext("There is no dataset %(name)r; expected one of %(known)s.")
-            % {"name": name, "known": known}
+            % {"name": name, "known": known_names}
             + did_you_mean(name, names)
         )
     return dataset
@@ -113,17 +113,24 @@ def change_design(
         raise DataConflict(
             gettext("A study %(slug)r already exists; choose another slug.") % {"slug": design.slug}
         )
-    before, after = study.design, design.model_dump(mode="json")
+    old_values, new_values = study.design, design.model_dump(mode="json")
     if design.slug != study.slug:
         _rename_jobs(study.slug, design.slug)
     study.slug, study.name, study.dataset = design.slug, design.name, dataset
-    study.protocol, study.design = design.protocol, after
+    study.protocol, study.design = design.protocol, new_values
     study.save()
-    changed = changed_keys(before, after)
+    changed = changed_keys(old_values, new_values)
     if changed:
         shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
         sentence = f"The design was changed: {shown}."
-        note_event(study=study, what="design-changed", sentence=sentence, by=user, before=before, after=after)
+        note_event(
+            study=study,
+            what="design-changed",
+            sentence=sentence,
+            by=user,
+            before=old_values,
+            after=new_values,
+        )
     return study
 
 

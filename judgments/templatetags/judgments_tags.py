@@ -163,7 +163,7 @@ def _input(
     initial = field.get_initial() if fresh else ""
     value = begin.get(name, initial)
     multiline = field.style.get("base_template") == "textarea.html"
-    kind = next((kind for known, kind in INPUTS if isinstance(field, known)), "text")
+    kind = next((kind for field_class, kind in INPUTS if isinstance(field, field_class)), "text")
     declared = field.style.get("choices", ())
     kind = field.style.get("kind", "ticks" if declared else kind)
     if kind == "ticks" and isinstance(value, str):

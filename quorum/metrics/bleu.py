@@ -117,7 +117,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
     for group in range(references.size - 1):
         longest = max(longest, starts[references[group + 1]] - starts[references[group]])
     trie = empty_trie(longest * orders)
-    most = np.zeros(longest * orders + 1, dtype=np.int64)
+    largest_counts = np.zeros(longest * orders + 1, dtype=np.int64)
     count = np.zeros(longest * orders + 1, dtype=np.int64)
     counted_for = np.zeros(longest * orders + 1, dtype=np.int64)
     for group in range(references.size - 1):
@@ -135,13 +135,13 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                     node = child(trie, bits, group, node, tokens[end_of_ngram], nodes)
                     if node == nodes:
                         nodes += 1
-                        most[node] = 0
+                        largest_counts[node] = 0
                         counted_for[node] = -1
                     if counted_for[node] != text:
                         counted_for[node] = text
                         count[node] = 0
                     count[node] += 1
-                    most[node] = max(most[node], count[node])
+                    largest_counts[node] = max(largest_counts[node], count[node])
         # Count each candidate's n-grams, each at most as often as it occurs in any one reference.
         for index in range(candidate_starts[group], candidate_starts[group + 1]):
             text = candidates[index]
@@ -156,7 +156,7 @@ def _clipped_matches(task: Task, orders: int) -> Ints:
                         counted_for[node] = text
                         count[node] = 0
                     count[node] += 1
-                    if count[node] <= most[node]:
+                    if count[node] <= largest_counts[node]:
                         correct[index, order] += 1
     return correct
 
@@ -245,19 +245,19 @@ def h13_rouge_scores(comparison: Comparison, view: View) -> Floats:
 def _summed_matches(task: Task, vocabulary: int) -> Ints:
     tokens, starts, references, candidates, candidate_starts = task
     hits = np.zeros(candidates.size, dtype=np.int64)
-    left = np.zeros(vocabulary, dtype=np.int64)
+    counts_left = np.zeros(vocabulary, dtype=np.int64)
     for group in range(references.size - 1):
         for text in range(references[group], references[group + 1]):
             for index in range(candidate_starts[group], candidate_starts[group + 1]):
                 candidate = candidates[index]
                 for position in range(starts[text], starts[text + 1]):
-                    left[tokens[position]] += 1
+                    counts_left[tokens[position]] += 1
                 for position in range(starts[candidate], starts[candidate + 1]):
-                    if left[tokens[position]] > 0:
-                        left[tokens[position]] -= 1
+                    if counts_left[tokens[position]] > 0:
+                        counts_left[tokens[position]] -= 1
                         hits[candidate] += 1
                 for position in range(starts[text], starts[text + 1]):
-                    left[tokens[position]] = 0
+                    counts_left[tokens[position]] = 0
     return hits
 
 

@@ -262,24 +262,24 @@ def _number_turn(grams: Numbers, tokens: Numbers, positions: Numbers, order: int
     numbers = np.empty(positions.size, dtype=np.int32)
     repeats = np.zeros(1 << 11, dtype=np.bool_)
     table = np.full((1 << 12, 3), -1, dtype=np.int32)
-    known = 0
+    known_count = 0
     for index in range(positions.size):
         shorter, word = grams[positions[index]], tokens[positions[index] + order - 1]
         slot = _slot(table, shorter, word)
         if table[slot, 2] < 0:
-            if 2 * known >= table.shape[0]:
+            if 2 * known_count >= table.shape[0]:
                 table = _doubled_table(table)
                 slot = _slot(table, shorter, word)
-            if known == repeats.size:
-                repeats = np.concatenate((repeats, np.zeros(known, dtype=np.bool_)))
+            if known_count == repeats.size:
+                repeats = np.concatenate((repeats, np.zeros(known_count, dtype=np.bool_)))
             table[slot, 0] = shorter
             table[slot, 1] = word
-            table[slot, 2] = known
-            known += 1
+            table[slot, 2] = known_count
+            known_count += 1
         else:
             repeats[table[slot, 2]] = True
         numbers[index] = table[slot, 2]
-    return numbers, repeats[:known].copy()
+    return numbers, repeats[:known_count].copy()
 
 
 @compiled

@@ -243,17 +243,17 @@ class Lists:
 
     def add(self, lists: Sequence[Sequence[str]], what: str) -> Ints:
         """Return the (lists,) int64 numbers of the lists. Error messages call the lists `what`."""
-        known = self._known
+        known_grams = self._known
         numbers = np.empty(len(lists), dtype=np.int64)
         first_new = len(self._lists)
         listed = list(lists)
         for position, texts in enumerate(listed):
-            number = known.get(id(texts))
+            number = known_grams.get(id(texts))
             if number is None:
                 if type(texts) is not list or not texts:
                     check_texts(texts, f"{what}[{position}]")
                 # Keep a reference to the list, so that no other list can get its id().
-                number = known[id(texts)] = len(self._lists)
+                number = known_grams[id(texts)] = len(self._lists)
                 self._lists.append(texts)
             numbers[position] = number
         # Checking the types of all texts at once is faster than list by list.

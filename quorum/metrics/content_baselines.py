@@ -169,14 +169,19 @@ def bigram_ranks(labels: Sequence[Sequence[str]], prior: BigramPrior, *, ties: S
     """
     _check_prior(prior, BigramPrior)
     flat, starts = _flat_labels(labels)
-    known = sorted({*prior.first, *chain.from_iterable(prior.following)})
-    number = {label: index for index, label in enumerate(known)}
+    known_labels = sorted({*prior.first, *chain.from_iterable(prior.following)})
+    number = {label: index for index, label in enumerate(known_labels)}
     codes = np.fromiter((number.get(label, -1) for label in flat), dtype=np.int64, count=len(flat))
-    pairs = sorted((number[before], number[after], n) for (before, after), n in prior.following.items())
+    pairs = sorted(
+        (number[label_before], number[label_after], n)
+        for (label_before, label_after), n in prior.following.items()
+    )
     table = np.array(pairs, dtype=np.int64).reshape(-1, 3)
     counts = _LabelCounts(
-        np.fromiter((prior.first.get(label, 0) for label in known), dtype=np.int64, count=len(known)),
-        starts_of(np.bincount(table[:, 0], minlength=len(known))),
+        np.fromiter(
+            (prior.first.get(label, 0) for label in known_labels), dtype=np.int64, count=len(known_labels)
+        ),
+        starts_of(np.bincount(table[:, 0], minlength=len(known_labels))),
         np.ascontiguousarray(table[:, 1]),
         np.ascontiguousarray(table[:, 2]),
     )

@@ -28,27 +28,29 @@ def score_files(
     "signatures": {system: {metric: signature}}, "warnings": [...]}`. `progress` is called with each system's name
     before the system is scored. Raise InvalidFile if a system has a caption for an image that has no references.
     """
-    known = read_references(references)
+    references_by_image = read_references(references)
     figures: dict[str, Any] = {"systems": {}, "tokenizer": tokenizer, "version": VERSION}
     signatures: dict[str, dict[str, str]] = {}
     warnings: list[str] = []
     for system, captions in read_candidates(candidates).items():
         progress(system)
         for image in captions:
-            if image not in known:
+            if image not in references_by_image:
                 raise InvalidFile(
                     f"{candidates}: system {system!r} has a caption for image {image!r}, "
                     f"expected images that {references} has references for"
                 )
-        missing = len(known) - len(captions)
-        if missing:
-            warnings.append(f"system {system!r} has no caption for {missing} of {len(known)} images")
+        missing_count = len(references_by_image) - len(captions)
+        if missing_count:
+            warnings.append(
+                f"system {system!r} has no caption for {missing_count} of {len(references_by_image)} images"
+            )
         result = score(
             list(captions.values()),
-            [known[image] for image in captions],
+            [references_by_image[image] for image in captions],
             metrics,
             tokenizer,
-            document_corpus=list(known.values()) if missing else None,
+            document_corpus=list(references_by_image.values()) if missing_count else None,
         )
         warnings.extend(f"system {system!r}: {warning}" for warning in result.warnings)
         figures["systems"][system] = _figures(result, captions)

@@ -161,9 +161,11 @@ def gibberish(
     tokens = encode_texts(texts, tokenizer_named(tokenizer))
     if not tokens.tokens.size:
         raise InvalidInput("texts holds no word, expected texts to draw words from")
-    drawn = tokens.tokens[generator.integers(0, tokens.tokens.size, size=(len(held_out.texts), length))]
+    drawn_tokens = tokens.tokens[
+        generator.integers(0, tokens.tokens.size, size=(len(held_out.texts), length))
+    ]
     vocabulary = tokens.vocabulary
-    return [" ".join(vocabulary[word] for word in row) for row in drawn.tolist()]
+    return [" ".join(vocabulary[word] for word in row) for row in drawn_tokens.tolist()]
 
 
 def mean_length(texts: Sequence[str], tokenizer: str = "ptb") -> int:

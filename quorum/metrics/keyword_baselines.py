@@ -74,9 +74,9 @@ def tf_idf(
     InvalidInput if there are no other documents.
     """
     pick = _Selection.from_options(keywords, vocabulary)
-    counted = _count_terms(documents, "documents")
+    term_counts = _count_terms(documents, "documents")
     if training is None:
-        others, itself, corpus = counted, 1, None
+        others, itself, corpus = term_counts, 1, None
     else:
         training = list(training)
         others, itself, corpus = _count_terms(training, "training"), 0, _training_field(training)
@@ -87,7 +87,7 @@ def tf_idf(
             "there is no other document, expected training documents or two documents at least"
         )
     lists = []
-    for counts in counted:
+    for counts in term_counts:
         size = counts.total()
         weighed = [
             (term, count / size * math.log(total / max(holders[term] - itself, 1)))
@@ -116,8 +116,8 @@ def corpus_frequency(
             total.update(counts)
         ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
         same = [(tag, float(count)) for tag, count in ranked[: pick.keywords]]
-        signed = measure_signature("keyword-corpus", **pick.fields, training=_training_field(training))
-        return _list([same] * len(gold), signed)
+        signature = measure_signature("keyword-corpus", **pick.fields, training=_training_field(training))
+        return _list([same] * len(gold), signature)
     for tags in gold:
         total.update(tags)
     ranked = sorted(pick.known_terms(total).items(), key=_by_count_and_name)
@@ -125,9 +125,9 @@ def corpus_frequency(
     for tags in gold:
         # Leaving out the image lowers only its own tags, so at most as many other tags move up.
         head = ranked if pick.keywords is None else ranked[: pick.keywords + len(tags)]
-        left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
-        left = sorted((entry for entry in left if entry[1] > 0), key=_by_count_and_name)
-        lists.append([(tag, float(count)) for tag, count in left[: pick.keywords]])
+        counts_left = [(tag, count - tags.get(tag, 0)) for tag, count in head]
+        counts_left = sorted((entry for entry in counts_left if entry[1] > 0), key=_by_count_and_name)
+        lists.append([(tag, float(count)) for tag, count in counts_left[: pick.keywords]])
     return _list(lists, measure_signature("keyword-corpus", **pick.fields, training=None))
 
 
@@ -157,15 +157,15 @@ def sentence_extraction(
     if isinstance(smoothing, bool) or not isinstance(smoothing, Real) or not 0 < smoothing <= MAX_SMOOTHING:
         raise InvalidInput(f"smoothing is {smoothing!r}, expected a number above 0, up to {MAX_SMOOTHING:g}")
     check_collection(documents, "documents", "a list of sentences for each document")
-    lists, chosen = [], []
+    lists, chosen_sentences = [], []
     for position, document in enumerate(documents):
         check_lists_of(document, f"documents[{position}]", "terms")
         sentences = [pick.filter_terms(sentence) for sentence in document]
         best = _closest_sentence(sentences, float(smoothing))
-        chosen.append(best)
+        chosen_sentences.append(best)
         lists.append(pick.in_order(sentences[best]) if best >= 0 else [])
-    signed = measure_signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
-    return _list(lists, signed, tuple(chosen))
+    signature = measure_signature("keyword-sentence", **pick.fields, smoothing=float(smoothing))
+    return _list(lists, signature, tuple(chosen_sentences))
 
 
 def topic_words(
@@ -185,8 +185,8 @@ def topic_words(
     """
     pick = _Selection.from_options(keywords, vocabulary)
     topics = whole_count(topics, "topics")
-    counted = [pick.known_terms(counts) for counts in _count_terms(documents, "documents")]
-    learnt, corpus = counted, None
+    term_counts = [pick.known_terms(counts) for counts in _count_terms(documents, "documents")]
+    learnt, corpus = term_counts, None
     if training is not None:
         training = list(training)
         learnt, corpus = (
@@ -194,10 +194,10 @@ def topic_words(
             _training_field(training),
         )
     terms = sorted(set(chain.from_iterable(learnt)))
-    lists: list[_WeightedTerms] = [[] for _ in counted]
+    lists: list[_WeightedTerms] = [[] for _ in term_counts]
     reason = ""
     if terms:
-        table = [_count_table(each, terms) for each in (learnt, counted)]
+        table = [_count_table(each, terms) for each in (learnt, term_counts)]
         model = fit_topics(table[0], topics, prior=1 / topics, seed=seed)
         probabilities, shares = model.probabilities(), model.shares(table[1])
         for position in np.flatnonzero(table[1].sum(axis=1)).tolist():
@@ -262,7 +262,7 @@ def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
     # P_S.
     document = Counter(chain.from_iterable(sentences))
     size, different = document.total(), len(document)
-    best, most = -1, -math.inf
+    best, best_similarity = -1, -math.inf
     for index, sentence in enumerate(sentences):
         if not sentence:
             continue
@@ -271,8 +271,8 @@ def _closest_sentence(sentences: Sequence[Terms], smoothing: float) -> int:
             for term, count in Counter(sentence).items()
         )
         likelihood = shared - math.log(len(sentence) + smoothing * different)
-        if likelihood > most:
-            best, most = index, likelihood
+        if likelihood > best_similarity:
+            best, best_similarity = index, likelihood
     return best
 
 

@@ -335,11 +335,11 @@ def _task(
     if len(gold) == 0:
         raise InvalidInput("gold is empty, expected the tags of at least one image")
     if vocabulary is not None:
-        known = frozenset(vocabulary)
+        known_terms = frozenset(vocabulary)
         annotations = [
-            [word for word in guesses_of_image if word in known] for guesses_of_image in annotations
+            [word for word in guesses_of_image if word in known_terms] for guesses_of_image in annotations
         ]
-        gold = [{tag: count for tag, count in tags.items() if tag in known} for tags in gold]
+        gold = [{tag: count for tag, count in tags.items() if tag in known_terms} for tags in gold]
     if duplicates == CREDITED_ONCE:
         distinct_guesses: list[Sequence[str]] = [
             list(dict.fromkeys(guesses_of_image)) for guesses_of_image in annotations
@@ -481,14 +481,14 @@ def read_gold(lines: Iterable[str]) -> SubstitutionGold:
             raise InvalidFile(f"line {number} of the gold is of item {item} again, expected each item once")
         items_read.add(item)
         parts = [answer for answer in match[3].split(";") if answer.strip() and "pn" not in answer]
-        counted = [
+        answer_counts = [
             (parsed[1].replace("'", "", 1), int(parsed[2])) for parsed in map(_ANSWER.search, parts) if parsed
         ]
         people = _COUNT.search(parts[0]) if parts else None
-        if counted and (len(parts) > 1 or (people and int(people[1]) > 1)):
-            first, most = counted[0]
-            modes[item] = None if any(count == most for _, count in counted[1:]) else first
-            answers[item] = dict(counted)
+        if answer_counts and (len(parts) > 1 or (people and int(people[1]) > 1)):
+            first, top_count = answer_counts[0]
+            modes[item] = None if any(count == top_count for _, count in answer_counts[1:]) else first
+            answers[item] = dict(answer_counts)
     return SubstitutionGold(answers, modes)
 
 

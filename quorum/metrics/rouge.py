@@ -101,7 +101,7 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
     grams = np.empty(most, dtype=np.int64)
     table = np.empty(slots, dtype=np.int64)
     counts = np.empty(slots, dtype=np.int64)
-    left = np.empty(slots, dtype=np.int64)
+    counts_left = np.empty(slots, dtype=np.int64)
     for candidate in range(pairs.pair_starts.size - 1):
         many = _list_grams(pairs, candidate, counted, other, grams)
         # For a short candidate use only the first slots, so that clearing them takes time in proportion to its length.
@@ -118,13 +118,13 @@ def count_gram_hits(pairs: TextPairs, counted: GramRule, other: int, most: int, 
             counts[slot] += 1
         for pair in range(pairs.pair_starts[candidate], pairs.pair_starts[candidate + 1]):
             for slot in range(slots):
-                left[slot] = counts[slot]
+                counts_left[slot] = counts[slot]
             many = _list_grams(pairs, pairs.references[pair], counted, other, grams)
             matched = 0
             for index in range(many):
                 slot = _find_slot(table, mask, grams[index])
-                if left[slot] > 0:
-                    left[slot] -= 1
+                if counts_left[slot] > 0:
+                    counts_left[slot] -= 1
                     matched += 1
             hits[pair] = matched
 
@@ -226,7 +226,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
         best[column] = 0.0
         runs[column] = 0
     for row in range(rows.size):
-        before, run_before = 0.0, none  # the cell above and to the left
+        value_before, run_before = 0.0, none  # the cell above and to the left
         left = 0.0
         for piece in range(pieces):
             bits = none
@@ -234,7 +234,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
                 above, run_above = best[column + 1], runs[column + 1]
                 if columns[column] == rows[row]:
                     # Keep the order of these sums: their last digit decides ties.
-                    left = before + powers[run_before + 1] - powers[run_before]
+                    left = value_before + powers[run_before + 1] - powers[run_before]
                     runs[column + 1] = run_before + 1
                 else:
                     if above >= left:
@@ -242,7 +242,7 @@ def mark_best_path(rows: Numbers, columns: Numbers, powers: Floats, table: LCSTa
                         bits |= bit << (column - piece * BITS)
                     runs[column + 1] = 0
                 best[column + 1] = left
-                before, run_before = above, run_above
+                value_before, run_before = above, run_above
             upward[row * pieces + piece] = bits
     for row in range(rows.size + 1):
         marked[row] = False

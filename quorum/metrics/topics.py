@@ -62,10 +62,10 @@ def fit_topics(
         theta, beta = _geometric_means(gamma), _geometric_means(terms)
         total = np.einsum("ek,ek->e", theta[rows], beta.T[columns])
         ratio = scipy.sparse.csr_array((counts.data / total, (rows, columns)), shape=counts.shape)
-        before, gamma = gamma, prior + theta * (ratio @ beta.T)
+        gamma_before, gamma = gamma, prior + theta * (ratio @ beta.T)
         if fixed is None:
             terms = prior + beta * (ratio.T @ theta).T
-        if np.abs(_shares(gamma) - _shares(before)).max(initial=0.0) <= tolerance:
+        if np.abs(_shares(gamma) - _shares(gamma_before)).max(initial=0.0) <= tolerance:
             return TopicModel(terms, gamma, prior, sweep, True)
     return TopicModel(terms, gamma, prior, sweeps, False)
 

@@ -88,11 +88,11 @@ class LocalPool:
             with ThreadPoolExecutor(self._workers) as executor:
                 yield from executor.map(partial(function, shared), parts)
             return
-        done = 0
+        done_count = 0
         for attempt in range(RESTARTS + 1):
             try:
-                for result in self._results(function, shared, parts[done:]):
-                    done += 1
+                for result in self._results(function, shared, parts[done_count:]):
+                    done_count += 1
                     yield result
                 return
             except BrokenProcessPool:

@@ -128,8 +128,8 @@ def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float 
     share = floor + (1 - floor) * size / size.mean()
     is_certain: Flags = np.zeros(len(useful), dtype=np.bool_)
     while True:
-        left = budget - int(is_certain.sum())
-        probabilities = np.where(is_certain, 1.0, share * left / max(share[~is_certain].sum(), 1e-300))
+        budget_left = budget - int(is_certain.sum())
+        probabilities = np.where(is_certain, 1.0, share * budget_left / max(share[~is_certain].sum(), 1e-300))
         over = (probabilities >= 1) & ~is_certain
         if not over.any():
             return probabilities
@@ -147,11 +147,11 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     generator, _ = generator_of(seed)
     order = generator.permutation(len(chance))
     ends = np.cumsum(chance[order])
-    whole = np.rint(ends[-1])
-    if abs(ends[-1] - whole) > _COUNT_TOLERANCE:
+    total_count = np.rint(ends[-1])
+    if abs(ends[-1] - total_count) > _COUNT_TOLERANCE:
         raise BadValue(f"probabilities add up to {ends[-1]:g}, expected a whole number of items")
-    ends *= whole / ends[-1]
-    ends[-1] = whole
+    ends *= total_count / ends[-1]
+    ends[-1] = total_count
     steps = np.ceil(ends - generator.random())
     return np.sort(order[np.diff(steps, prepend=0.0) > 0])
 

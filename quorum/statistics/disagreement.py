@@ -115,7 +115,7 @@ def soft_labels(
         if correction == "miller-madow":
             entropy = np.minimum(entropy + ((counts > 0).sum(axis=1) - 1) / (2 * judgments), np.log(width))
         entropy = np.where(judgments > 1, entropy, np.nan)
-    known = entropy[~np.isnan(entropy)]
+    known_entropies = entropy[~np.isnan(entropy)]
     return SoftLabels(
         units=names,
         labels=scale,
@@ -123,7 +123,7 @@ def soft_labels(
         shares=shares,
         judgments=judgments,
         entropy=entropy,
-        floor=float(known.mean()) if known.size else np.nan,
+        floor=float(known_entropies.mean()) if known_entropies.size else np.nan,
         concentration=concentration,
         correction=correction,
     )
@@ -135,13 +135,15 @@ def _fit_concentration(counts: Ints) -> Floats:
 
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha = np.exp(point)
-        whole = alpha.sum()
+        total_alpha = alpha.sum()
         gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
         log_posterior = times @ (
-            gained.sum(axis=1) + scipy.special.gammaln(whole) - scipy.special.gammaln(totals + whole)
+            gained.sum(axis=1)
+            + scipy.special.gammaln(total_alpha)
+            - scipy.special.gammaln(totals + total_alpha)
         )
         slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
-        slope += times @ (scipy.special.digamma(whole) - scipy.special.digamma(totals + whole))
+        slope += times @ (scipy.special.digamma(total_alpha) - scipy.special.digamma(totals + total_alpha))
         off = point / _PRIOR_DEVIATION
         return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _PRIOR_DEVIATION
 

@@ -329,13 +329,13 @@ def prediction_powered_mean(
     undefined = (math.nan, math.nan)
     if parts is None or reason:
         ends = people_ends = undefined
-        chosen, value, effective = math.nan, math.nan, math.nan
+        chosen_weight, value, effective = math.nan, math.nan, math.nan
     else:
-        chosen = 0.0
+        chosen_weight = 0.0
         if len(alone):
-            chosen = tuned_power(label, prediction) if power is None else float(power)
-        value = mean + chosen * parts.shift
-        spread, of_people = parts.spread(chosen), parts.spread(0.0)
+            chosen_weight = tuned_power(label, prediction) if power is None else float(power)
+        value = mean + chosen_weight * parts.shift
+        spread, of_people = parts.spread(chosen_weight), parts.spread(0.0)
         half, people_half = spread.half_width(confidence), of_people.half_width(confidence)
         ends, people_ends = (value - half, value + half), (mean - people_half, mean + people_half)
         effective = n * of_people.variance / spread.variance if spread.variance > 0 else math.nan
@@ -348,7 +348,7 @@ def prediction_powered_mean(
         people_low=people_ends[0],
         people_high=people_ends[1],
         judge=mean_of_judge,
-        power=chosen,
+        power=chosen_weight,
         labelled=n,
         unlabelled=len(alone),
         effective=effective,
@@ -482,21 +482,21 @@ def savings_curve(
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)
     check_positive_int(draws, "draws")
-    wanted = tuple(sizes)
-    for size in wanted:
+    wanted_sizes = tuple(sizes)
+    for size in wanted_sizes:
         if not MIN_CURVE_LENGTH <= size <= count - MIN_CURVE_LENGTH:
             raise BadValue(
                 f"sizes holds {size}, expected {MIN_CURVE_LENGTH} to {count - MIN_CURVE_LENGTH} of {count} units"
             )
     generator, reported = generator_of(seed)
     truth = label.mean()
-    figures = np.full((len(wanted), draws, 5), np.nan)
-    for row, size in enumerate(wanted):
+    figures = np.full((len(wanted_sizes), draws, 5), np.nan)
+    for row, size in enumerate(wanted_sizes):
         for draw in range(draws):
             rows = generator.integers(count, size=count)
-            known = label[rows].copy()
-            known[size:] = np.nan
-            estimate = prediction_powered_mean(known, prediction[rows], confidence=confidence)
+            known_labels = label[rows].copy()
+            known_labels[size:] = np.nan
+            estimate = prediction_powered_mean(known_labels, prediction[rows], confidence=confidence)
             if estimate.reason:
                 continue
             figures[row, draw] = (
@@ -507,10 +507,10 @@ def savings_curve(
                 estimate.effective,
             )
     undrawn = np.isnan(figures[:, :, 0]).all(axis=1)
-    means = np.full((len(wanted), 5), np.nan)
+    means = np.full((len(wanted_sizes), 5), np.nan)
     means[~undrawn] = np.nanmean(figures[~undrawn], axis=1)
     return SavingsCurve(
-        sizes=wanted,
+        sizes=wanted_sizes,
         coverage=means[:, 0],
         people_coverage=means[:, 1],
         width=means[:, 2],

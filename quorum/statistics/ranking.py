@@ -247,8 +247,8 @@ def _judge_rankings(
     codes = np.where(graded[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
     if len(judged):
         position = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
-        known = judged[position] == keys
-        codes[known] = np.where(grades[position[known]] > 0, _RELEVANT, _IRRELEVANT)
+        is_judged = judged[position] == keys
+        codes[is_judged] = np.where(grades[position[is_judged]] > 0, _RELEVANT, _IRRELEVANT)
     total = np.bincount(judged[grades > 0] // size, minlength=len(graded))
     return JudgedRankings(starts, codes, total, bool(graded.all()))
 
@@ -268,9 +268,9 @@ def _judged_rankings(
     if unjudged != "leave-out":
         return lists
     keep = lists.codes != _UNJUDGED
-    before = starts_of(keep)[lists.starts]
-    removed = np.diff(lists.starts) - np.diff(before)
-    return replace(lists, starts=before, codes=lists.codes[keep], left_out=removed)
+    kept_before = starts_of(keep)[lists.starts]
+    removed = np.diff(lists.starts) - np.diff(kept_before)
+    return replace(lists, starts=kept_before, codes=lists.codes[keep], left_out=removed)
 
 
 def _cut_rankings(
@@ -311,18 +311,18 @@ def _result(
         raise BadValue(
             f"query {where} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
         )
-    known = lists.total > 0
-    per_query, best = np.where(known, per_query, math.nan), np.where(known, best, math.nan)
+    has_total = lists.total > 0
+    per_query, best = np.where(has_total, per_query, math.nan), np.where(has_total, best, math.nan)
     middle = np.median if measure == MEDIAN_RANK else np.mean
     unjudged_items = blank if lists.left_out is None else lists.left_out
     return RankingResult(
         measure=measure,
-        value=float(middle(per_query[known])) if known.any() else math.nan,
+        value=float(middle(per_query[has_total])) if has_total.any() else math.nan,
         per_query=per_query,
-        queries=len(known),
-        undefined=int((~known).sum()),
+        queries=len(has_total),
+        undefined=int((~has_total).sum()),
         unjudged=int(unjudged_items.sum()) if lists.judged else None,
-        best_case=float(middle(best[known])) if known.any() else math.nan,
+        best_case=float(middle(best[has_total])) if has_total.any() else math.nan,
         best_per_query=best,
-        reason="" if known.any() else NOTHING_RELEVANT,
+        reason="" if has_total.any() else NOTHING_RELEVANT,
     )

@@ -61,11 +61,11 @@ def pattern_weights(
         rows = max(1, UNITS_PER_BATCH // max(total, patterns))
         for row in range(0, size, rows):
             count = min(rows, size - row)
-            drawn = generator.integers(0, total, size=(count, total))
+            drawn_units = generator.integers(0, total, size=(count, total))
             if not alone:
-                drawn = owner[drawn]
-            drawn += np.arange(0, count * patterns, patterns)[:, np.newaxis]
-            counts = np.bincount(drawn.ravel(), minlength=count * patterns)
+                drawn_units = owner[drawn_units]
+            drawn_units += np.arange(0, count * patterns, patterns)[:, np.newaxis]
+            counts = np.bincount(drawn_units.ravel(), minlength=count * patterns)
             weights[row : row + count] = counts.reshape(count, patterns)
         yield weights
 

@@ -117,8 +117,8 @@ def simulate_stopping(
     right = np.random.default_rng(seed).random((pairs, references, votes)) < accuracy
     cast = np.where(right, 1, -1).astype(np.int8)
     full = np.sign(np.sign(cast.sum(axis=2)).sum(axis=1))
-    used, outcome = _run_votes(cast, rule=rule, minimum=minimum, margin=margin)
-    shares = used / (references * votes)
+    used_votes, outcome = _run_votes(cast, rule=rule, minimum=minimum, margin=margin)
+    shares = used_votes / (references * votes)
     return StoppingResult(
         share=float(shares.mean()),
         error=float(shares.std(ddof=1) / np.sqrt(pairs)) if pairs > 1 else float("nan"),
@@ -130,23 +130,23 @@ def simulate_stopping(
 
 def _run_votes(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
     pairs, references, votes = cast.shape
-    used = np.zeros(pairs, dtype=np.int64)
+    used_votes = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far
     going = np.ones(pairs, dtype=bool)
     for reference in range(references):
-        left = references - reference - 1
+        votes_left = references - reference - 1
         inner = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
         waits = going.copy()
         for vote in range(votes):
             inner += np.where(waits, cast[:, reference, vote], 0)
-            used += waits
+            used_votes += waits
             remaining = votes - vote - 1
             low, high = np.sign(inner - remaining), np.sign(inner + remaining)
             if rule == "margin":
                 enough = (vote + 1 >= minimum) & (np.abs(inner) >= margin)
                 low, high = np.where(enough, np.sign(inner), low), np.where(enough, np.sign(inner), high)
             # the present triplet may decide the pair before it is itself decided: 2 of 4 votes exclude a loss
-            going &= ~((lead + low > left) | (lead + high < -left))
+            going &= ~((lead + low > votes_left) | (lead + high < -votes_left))
             waits &= going & (low < high)
         lead += np.sign(inner)
-    return used, np.sign(lead)
+    return used_votes, np.sign(lead)

@@ -177,19 +177,21 @@ class MTurkBackend(CrowdBackend):
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
         """Yield the account's HITs that are marked as this study's; then fetch those of ``known`` that are missing."""
         client = client_of(study.platform)
-        wanted = {publication.external_id: publication for publication in known if publication.external_id}
+        publications_by_id = {
+            publication.external_id: publication for publication in known if publication.external_id
+        }
         yielded_ids: set[str] = set()
         for hit in client.hits():
             token = token_in_annotation(hit.annotation, study)
-            if hit.id in wanted or token:
+            if hit.id in publications_by_id or token:
                 yielded_ids.add(hit.id)
-                yield _read_publication(hit, token or wanted[hit.id].token)
-        for external_id in wanted.keys() - yielded_ids:
+                yield _read_publication(hit, token or publications_by_id[hit.id].token)
+        for external_id in publications_by_id.keys() - yielded_ids:
             try:
                 hit = client.hit(external_id)
             except NotFoundAtTurk:
                 continue
-            yield _read_publication(hit, wanted[external_id].token)
+            yield _read_publication(hit, publications_by_id[external_id].token)
 
     def fetch_work(self, publication: Publication) -> Iterator[CrowdWork]:
         try:

@@ -87,13 +87,15 @@ def _own_qualification_requirements(
     """
     requirements = []
     for name in (*workers.requires, *workers.forbids):
-        wanted, known = name in workers.requires, _find_qualification(client, platform, name)
-        if wanted and not known and not ids_not_passed_on(platform, name):
+        is_required, qualification = name in workers.requires, _find_qualification(client, platform, name)
+        if is_required and not qualification and not ids_not_passed_on(platform, name):
             raise CrowdRefusal(
                 f"Nothing was published: workers.requires names {name!r}, which nobody has at Mechanical Turk; give "
                 "the qualification to somebody first."
             )
-        requirements.append(require_qualification(known or qualification_id(client, name), wanted=wanted))
+        requirements.append(
+            require_qualification(qualification or qualification_id(client, name), wanted=is_required)
+        )
     return requirements
 
 

@@ -68,13 +68,13 @@ def html_page(
         )
     for host in hosts:
         _check_host(host)
-    drawn, *mirror = layouts(design=design, hit=hit, units=units)
+    layout, *mirror = layouts(design=design, hit=hit, units=units)
     for number, example in enumerate(examples, start=1):
         if example.picture:
             _check_address(example.picture, f"the picture of worked example {number}")
     with override(language):
         steps = steps_of(
-            arrange_units(units, drawn.order, drawn.sides),
+            arrange_units(units, layout.order, layout.sides),
             design=design,
             picture_url=_pictures(hit, design),
             answers={},
@@ -122,27 +122,30 @@ def answers_of_page(
     """Read the answers to a page that ``html_page`` made from the same design, HIT and units."""
     kind = KINDS[design.protocol].for_design(design)
     fields = fields_of(parse_answer_document(document))
-    shown = {
+    answers_as_shown = {
         str(number): layout for number, layout in enumerate(layouts(design=design, hit=hit, units=units))
     }
-    layout = shown.get(fields.get("layout", "0"))
+    layout = answers_as_shown.get(fields.get("layout", "0"))
     if layout is None:
         raise AnswersUnreadable(
-            f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(shown)}."
+            f"HIT {hit.key}: layout is {fields['layout'][:80]!r}; expected {' or '.join(answers_as_shown)}."
         )
     if design.consent and fields.get("consent") != "1":
         raise AnswersUnreadable(
             "Its worker did not agree to the study's consent text: nothing of it is used."
         )
     places = arrange_units(units, layout.order, layout.sides)
-    posted = answers_of_form(fields, places, kind=kind, final=True, saved={})
-    answers, _unfinished = split_unfinished(posted, design=design, page_units=places)
+    form_answers = answers_of_form(fields, places, kind=kind, final=True, saved={})
+    answers, _unfinished = split_unfinished(form_answers, design=design, page_units=places)
     by_position = {str(answer["position"]): answer for answer in answers}
-    missing = {*open_positions(places, by_position, kind=kind), *undecided_positions(fields, places, kind)}
+    missing_positions = {
+        *open_positions(places, by_position, kind=kind),
+        *undecided_positions(fields, places, kind),
+    }
     return SubmittedAnswers(
         layout=layout,
-        answers=[dict(answer) for answer in answers if answer["position"] not in missing],
-        missing_positions=sorted(missing),
+        answers=[dict(answer) for answer in answers if answer["position"] not in missing_positions],
+        missing_positions=sorted(missing_positions),
     )
 
 

@@ -95,10 +95,10 @@ def _check_address(url: str, *, hit: str, loopback: bool) -> None:
             "be lost behind; expected https://host/path?query."
         )
     names = {name.lower() for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
-    taken = [name for name in RESERVED_NAMES if name.lower() in names]
-    if taken:
+    reserved_names = [name for name in RESERVED_NAMES if name.lower() in names]
+    if reserved_names:
         raise QuestionProblem(
-            f"HIT {hit}: the address {url!r} has a parameter {taken[0]!r}, which Mechanical Turk sets itself."
+            f"HIT {hit}: the address {url!r} has a parameter {reserved_names[0]!r}, which Mechanical Turk sets itself."
         )
 
 

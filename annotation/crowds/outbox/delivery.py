@@ -62,7 +62,7 @@ def carry_out_calls(
     attempts: Counter[int] = Counter()
     stopped = _funds_problem(study, backend)
     skipped_abilities: tuple[str, ...] = tuple(PAID_ABILITIES) if stopped else ()
-    done = parked = unanswered = 0
+    done_count = parked = unanswered = 0
     while unanswered < MAX_UNANSWERED:
         call = _next_call(study, attempts, skipped_abilities)
         if call is None:
@@ -77,7 +77,7 @@ def carry_out_calls(
         unanswered += 1
         try:
             answer = backend.carry_out(call)
-            done += finish_call(call=call, answer=answer)
+            done_count += finish_call(call=call, answer=answer)
             unanswered = 0
         # the crowd carried out the call, but the budget cannot cover it
         except (OverBudget, OverLimit, NeedsConfirmation) as problem:
@@ -108,9 +108,11 @@ def carry_out_calls(
                 break
         if progress is not None:
             unfinished = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-            progress(done / max(1, done + unfinished), f"{done} done, {unfinished} to go")
+            progress(done_count / max(1, done_count + unfinished), f"{done_count} done, {unfinished} to go")
     waiting = CrowdCall.objects.filter(study=study, state__in=UNFINISHED_STATES).count()
-    return DeliveryResult(done_count=done, postponed_count=parked, waiting_count=waiting, stop_reason=stopped)
+    return DeliveryResult(
+        done_count=done_count, postponed_count=parked, waiting_count=waiting, stop_reason=stopped
+    )
 
 
 def _funds_problem(study: Study, backend: CrowdBackend) -> str:
@@ -120,19 +122,19 @@ def _funds_problem(study: Study, backend: CrowdBackend) -> str:
     """
     calls = at_crowd(CrowdCall, study).filter(kind__in=PAID_ABILITIES)
     unsent = calls.filter(state=CrowdCall.State.WAITING, first_started_at__isnull=True)
-    wanted = unsent.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
-    if not wanted:
+    cents_needed = unsent.aggregate(cents=Sum("reserved_cents"))["cents"] or 0
+    if not cents_needed:
         return ""
     try:
         balance = backend.fetch_balance(study.platform)
     except RetryLater as problem:
         return f"The account's balance could not be asked: {problem}"
-    if balance is None or balance >= wanted:
+    if balance is None or balance >= cents_needed:
         return ""
     currency = design_of(study).currency
     return (
         f"The account at {backend.title} holds {spell_cents(balance, currency)}, and what waits costs "
-        f"{spell_cents(wanted, currency)}: none "
+        f"{spell_cents(cents_needed, currency)}: none "
         "of it was begun."
     )
 

@@ -141,11 +141,11 @@ def _ask_about(
 def ask_to_qualify(
     *, study: Study, worker: Worker, qualification: str, value: int = 1, by: User | None = None
 ) -> CrowdCall:
-    before = CrowdCall.objects.filter(
+    earlier_calls = CrowdCall.objects.filter(
         platform=study.platform, worker=worker, kind=Ability.QUALIFY, payload__qualification=qualification
     )
     # the qualification may be given again after it was taken away
-    changes = before.exclude(payload__value=value).count()
+    changes = earlier_calls.exclude(payload__value=value).count()
     again = [changes] if changes else []
     return write_message(
         study=study,

@@ -89,10 +89,10 @@ class ExternalBackend(CrowdBackend):
                 f"Study {study.slug!r} asks for a code (access.join = {design.access.join!r}), but its panel sends "
                 "people by a link; set access.join to 'open'."
             )
-        most = design.workers.hits_at_most
-        if most and most < design.panel.hits:
+        limit = design.workers.hits_at_most
+        if limit and limit < design.panel.hits:
             raise WrongState(
-                f"A worker of study {study.slug!r} may do {most} HITs (workers.hits_at_most), and a person's session "
+                f"A worker of study {study.slug!r} may do {limit} HITs (workers.hits_at_most), and a person's session "
                 f"has {design.panel.hits} (panel.hits)."
             )
 
@@ -205,14 +205,14 @@ def code_for(study: Study, design: StudyDesign, outcome: str, session: str = "")
     Args:
         session: Quorum's id of a session. With ``panel.personal_codes``, each session gets a code of its own.
     """
-    chosen = design.panel.code_of(outcome)
-    if chosen:
-        return chosen
+    code = design.panel.code_of(outcome)
+    if code:
+        return code
     person = [session] if design.panel.personal_codes and session else []
-    drawn = int(keyed_hash("code", str(study.pk), study.slug, outcome, *person), 16)
+    number = int(keyed_hash("code", str(study.pk), study.slug, outcome, *person), 16)
     letters = []
     for _letter in range(CODE_LENGTH):
-        drawn, letter = divmod(drawn, len(CAPITALS))
+        number, letter = divmod(number, len(CAPITALS))
         letters.append(CAPITALS[letter])
     return "".join(letters)
 

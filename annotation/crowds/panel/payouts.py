@@ -121,26 +121,26 @@ def bonus_list(*, study: Study, number: int = 0, by: User | None = None) -> tupl
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)  # one list at a time
     last, _count = listed_bonuses(study)
     calls = _paid_bonuses(study).filter(answer__list=number) if number else unlisted_bonuses(study)
-    wanted = list(calls.order_by("pk"))
-    if not wanted:
+    unlisted_calls = list(calls.order_by("pk"))
+    if not unlisted_calls:
         if number:
             raise WrongState(_("There is no bonus list %(number)s.") % {"number": number})
         raise WrongState(_("No list was created: every bonus is already in a list."))
-    lines = _bonus_lines(study, wanted)
+    lines = _bonus_lines(study, unlisted_calls)
     if not lines:
         raise WrongState(
             _(
                 "No list was created: the raw id of %(worker)s was deleted, so this participant cannot be paid."
             )
-            % {"worker": wanted[0].worker}
+            % {"worker": unlisted_calls[0].worker}
         )
     if not number:
         number = last + 1
-        for call in wanted:
+        for call in unlisted_calls:
             if call.pk in lines:
                 CrowdCall.objects.filter(pk=call.pk).update(answer=call.answer | {"list": number})
-        missing = len(wanted) - len(lines)
-        left_out = f", without {missing} of people whose id was deleted" if missing else ""
+        missing_count = len(unlisted_calls) - len(lines)
+        left_out = f", without {missing_count} of people whose id was deleted" if missing_count else ""
         note_event(
             study=study,
             what="bonus-list",

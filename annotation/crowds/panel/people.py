@@ -97,8 +97,8 @@ def start_session(*, study: Study, ids: PanelIds, consent: bool, country: str = 
         LinkProblem, JoinRefused, CountryProblem, StudyPaused, TooManyAttempts: nothing is stored.
     """
     design = design_of(study)
-    known = known_session(study=study, ids=ids)
-    if known is None:
+    session = known_session(study=study, ids=ids)
+    if session is None:
         if design.consent and not consent:
             raise JoinRefused(_("Please read the consent text and agree to it before you join."))
         rate_limits.count_use("join", study.slug)
@@ -213,8 +213,8 @@ def _enter_session(
         return known
     refuse_paused_study(study)
     made_up = not design.panel.knows_its_people  # whether ids may be invented
-    done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
-    if made_up and not may_take_seat(study, unfinished=publication.places - done):
+    pages_done = panel_sessions(study).filter(status__in=[Status.SUBMITTED, Status.APPROVED]).count()
+    if made_up and not may_take_seat(study, unfinished=publication.places - pages_done):
         raise AddressFull
     worker = worker_for_crowd_id(study=study, raw=ids.worker, name=worker_parameter(design.panel))
     Worker.objects.filter(pk=worker.pk, token_hash="").update(

@@ -255,15 +255,15 @@ def _compare_unfinished(
             is_contradictory=True,
         )
     if panel_line.code.lower() in finished:
-        done = pages_handed_in(session)
-        wanted = design_of(session.study).panel.hits
+        pages_done = pages_handed_in(session)
+        pages_wanted = design_of(session.study).panel.hits
         return _Verdict(
             "no",
             _(
                 "The session has the completion code, but not all of its pages are submitted here (%(done)s of "
                 "%(wanted)s)."
             )
-            % {"done": done, "wanted": wanted},
+            % {"done": pages_done, "wanted": pages_wanted},
             new_status,
             True,
         )

@@ -100,14 +100,14 @@ def read_submissions(
                 _("The list has too many lines; expected at most %(most)s.") % {"most": thousands(MAX_ROWS)}
             )
         submission = _submission(number, cells, places)
-        before = submissions.setdefault((submission.worker, submission.session), submission)
-        if (before.status, before.code) != (submission.status, submission.code):
+        earlier_submission = submissions.setdefault((submission.worker, submission.session), submission)
+        if (earlier_submission.status, earlier_submission.code) != (submission.status, submission.code):
             raise ListProblem(
                 _(
                     "Lines %(line)s and %(line_2)s are about the same submission but differ. Expected one line "
                     "for each submission."
                 )
-                % {"line": before.line, "line_2": submission.line}
+                % {"line": earlier_submission.line, "line_2": submission.line}
             )
     return list(submissions.values())
 

@@ -65,14 +65,14 @@ def entry(request: HttpRequest, slug: str) -> HttpResponse:
         return _start_session(request, study, design)
     ids = ids_of_link(design.panel, request.GET)
     refuse_unsigned(study=study, design=design, ids=ids, query=request.GET)
-    known = known_session(study=study, ids=ids)
-    if known is not None and outcome_of(known):
-        return _outcome_page(request, study, design, outcome_of(known), known)
-    if known is None and study.state != Study.State.OPEN:
+    session = known_session(study=study, ids=ids)
+    if session is not None and outcome_of(session):
+        return _outcome_page(request, study, design, outcome_of(session), session)
+    if session is None and study.state != Study.State.OPEN:
         return _outcome_page(request, study, design, "full")
-    if known is None:
+    if session is None:
         refuse_paused_study(study)
-    return _entry_page(request, study, design, ids, known)
+    return _entry_page(request, study, design, ids, session)
 
 
 def _entry_page(

@@ -60,8 +60,8 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
     spending = at_crowd(Budget, study).first()
     asks = bool(study.platform) and backend.sends_people and context["may_review"]
     refusal = take_refusal(request, study)
-    counted = cached_figures(study, FIGURES)
-    figures = required_figures(counted)
+    crowd_figures = cached_figures(study, FIGURES)
+    figures = required_figures(crowd_figures)
     budget = spending.budget_cents if spending else 0
     can = backend.can if study.state == Study.State.OPEN else backend.can - {Ability.EXTEND}
     forms = [
@@ -79,7 +79,7 @@ def show_crowd(request: HttpRequest, study: Study, context: Context) -> HttpResp
         "can": {ability.value for ability in backend.can},
         "cannot": [_(ABILITY_PHRASES[ability]) for ability in LIMITS_SHOWN if ability not in backend.can],
         "where": backend.describe_entrance(study) if study.platform else "",
-        "counted": counted,
+        "counted": crowd_figures,
         "forecast": figures.forecast,
         "spending": spending,
         "wages": figures.wages,

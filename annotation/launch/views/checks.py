@@ -124,12 +124,12 @@ def _attention_item(launch: Launch) -> Iterable[ChecklistItem]:
     if not rates:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    seen, careful = chance_of_exclusion(launch.design, CAREFUL)
+    seen_count, careful = chance_of_exclusion(launch.design, CAREFUL)
     usual, met = usual_least(rule.threshold), launch.max_distinct_checks
     parts, key = [sentence, rates], ""
     if careful > TOLERABLE_LOSS:
         key = "controls.least"
-        if rule.sets_aside(seen, seen - 1):
+        if rule.sets_aside(seen_count, seen_count - 1):
             parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
             remedy = ngettext(
@@ -172,15 +172,15 @@ def _pay_item(launch: Launch) -> Iterable[ChecklistItem]:
         yield launch.point(title, Readiness.UNKNOWN, launch.why_unknown)
         return
     floor = crowd.floor_cents_per_hour
-    missing = cents_below_floor(crowd.reward_cents, forecast.seconds, floor)
+    missing_cents = cents_below_floor(crowd.reward_cents, forecast.seconds, floor)
     figures = {
         "wage": cents(forecast.wage_cents, currency),
         "seconds": f"{launch.design.seconds_per_unit:g}",
         "floor": cents(floor, currency),
-        "fair": cents(crowd.reward_cents + missing, currency),
+        "fair": cents(crowd.reward_cents + missing_cents, currency),
     }
     key = link_words = ""
-    if missing:
+    if missing_cents:
         sentence = _(
             "Expected hourly wage: %(wage)s, if an item takes %(seconds)s s. This is below the wage floor of "
             "%(floor)s. To reach the wage floor, a page of work must pay %(fair)s."
@@ -220,16 +220,19 @@ def _cost(launch: Launch) -> Iterable[ChecklistItem]:
     backend, opened = backend_of(launch.study), was_opened(launch.study)
     stored = at_crowd(Budget, launch.study).first() if launch.study.platform else None
     budget = stored.budget_cents if stored else launch.design.crowd.budget_cents
-    whole, left = cents(budget, currency), cents(budget - forecast.cents, currency)
+    whole_budget, remaining_budget = cents(budget, currency), cents(budget - forecast.cents, currency)
     publishes = Ability.PUBLISH in backend.can
     if not backend.sends_people and not budget:
         note = _("You pay participants yourself. No crowd pays them for you.")
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif forecast.cents <= budget:
-        note = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {"budget": whole, "left": left}
+        note = _("The budget of %(budget)s leaves %(left)s for bonuses.") % {
+            "budget": whole_budget,
+            "left": remaining_budget,
+        }
         yield launch.point(title, Readiness.READY, f"{sentence} {note}")
     elif launch.study.state == Study.State.DRAFT or opened or not publishes:
-        note = _("The budget of %(budget)s is not enough.") % {"budget": whole}
+        note = _("The budget of %(budget)s is not enough.") % {"budget": whole_budget}
         yield launch.point(
             title,
             Readiness.BLOCKS if publishes and not opened else Readiness.MISSING,

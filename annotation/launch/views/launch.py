@@ -117,10 +117,10 @@ class Launch:
 
 def launch_of(study: Study, user: User) -> Launch:
     design = design_of(study)
-    forecast, shown = None, {}
+    forecast, template_context = None, {}
     if study.state == Study.State.DRAFT:
-        shown = plan_context(study)
-        if plan := shown.get("plan"):
+        template_context = plan_context(study)
+        if plan := template_context.get("plan"):
             forecast = forecast_of_design(design, hits=plan.hits, items=plan.units + plan.controls)
     else:
         figures = cached_figures(study, CROWD_FIGURES).value
@@ -130,6 +130,6 @@ def launch_of(study: Study, user: User) -> Launch:
         user=user,
         design=design,
         forecast=forecast,
-        plan=shown,
+        plan=template_context,
         can_go_back=can_be_discarded(study),
     )

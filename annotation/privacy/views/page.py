@@ -61,10 +61,10 @@ def _erasure_context(request: HttpRequest, study: Study, context: Context) -> di
     except ObjectNotFound as error:
         return erasure_context | {"nobody": str(error)}
     if person is None:
-        before = erasure_of(study, name)
-        assert before is not None
+        erasure = erasure_of(study, name)
+        assert erasure is not None
         message = pgettext("staff", "The participant was already erased, on %(day)s.") % {
-            "day": date_format(localtime(before.at))
+            "day": date_format(localtime(erasure.at))
         }
         return erasure_context | {"nobody": message}
     return erasure_context | {"seen": preview_erasure(study=study, worker=person, way=way)}

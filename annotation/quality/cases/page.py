@@ -78,7 +78,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
     usual = median_seconds(study)
     writers = {text["by"] for case in cases for text in _texts_of(case) if "by" in text}
     names = dict(Worker.objects.filter(pk__in=writers).values_list("pk", "name"))
-    shown = []
+    shown_rows = []
     for case in cases:
         rule = RULES.get(case.rule)
         sentence = describe_evidence(case.rule, case.evidence)
@@ -87,7 +87,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
             "n": len(dots),
             "name": case.worker.name,
         }
-        shown.append(
+        shown_rows.append(
             {
                 "case": case,
                 "title": _(rule.title) if rule else case.rule,
@@ -110,7 +110,7 @@ def _case_rows(study: Study, cases: Sequence[Case], standings: dict[int, str]) -
                 "figure": draw_case_figure(kind, dots, usual, about=f"{latest} {sentence}"),
             }
         )
-    return shown
+    return shown_rows
 
 
 def _texts_of(case: Case) -> list[dict[str, Any]]:

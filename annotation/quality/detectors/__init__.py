@@ -52,9 +52,10 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
     """
     kind = RULES.get(name)
     if kind is None:
-        known = ", ".join(RULES)
+        known_rules = ", ".join(RULES)
         raise ValueError(
-            _("there is no detector %(name)r; expected one of %(known)s") % {"name": name, "known": known}
+            _("there is no detector %(name)r; expected one of %(known)s")
+            % {"name": name, "known": known_rules}
         )
     try:
         return kind.model_validate(dict(settings))
@@ -62,9 +63,9 @@ def make_rule(name: str, settings: Mapping[str, Any]) -> Rule:
         problem = error.errors(include_url=False)[0]
         key = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            known = ", ".join(kind.model_fields)
+            known_rules = ", ".join(kind.model_fields)
             sentence = _("%(name)s has no setting %(key)r; its settings are %(known)s")
-            raise ValueError(sentence % {"name": name, "key": key, "known": known}) from None
+            raise ValueError(sentence % {"name": name, "key": key, "known": known_rules}) from None
         expected = problem["msg"].removeprefix("Input should be ").removeprefix("Value error, ")
         sentence = _("%(key)s of %(name)s is %(value)r; expected %(said)s")
         value = problem["input"]

@@ -91,8 +91,8 @@ def _central_answers(history: History) -> Floats:
     if not counts.size:
         return centre
     if history.answers.agreement_distance == 0:
-        most = counts.max(axis=1)
-        has_majority = (most > 0) & ((counts == most[:, None]).sum(axis=1) == 1)
+        largest_counts = counts.max(axis=1)
+        has_majority = (largest_counts > 0) & ((counts == largest_counts[:, None]).sum(axis=1) == 1)
         centre[has_majority] = history.labels[counts[has_majority].argmax(axis=1)]
         return centre
     n = counts.sum(axis=1)
@@ -146,8 +146,8 @@ class ControlAccuracy(Rule):
         With ``alpha`` 0, any accuracy below the threshold counts. A careful worker can easily have one on the first
         items.
         """
-        known = history.right[~np.isnan(history.right)]
-        n, right = len(known), int(known.sum())
+        known_answers = history.right[~np.isnan(history.right)]
+        n, right = len(known_answers), int(known_answers.sum())
         if n < self.least or right >= self.threshold * n:
             return None
         p = binomial_at_most(right, n, self.threshold)
@@ -425,8 +425,8 @@ class Alternation(SequentialRule):
         p = alternation_chance(groups, changes)
         if p > level:
             return None
-        most = n - len(groups)
-        return self.make_finding(history, n=n, changes=changes, of=most, p=p, level=level)
+        max_changes = n - len(groups)
+        return self.make_finding(history, n=n, changes=changes, of=max_changes, p=p, level=level)
 
     def describe(self, numbers: Mapping[str, Any]) -> str:
         return _(
@@ -456,11 +456,11 @@ class TooFast(Rule):
         """
         if not self.is_due(total=history.total, fresh=history.fresh):
             return None
-        known = ~np.isnan(history.seconds)
-        n = int(known.sum())
+        is_timed = ~np.isnan(history.seconds)
+        n = int(is_timed.sum())
         if n < self.least:
             return None
-        times = _page_means(history, known)
+        times = _page_means(history, is_timed)
         fast = int((times < self.seconds).sum())
         median = float(np.median(times))
         if fast >= self.share * n and fast:

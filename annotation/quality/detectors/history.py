@@ -191,10 +191,10 @@ def make_history(
             rows.append(row)
             seconds.append(other.seconds)
     others_values = np.array(values, dtype=np.float64)
-    known = ~np.isnan(others_values)
-    labels, places = np.unique(others_values[known], return_inverse=True)
+    is_known = ~np.isnan(others_values)
+    labels, places = np.unique(others_values[is_known], return_inverse=True)
     counts = np.zeros((len(latest), len(labels)), dtype=np.int64)
-    np.add.at(counts, (np.array(rows, dtype=np.int64)[known], places), 1)
+    np.add.at(counts, (np.array(rows, dtype=np.int64)[is_known], places), 1)
     times = np.array(seconds, dtype=np.float64)
     return History(
         answers=answers,

@@ -75,16 +75,18 @@ class PastedText(ProgramSign):
         n, pasted = len(written), int(written.sum())
         if n < self.least or not pasted or pasted < self.share * n:
             return None
-        counted = [answer.signals for answer in history.written if answer and "text" in answer.signals]
+        signals_of_texts = [
+            answer.signals for answer in history.written if answer and "text" in answer.signals
+        ]
         more = {}
-        if counted:
+        if signals_of_texts:
             more = {
-                "characters": sum(signals["text"] for signals in counted),
+                "characters": sum(signals["text"] for signals in signals_of_texts),
                 # a page can report counts that contradict each other
                 "characters_pasted": sum(
-                    min(signals.get("from_paste", 0), signals["text"]) for signals in counted
+                    min(signals.get("from_paste", 0), signals["text"]) for signals in signals_of_texts
                 ),
-                "left_the_tab": sum(signals.get("away", 0) > 0 for signals in counted),
+                "left_the_tab": sum(signals.get("away", 0) > 0 for signals in signals_of_texts),
             }
         return self.make_finding(history, n=n, pasted=pasted, **more)
 
@@ -264,18 +266,18 @@ class Phrasing(ProgramSign):
         Two sets that are similar enough share one of the first elements in any common order (prefix filtering,
         Bayardo et al. 2007), so only such pairs are compared.
         """
-        theirs = [character_grams(answer.text) for answer in history.others_texts]
+        grams_of_others = [character_grams(answer.text) for answer in history.others_texts]
         texts_by_gram: defaultdict[str, list[int]] = defaultdict(list)
-        frequency = Counter(gram for grams in theirs for gram in grams)
-        for index, grams in enumerate(theirs):
+        frequency = Counter(gram for grams in grams_of_others for gram in grams)
+        for index, grams in enumerate(grams_of_others):
             for gram in self._prefix(grams, frequency):
                 texts_by_gram[gram].append(index)
         for unit, answer in answers:
-            mine = character_grams(answer.text)
-            near = {index for gram in self._prefix(mine, frequency) for index in texts_by_gram[gram]}
+            own_grams = character_grams(answer.text)
+            near = {index for gram in self._prefix(own_grams, frequency) for index in texts_by_gram[gram]}
             best = max(
                 (
-                    (jaccard_similarity(mine, theirs[index]), -index)
+                    (jaccard_similarity(own_grams, grams_of_others[index]), -index)
                     for index in near
                     if history.others_texts[index].unit != unit
                     and history.others_texts[index].at <= answer.at

@@ -58,14 +58,17 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
         }
         now, revised, changed = timezone.now(), [], []
         for page_unit in sheet.page_units:
-            answer, before = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
-            if answer is None or before is None:
+            answer, old_judgment = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
+            if answer is None or old_judgment is None:
                 continue
-            earlier = {name: getattr(before, name) for name in OPTIONAL_FIELDS}
+            earlier = {name: getattr(old_judgment, name) for name in OPTIONAL_FIELDS}
             judgment = build_judgment(locked, page_unit, {**earlier, **answer}, kind=sheet.kind, made_at=now)
-            if (getattr(judgment, key), judgment.comment) == (getattr(before, key), before.comment):
+            if (getattr(judgment, key), judgment.comment) == (
+                getattr(old_judgment, key),
+                old_judgment.comment,
+            ):
                 continue
-            judgment.replaces = before
+            judgment.replaces = old_judgment
             revised.append(judgment)
             changed.append(page_unit.position)
         add_copy_signals(revised, assignment=locked)

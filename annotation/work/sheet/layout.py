@@ -50,7 +50,7 @@ def draw_layout(
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
-    drawn = [
+    drawn_units = [
         _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffle(group, rng)
         for group in shuffle(_group_indices(kind, units), rng)
     ]
@@ -60,14 +60,16 @@ def draw_layout(
         if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
     groups = [
-        shown_group for group in drawn if (shown_group := [index for index in group if index not in unseen])
+        shown_group
+        for group in drawn_units
+        if (shown_group := [index for index in group if index not in unseen])
     ]
     twins = _repetitions(units, groups)
     group_order = order_with_repeats_apart(len(groups), twins, rng) if twins else range(len(groups))
     order = [index for number in group_order for index in groups[number]]
-    shown = sorted(order)
+    positions = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
-    side_of = dict(zip(shown, kind.sides.draw([units[index] for index in shown], rng), strict=False))
+    side_of = dict(zip(positions, kind.sides.draw([units[index] for index in positions], rng), strict=False))
     return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
 
 

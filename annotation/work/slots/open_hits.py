@@ -45,15 +45,15 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
         window = _FRESH_HITS[size].all_rows(study=study.pk, worker=worker.pk, cursor=participation.cursor)
         if window:
             return window
-    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = (
         hits_without_own_captions(study, worker, participation).filter(open_slots__gt=0).order_by("position")
     )
-    fresh = open_hits.filter(~Exists(mine))
+    fresh = open_hits.filter(~Exists(own_assignments))
     window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
     if not window and participation.cursor:
         window = list(fresh[:size])  # HITs before the cursor whose slots were released
-    return window or list(open_hits.filter(~Exists(mine.filter(state__in=LIVE_STATES)))[:size])
+    return window or list(open_hits.filter(~Exists(own_assignments.filter(state__in=LIVE_STATES)))[:size])
 
 
 def hits_without_own_captions(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:

@@ -123,7 +123,7 @@ def collect_facts(
         datasheet=re.sub(r"(?m)^#", "##", reader.text("datasheet.md").partition("\n")[2].strip()),
         licence_name=LICENCES[release.licence]["name"],
         licence_address=LICENCES[release.licence]["address"],
-        size=next((label for most, label in SIZES if judgments < most), "n>1M"),
+        size=next((label for limit, label in SIZES if judgments < limit), "n>1M"),
         doi=next((doi for doi, pk in public if pk == release.pk), ""),
         earlier=[doi for doi, pk in public if pk < release.pk][:1],
         bundle=release_name(release.study, release.version),

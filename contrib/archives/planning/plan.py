@@ -100,11 +100,11 @@ def plan_deposit(
     """
     url, host = address_of(to, sandbox=sandbox)
     last = Deposit.objects.filter(release__study=release.study_id).order_by("-pk").first()
-    before = last.statements if last is not None else {}
+    earlier_statements = last.statements if last is not None else {}
     statements = {
-        "creators": creators or before.get("creators", ""),
-        "keywords": keywords or before.get("keywords", ""),
-        "papers": papers or before.get("papers", ""),
+        "creators": creators or earlier_statements.get("creators", ""),
+        "keywords": keywords or earlier_statements.get("keywords", ""),
+        "papers": papers or earlier_statements.get("papers", ""),
     }
     if to == Archive.HUGGINGFACE and not repository:
         last_deposit = (
@@ -124,8 +124,8 @@ def plan_deposit(
             card = facts.render("card.md.j2", licence=licence, repository=repository)
             files.insert(0, file_of("README.md", partial(read_bytes, card.encode())))
         for file in files:
-            stated = facts.manifest["files"].get(file.name)
-            if file.name in members and stated is not None and stated["sha256"] != file.sha256:
+            stated_file = facts.manifest["files"].get(file.name)
+            if file.name in members and stated_file is not None and stated_file["sha256"] != file.sha256:
                 raise PublishingError(f"{file.name} of {bundle} was changed; nothing was sent.")
     return DepositPlan(
         release=release,

@@ -69,10 +69,10 @@ def match_sources(first: SourceJudgments, second: SourceJudgments) -> MatchedSou
     groups = _Groups(split + len(second.units))
     how = {"reference": all(references), "two_sided": first.two_sided and second.two_sided}
     how["by_system"] = all(_judges_by_system(source, **how) for source in (first, second))
-    known: dict[Hashable, tuple[int, bool]] = {}
+    positions_by_key: dict[Hashable, tuple[int, bool]] = {}
     for index, content in enumerate(chain(_contents(first), _contents(second))):
         for key, turned in content.keys(**how):
-            earlier, earlier_turned = known.setdefault(key, (index, turned))
+            earlier, earlier_turned = positions_by_key.setdefault(key, (index, turned))
             groups.join(earlier, index, odd=turned != earlier_turned)
     # Match by content first, since this also determines the order of candidates.
     ids = _same_ids(first, second)

@@ -64,9 +64,13 @@ def compare_winners(matched: MatchedSources, drawing: Resampling) -> dict[str, A
     first = np.array([winners[unit] for unit in both], dtype=np.int64)
     second = np.array([others[unit] for unit in both], dtype=np.int64)
     contents = [(matched.first.contents[unit], matched.second.contents[unit]) for unit in both]
-    kinds = [here.kind or there.kind for here, there in contents]
+    kinds = [first_content.kind or second_content.kind for first_content, second_content in contents]
     more = np.array(
-        [_length_difference(here) or _length_difference(there) for here, there in contents], dtype=np.int64
+        [
+            _length_difference(first_content) or _length_difference(second_content)
+            for first_content, second_content in contents
+        ],
+        dtype=np.int64,
     )
     images = np.arange(len(both)) if drawing.ignores_clusters else items_of_units(*sources)[both]
 

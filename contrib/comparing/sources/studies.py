@@ -30,15 +30,15 @@ def source_of_study(study: Study) -> SourceJudgments:
             % {"slug": study.slug, "name": kind.name}
         )
     table = loaders.load_judgments(study)
-    counted = table.is_counted
-    if not counted.any():
+    is_counted = table.is_counted
+    if not is_counted.any():
         if not len(table) and (published := _published_winners(study)).units:
             return published
         raise EvaluationError(
             _("Study %(slug)r has no judgments that are used in results; expected at least one.")
             % {"slug": study.slug}
         )
-    pks, unit = np.unique(table.unit[counted], return_inverse=True)
+    pks, unit = np.unique(table.unit[is_counted], return_inverse=True)
     names, contents = _units_of(study, set(pks.tolist()))
     full_depth = loaders.full_depth_units(study)
     return SourceJudgments(
@@ -47,8 +47,8 @@ def source_of_study(study: Study) -> SourceJudgments:
         units=[names[pk] for pk in pks.tolist()],
         contents=[contents[pk] for pk in pks.tolist()],
         unit=unit.astype(np.int64),
-        rater=table.worker[counted],
-        value=table.value[counted],
+        rater=table.worker[is_counted],
+        value=table.value[is_counted],
         left_out=_counts_left_out(table),
         full_depth=None if full_depth is None else np.isin(pks, list(full_depth)),
         anonymous=loaders.is_anonymous(study),

@@ -63,10 +63,12 @@ def _damaged_control(
     spans = slot.design.spans
     if spans.contrastive:  # different texts, since two equal texts would reveal what is damaged
         texts = _distinct_texts(texts)
-        known = {text.text for text in texts}
-        other_texts = _distinct_texts([text for text in _texts(image) if text.text not in known])
+        known_texts = {text.text for text in texts}
+        other_texts = _distinct_texts([text for text in _texts(image) if text.text not in known_texts])
     damages: dict[str, tuple[Text, dict[str, Any]]] = {}
-    for damaged, expected in chain(*(_damaged_texts(slot, image, some) for some in (texts, other_texts))):
+    for damaged, expected in chain(
+        *(_damaged_texts(slot, image, donor_texts) for donor_texts in (texts, other_texts))
+    ):
         damages.setdefault(damaged.key, (damaged, expected))
         if len(damages) == (TEXTS_PER_SCREEN if spans.contrastive else 1):
             break
@@ -105,11 +107,11 @@ def _damaged_texts(
         first = int(rng.integers(len(tokens) - count + 1))
         start, end = tokens[first][0], tokens[first + count - 1][1]
         for donor in shuffle(donors, rng):
-            taken = word_bounds(donor)
-            if len(taken) < count:
+            donor_words = word_bounds(donor)
+            if len(donor_words) < count:
                 continue
-            at = int(rng.integers(len(taken) - count + 1))
-            strange = donor[taken[at][0] : taken[at + count - 1][1]]
+            at = int(rng.integers(len(donor_words) - count + 1))
+            strange = donor[donor_words[at][0] : donor_words[at + count - 1][1]]
             if strange in base.text:
                 continue
             damaged = base.text[:start] + strange + base.text[end:]

@@ -45,14 +45,15 @@ def draw_documents(kind: Kind, design: StudyDesign, material: Material) -> Batch
             field="spans.documents",
         )
     images = [Image(name, "", ()) for name in names]
-    drawn = {
+    drawn_documents = {
         image.name for image in draw_images(images, design.sampling.images, rng_for(design.seed, "images"))
     }
-    chosen = [run for run in runs if run.document in drawn]
-    groups = _groups(design, chosen, division.judged_images)
+    drawn_runs = [run for run in runs if run.document in drawn_documents]
+    groups = _groups(design, drawn_runs, division.judged_images)
     hits = kind.hits(design, groups, control_images=division.controls)
     sentences = [
-        f"Documents: {len(drawn):,}, judged as {len(chosen):,} texts of systems, each by one person in its order."
+        f"Documents: {len(drawn_documents):,}, judged as {len(drawn_runs):,} texts of systems, "
+        f"each by one person in its order."
     ]
     sizes = [len(hit.units) for hit in hits]
     largest, minutes = max(sizes), design.crowd.lease_minutes

@@ -73,8 +73,8 @@ class SpanOptions:
             or not isinstance(answer.get("spans"), list)
             or not set(answer) <= keys
         ):
-            wanted = '{"spans": [...], "score": 0 to 100}' if self.score else '{"spans": [...]}'
-            raise ValueError(gettext("expected %(wanted)s") % {"wanted": wanted})
+            expected_form = '{"spans": [...], "score": 0 to 100}' if self.score else '{"spans": [...]}'
+            raise ValueError(gettext("expected %(wanted)s") % {"wanted": expected_form})
         if len(answer["spans"]) > MAX_SPANS:
             raise ValueError(gettext("expected at most %(most)d spans") % {"most": MAX_SPANS})
         spans = sort_spans(self._checked_span(span, length) for span in answer["spans"])

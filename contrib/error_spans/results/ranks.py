@@ -39,7 +39,7 @@ class RankedSystem:
 
 def rank_systems(segments: Segments, alternative: Alternative = "two-sided") -> list[RankedSystem]:
     """Return systems with their ranges of ranks, highest score first. The domains are the splits of the dataset."""
-    domains = {name: _domain_means(judged) for name, judged in segments.items()}
+    domains = {name: _domain_means(system_segments) for name, system_segments in segments.items()}
     scores = {name: float(np.mean(list(means.values()))) for name, means in domains.items()}
     beats = {
         (first, second)

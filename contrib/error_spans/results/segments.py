@@ -95,7 +95,7 @@ def segments_of(study: Study) -> Segments:
         if positions:  # if a system has several texts for an item, take the first one that was judged
             texts.setdefault(system, {}).setdefault(item, positions)
     anonymous, documents = loaders.is_anonymous(study), loaders.documents_of(study)
-    judged = [
+    judged_texts = [
         Judged(
             None if anonymous else row.worker,
             row.answer,
@@ -105,7 +105,7 @@ def segments_of(study: Study) -> Segments:
         )
         for row in included
     ]
-    return score_segments(judged, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
+    return score_segments(judged_texts, texts, MQM.with_weights(design_of(study).spans.weights_by_category))
 
 
 def score_segments(
@@ -122,7 +122,7 @@ def score_segments(
 
     def score(item: int, positions: Sequence[int]) -> Segment:
         marks = Counter(span[SEVERITY] for number in positions for span in spans[number])
-        known = [float(z[number]) for number in positions if np.isfinite(z[number])]
+        known_scores = [float(z[number]) for number in positions if np.isfinite(z[number])]
         return Segment(
             item=item,
             cluster=judged[positions[0]].cluster,
@@ -130,7 +130,7 @@ def score_segments(
             unit=judged[positions[0]].unit,
             score=float(np.mean([values[number] for number in positions])),
             mqm=float(np.mean([mqm.score(spans[number]) for number in positions])),
-            z=float(np.mean(known)) if known else None,
+            z=float(np.mean(known_scores)) if known_scores else None,
             errors={severity: marks[severity] / len(positions) for severity in SEVERITIES if marks[severity]},
             judgments=len(positions),
             scores=[values[number] for number in positions],
@@ -148,7 +148,7 @@ def outputs_of(segments: Segments) -> Outputs | None:
 
     Return None if there are no segments.
     """
-    rows = [(name, segment) for name, judged in segments.items() for segment in judged]
+    rows = [(name, segment) for name, system_segments in segments.items() for segment in system_segments]
     if not rows:
         return None
     names = list(segments)

@@ -73,8 +73,8 @@ class _Scan(HTMLParser):
             elif name in ("style", "class"):
                 self.counts["styles"] += name == "style"
             elif name in ADDRESSES and tag not in FRAMES | {"form", "script", "link", "base"}:
-                whole = FIELD.fullmatch(value.strip())
-                if not whole and not KNOWN_ADDRESS.match(value):
+                field_match = FIELD.fullmatch(value.strip())
+                if not field_match and not KNOWN_ADDRESS.match(value):
                     self.note("addresses", value.strip()[:80])
             elif name == "pattern":
                 self.note("patterns", attributes.get("name", ""))

@@ -150,9 +150,9 @@ class SystemWriter:
         answer = ranking.get(caption.credit.rank or 0)
         where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
         if task == Output.Task.ANNOTATION:
-            ours, theirs = quote_difference(text, str(answer or ""))
+            ours, their_text = quote_difference(text, str(answer or ""))
             claim = f"caption {ours} {where} for image {image!r}"
-            other = None if answer is None else theirs
+            other = None if answer is None else their_text
         else:
             claim = f"image {image!r} {where} for caption {text[:80]!r}"
             other = None if answer is None else repr(Item.objects.get(pk=answer).name)

@@ -28,8 +28,8 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
             % {"slug": study.slug}
         )
     stem = f"{study.slug[:64]}-rehearsal-"
-    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
-    number = next(number for number in range(1, len(taken) + 2) if f"{stem}{number}" not in taken)
+    taken_slugs = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    number = next(number for number in range(1, len(taken_slugs) + 2) if f"{stem}{number}" not in taken_slugs)
     copy = duplicate_study(
         study=study, name=f"{study.name[:180]} (rehearsal {number})", slug=f"{stem}{number}", user=user
     )

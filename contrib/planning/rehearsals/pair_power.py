@@ -103,13 +103,13 @@ def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
         for name in (first, second)
     ]
     same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
-    for apart in ACCURACY_DIFFERENCES:
+    for difference in ACCURACY_DIFFERENCES:
         # The better metric is as accurate as in the rehearsal, and the other one is not worse than chance.
-        accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + apart)
+        accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + difference)
         # Two metrics of these accuracies agree on no fewer and no more pairs.
-        least, most = abs(2 * accuracy - apart - 1), 1 - apart
-        question = TwoMetrics(accuracy, accuracy - apart, min(max(same, least), most))
-        yield Comparison("metrics", first, second, len(right[0]), apart, question)
+        least, max_share = abs(2 * accuracy - difference - 1), 1 - difference
+        question = TwoMetrics(accuracy, accuracy - difference, min(max(same, least), max_share))
+        yield Comparison("metrics", first, second, len(right[0]), difference, question)
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:

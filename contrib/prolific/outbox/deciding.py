@@ -79,9 +79,9 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """
     submission = submission_of(client, call)
     cents = int(call.payload["bonus_cents"])
-    seen = list(submission.bonus_cents or ()).count(cents)
+    bonus_count = list(submission.bonus_cents or ()).count(cents)
     if "paying" in call.answer:
-        return _look_for_bonus(call, seen)
+        return _look_for_bonus(call, bonus_count)
     earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
     if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
         raise RetryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
@@ -94,12 +94,12 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
             )
         store_facts(call, set_up=set_up.id)
     # The bonus was paid, but perhaps it is not listed yet.
-    done = sum(
+    paid_count = sum(
         int(other.payload.get("bonus_cents", 0)) == cents
         for other in earlier.filter(state=CrowdCall.State.DONE)
     )
     set_up_id = str(call.answer["set_up"])
-    store_facts(call, paying=timezone.now().isoformat(), before=max(seen, done))
+    store_facts(call, paying=timezone.now().isoformat(), before=max(bonus_count, paid_count))
     try:
         client.pay_bonus(set_up_id)
     except CrowdProblem as problem:

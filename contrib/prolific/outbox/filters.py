@@ -75,12 +75,12 @@ def _filters(workers: Workers, listed: Mapping[str, ListedFilter]) -> Iterator[F
             )
         yield {"filter_id": APPROVAL_RATE, "selected_range": {"lower": percent, "upper": upper}}
     if workers.approved_at_least:
-        most = _find_filter(listed, APPROVED, "workers.approved_at_least").maximum
-        if most is not None and workers.approved_at_least > most:
+        max_approved = _find_filter(listed, APPROVED, "workers.approved_at_least").maximum
+        if max_approved is not None and workers.approved_at_least > max_approved:
             raise _availability_error(
-                f"workers.approved_at_least is {workers.approved_at_least}; it knows {most} at most"
+                f"workers.approved_at_least is {workers.approved_at_least}; it knows {max_approved} at most"
             )
-        bound = {} if most is None else {"upper": most}
+        bound = {} if max_approved is None else {"upper": max_approved}
         yield {"filter_id": APPROVED, "selected_range": {"lower": workers.approved_at_least, **bound}}
     sexes = {quota.value: quota.share for quota in workers.quotas if quota.by == "sex"}
     if sexes:

@@ -98,8 +98,8 @@ def participant_groups_of(
             )
         if name not in by_name:
             by_name[name] = [client.create_group(workspace, name=name).id]
-        for some in batched(people, MEMBERS_PER_CALL):
+        for people_of_call in batched(people, MEMBERS_PER_CALL):
             for group_id in by_name[name]:
-                client.add_to_group(group_id, some)
+                client.add_to_group(group_id, people_of_call)
     blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]
     return blocked, [by_name[name] for name in workers.requires]

@@ -60,11 +60,11 @@ def refuse_other_currency(client: ProlificClient, design: StudyDesign) -> None:
     """Raise CrowdRefusal if the workspace pays in another currency than the study's."""
     if not feature_settings.PROLIFIC_WORKSPACE:
         return
-    there = client.currency(feature_settings.PROLIFIC_WORKSPACE)
-    if there and there != design.currency:
+    workspace_currency = client.currency(feature_settings.PROLIFIC_WORKSPACE)
+    if workspace_currency and workspace_currency != design.currency:
         raise CrowdRefusal(
-            f"Nothing was bought: the workspace at Prolific pays in {there}, and the study's amounts are in "
-            f"{design.currency}; set crowd.currency to {there!r}."
+            f"Nothing was bought: the workspace at Prolific pays in {workspace_currency}, and the study's amounts are "
+            f"in {design.currency}; set crowd.currency to {workspace_currency!r}."
         )
 
 
@@ -75,8 +75,8 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     open_studies = [study for study in studies if study.state in OPEN_STATES]
     if open_studies:
         return {"external_id": open_studies[0].id}
-    chosen = call.answer.get("draft") or (studies[0].id if studies else "")
-    if not chosen:
+    draft_id = call.answer.get("draft") or (studies[0].id if studies else "")
+    if not draft_id:
         reserved = call.reserved_cents - publication.screen_outs * publication.screen_out_cents
         refuse_dearer(
             client, reward_cents=publication.reward_cents, places=publication.places, reserved=reserved
@@ -85,14 +85,14 @@ def publish(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
         if publication.screen_outs:
             _refuse_dearer_screen_outs(client, publication, design, count=publication.screen_outs)
         refuse_other_currency(client, design)
-        chosen = client.create_study(study_payload(client, publication)).id
-    store_facts(call, draft=chosen)  # if a lost response led to two drafts, only this one is ever published
+        draft_id = client.create_study(study_payload(client, publication)).id
+    store_facts(call, draft=draft_id)  # if a lost response led to two drafts, only this one is ever published
     try:
-        client.transition_study(chosen, StudyAction.PUBLISH)
+        client.transition_study(draft_id, StudyAction.PUBLISH)
     except (CrowdRefusal, OutOfFunds):
-        if client.get_study(chosen).state not in OPEN_STATES:
+        if client.get_study(draft_id).state not in OPEN_STATES:
             raise
-    return {"external_id": chosen}
+    return {"external_id": draft_id}
 
 
 def _refuse_dearer_screen_outs(
@@ -180,10 +180,10 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
         int(call.payload.get("screen_outs", 0)),
         int(call.payload.get("screen_outs_again", 0)),
     )
-    there = client.get_study(publication.external_id)
-    if not more and there.state is StudyState.COMPLETED:
+    remote = client.get_study(publication.external_id)
+    if not more and remote.state is StudyState.COMPLETED:
         raise CrowdRefusal(
-            f"Study {there.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
+            f"Study {remote.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
         )
     if screen_outs:
         design = design_of(publication.study)
@@ -192,7 +192,7 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
         client.set_screen_outs(
             publication.external_id, code=code, slots=publication.screen_outs + screen_outs
         )
-    if there.places < total:
+    if remote.places < total:
         refuse_dearer(
             client,
             reward_cents=publication.reward_cents,
@@ -200,8 +200,8 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
             reserved=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
         )
         client.increase_places(publication.external_id, total)
-        there = client.get_study(publication.external_id)
-    if there.state is StudyState.PAUSED:
+        remote = client.get_study(publication.external_id)
+    if remote.state is StudyState.PAUSED:
         client.transition_study(publication.external_id, StudyAction.START)
     return {"places": total}
 

@@ -122,7 +122,7 @@ def _match_documents(
     before them are all single words and all pairs of words at earlier positions of both captions. Their sums are in two
     tables, whose cell (i, j) has the sum over positions below i and below j.
     """
-    known, weight = similarity.shape[0], match * match
+    known_words, weight = similarity.shape[0], match * match
     total = 0.0
     for caption in range(first.bounds[row], first.bounds[row + 1]):
         begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
@@ -134,7 +134,7 @@ def _match_documents(
                 for j in range(width):
                     word, other_word = first.stems[begin + i], second.stems[start + j]
                     like = 1.0 if word == other_word else 0.0
-                    if word < known and other_word < known:
+                    if word < known_words and other_word < known_words:
                         like = similarity[word, other_word]
                     like *= weight * first.weights[begin + i] * second.weights[start + j]
                     total += like * (1.0 + singles[i, j] + pairs[i, j])

@@ -95,17 +95,23 @@ def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:
     name = result.get("manifest_file" if manifest else "file")
     if job.kind != JOB_KIND or job.state != Job.State.DONE or not name:
         raise ObjectNotFound(_("Job %(pk)s is not a finished export.") % {"pk": job.pk})
-    chosen = FORMATS.get(str(job.args["format"]))  # None if the format no longer exists
+    export_format = FORMATS.get(str(job.args["format"]))  # None if the format no longer exists
     if (
-        chosen
-        and chosen.right != Right.VIEW
-        and not has_right(by, chosen.right, find_study(str(job.args["study"])))
+        export_format
+        and export_format.right != Right.VIEW
+        and not has_right(by, export_format.right, find_study(str(job.args["study"])))
     ):
-        raise PermissionDenied(why_personal(chosen))
+        raise PermissionDenied(why_personal(export_format))
     path = Path(settings.EXPORT_ROOT) / Path(str(name)).name
     if not path.is_file():
         raise ObjectNotFound(
             _("The file of export %(pk)s no longer exists; export the study again.") % {"pk": job.pk}
         )
-    kind = "application/json" if manifest else chosen.content_type if chosen else "application/octet-stream"
+    kind = (
+        "application/json"
+        if manifest
+        else export_format.content_type
+        if export_format
+        else "application/octet-stream"
+    )
     return Download(path=path, name=path.name, content_type=kind)

@@ -58,15 +58,15 @@ def export_judgments(
         ExportError: the format or task is unknown, the study is unsuitable, or another export writes the file.
         FileProblem: the path cannot be written.
     """
-    chosen = format_named(format)
+    export_format = format_named(format)
     if task not in TASKS:
         raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
-    check_fits(study, chosen)
+    check_fits(study, export_format)
     check_writable_path(output)
-    progress(SHARES[0], f"writing {chosen.name}")
+    progress(SHARES[0], f"writing {export_format.name}")
     design = design_of(study)
-    encoding = chosen.encoding()
-    request = request_of(study, format=chosen.name, task=task, revisions=revisions)
+    encoding = export_format.encoding()
+    request = request_of(study, format=export_format.name, task=task, revisions=revisions)
     with lock_output(output):
         begun = begin_parts(study, output, encoding, request=request, resume=resume)
         snapshot = begun.snapshot
@@ -81,8 +81,8 @@ def export_judgments(
             remove_parts(output)
             raise
         progress(end, "signing")
-        settings: dict[str, Any] = {"format": chosen.name, "protocol": study.protocol}
-        if chosen.name == "qrels":
+        settings: dict[str, Any] = {"format": export_format.name, "protocol": study.protocol}
+        if export_format.name == "qrels":
             settings["task"] = task
         if revisions:
             settings["revisions"] = "all"
@@ -95,7 +95,7 @@ def export_judgments(
             "protocol": study.protocol,
             "dataset": design.dataset,
             "simulated": study.simulated,
-            "format": chosen.name,
+            "format": export_format.name,
             "file": output.name,
             "bytes": file.size,
             "sha256": file.hexdigest(),
@@ -112,7 +112,9 @@ def export_judgments(
         }
         write_json(manifest_path(output), manifest)
         remove_parts(output)
-    sentence = f"The judgments were exported as {chosen.name}."
-    note_event(study=study, what="exported", sentence=sentence, format=chosen.name, sha256=manifest["sha256"])
+    sentence = f"The judgments were exported as {export_format.name}."
+    note_event(
+        study=study, what="exported", sentence=sentence, format=export_format.name, sha256=manifest["sha256"]
+    )
     progress(1.0, "done")
     return Export(output, manifest_path(output), manifest)

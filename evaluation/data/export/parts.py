@@ -144,10 +144,10 @@ def _read_snapshot(study: Study) -> Snapshot:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
         last, last_output = last_row(Judgment), last_row(Output)
-        gone = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
+        excluded_work = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
         rules: dict[UUID, str] = {
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or EXCLUDED_BY_PERSON
-            for pk, state, rule in gone.values_list("pk", "state", "exclusion__rule")
+            for pk, state, rule in excluded_work.values_list("pk", "state", "exclusion__rule")
         }
         return Snapshot(
             time=timezone.now(),
@@ -481,23 +481,23 @@ class _PartWriter:
         work, stage = self._work, self._stages[number]
         work.stage = number
         parts = [part for part in self._begun.parts if part.stage == number]
-        missing = [part for part in parts if not _status(work, part).exists()]
+        missing_parts = [part for part in parts if not _status(work, part).exists()]
         total = sum(part.size for part in parts)
-        done = total - sum(part.size for part in missing)
+        done_count = total - sum(part.size for part in missing_parts)
         for part in parts:
-            if part not in missing:
+            if part not in missing_parts:
                 self._add_status(json.loads(_status(work, part).read_text(encoding="utf-8")))
-        if missing and stage is not READING:
+        if missing_parts and stage is not READING:
             self._encoding.load(work)
-        clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done)
+        clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done_count)
         # Close the generator before an error propagates, so that no process continues to write.
-        with closing(map_parts(_write_part, (work, self._encoding), missing)) as written:
+        with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as written:
             for part in parts:
-                if part in missing:
+                if part in missing_parts:
                     self._add_status(next(written))
-                    done += part.size
-                    share = (list(self._stages).index(number) + done / total) / len(self._stages)
-                    self._progress(share, clock.message(done, total))
+                    done_count += part.size
+                    share = (list(self._stages).index(number) + done_count / total) / len(self._stages)
+                    self._progress(share, clock.message(done_count, total))
                 yield _status(work, part).with_suffix(f".{stage.suffix}")
         if number == list(self._stages)[-1]:
             self._progress(1.0, "joining")

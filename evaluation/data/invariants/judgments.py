@@ -106,8 +106,8 @@ def values_are_allowed() -> Sentences:
         if kind.is_open:
             wrong = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
         else:
-            known = judgments.order_by().values_list("value", flat=True).distinct()
-            wrong = judgments.filter(Q(value=None) | Q(value__in=set(known) - {None, *kind.values}))
+            known_values = judgments.order_by().values_list("value", flat=True).distinct()
+            wrong = judgments.filter(Q(value=None) | Q(value__in=set(known_values) - {None, *kind.values}))
         for pk, value in wrong.values_list("pk", "value").iterator(ROWS_PER_BATCH):
             where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
             yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."

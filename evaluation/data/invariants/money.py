@@ -24,11 +24,11 @@ def budgets_are_what_their_ledger_says() -> Sentences:
                 f"{where} says {amount(budget.reserved_cents)} reserved and {amount(budget.spent_cents)} "
                 f"spent, its ledger {amount(reserved)} and {amount(spent)}."
             )
-        taken = budget.reserved_cents + budget.spent_cents
+        taken_cents = budget.reserved_cents + budget.spent_cents
         shares = budget.commitments.aggregate(cents=Sum("cents"))["cents"] or 0
-        if shares != taken:
-            yield f"{where} has {amount(taken)} committed, and its accounts {amount(shares)}."
-        if budget.over_cents != max(0, taken - budget.budget_cents):
+        if shares != taken_cents:
+            yield f"{where} has {amount(taken_cents)} committed, and its accounts {amount(shares)}."
+        if budget.over_cents != max(0, taken_cents - budget.budget_cents):
             yield f"{where} is exceeded by another sum than the {amount(budget.over_cents)} that it says."
         expected = reserved_cents(budget)
         if expected != budget.reserved_cents:

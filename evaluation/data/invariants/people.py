@@ -40,9 +40,9 @@ def exclusions_hold() -> Sentences:
     )
     parts = Participation.objects.annotate(out=Exists(exclusions))
     excluded = Participation.Standing.EXCLUDED
-    apart = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
+    contradictions = parts.exclude(out=True, standing=excluded).exclude(~Q(standing=excluded), out=False)
     yield from sentences_about(
-        apart, "worker {worker__name} is {standing}, which their exclusions do not say."
+        contradictions, "worker {worker__name} is {standing}, which their exclusions do not say."
     )
 
 

@@ -135,9 +135,9 @@ def extend_blocks(study: Study) -> None:
             first = end
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-            known = stored.rows if last else 0
+            stored_rows = stored.rows if last else 0
             unchanged = _read_stored(study, what) == stored  # no other job has stored blocks
-            complete = _are_complete(study, what, _Stored(upto, known + len(table)))
+            complete = _are_complete(study, what, _Stored(upto, stored_rows + len(table)))
             if unchanged and complete and _workers_are_present(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
@@ -358,8 +358,8 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
         "expected",
         "content",
     )
-    for some in batched(plain_rows(columns), UNITS_PER_BATCH):
-        *others, control, expected, content = zip(*some, strict=True)
+    for batch in batched(plain_rows(columns), UNITS_PER_BATCH):
+        *others, control, expected, content = zip(*batch, strict=True)
         yield [*others, list(map(bool, control)), expected, [text != "{}" for text in content]]
 
 

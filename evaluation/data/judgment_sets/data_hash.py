@@ -61,8 +61,8 @@ class DataHash:
             text_column(("false]\n", "true]\n")),
         )
         for start in range(0, len(codes[0]), LINES_PER_BATCH):
-            some = [code[start : start + LINES_PER_BATCH] for code in codes]
-            self._hash.update(joined_lines(*zip(parts, some, strict=True)))
+            batch = [code[start : start + LINES_PER_BATCH] for code in codes]
+            self._hash.update(joined_lines(*zip(parts, batch, strict=True)))
 
     def hexdigest(self) -> str:
         return self._hash.hexdigest()

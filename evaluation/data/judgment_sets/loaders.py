@@ -210,9 +210,9 @@ def load_judgments(
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
         records = _control_records(study, tallies, rule)
     out = np.array([worker_id for worker_id, record in records.items() if not record.is_used], dtype=np.int64)
-    used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, out)
+    is_used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, out)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
-    used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
+    is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
@@ -227,11 +227,13 @@ def load_judgments(
         full_value=value,
         answer=answer,
         control=units.control[unit_index],
-        used=used,
+        used=is_used,
         side=flags % SET_ASIDE,
         seconds=seconds,
         records=records,
-        data_hash=_hash_judgments(units.all_units.key, people_names, unit_index, person, value, answer, used),
+        data_hash=_hash_judgments(
+            units.all_units.key, people_names, unit_index, person, value, answer, is_used
+        ),
     )
 
 
@@ -494,13 +496,13 @@ def included_votes(
     the units to read.
     """
     if moment is None:
-        unused, gone = excluded_workers(study), frozenset[UUID]()
+        unused, excluded_work = excluded_workers(study), frozenset[UUID]()
         unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
         judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, gone, unconfirmed = (
+        unused, excluded_work, unconfirmed = (
             moment.excluded_workers,
             frozenset(moment.invalidating_rules),
             moment.unconfirmed_assignments,
@@ -512,12 +514,12 @@ def included_votes(
     )  # fmt: skip
     for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
-        if assignment in gone:
+        if assignment in excluded_work:
             continue
         if moment is not None:
             withdrawn = unit in moment.withdrawn_items
-        used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
+        is_used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
         vote = value if answer is None else answer
-        tally.add(key, name, vote, used=used, control=control, presented=presented)
-        if used and not control:
+        tally.add(key, name, vote, used=is_used, control=control, presented=presented)
+        if is_used and not control:
             yield unit, worker, name, vote

@@ -81,8 +81,8 @@ def digest_of_material(study: Study, *, stored: bool = False) -> str:
             _lines_of_rows(references.order_by("item__position", "position", "pk"), CAPTION_COLUMNS),
         )
     digest = hashlib.sha256()
-    for some in lines:
-        digest.update(some)
+    for batch in lines:
+        digest.update(batch)
     return digest.hexdigest()[:DIGITS_OF_HASH]
 
 

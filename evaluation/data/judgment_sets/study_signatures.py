@@ -78,17 +78,19 @@ def material_of(study: Study, *, stored: bool = False) -> MaterialCounts:
     import pyarrow.compute as pc
 
     units = unit_columns(study, ("pair", "item", "reference", "control"), stored=stored)
-    judged = units.select(["pair", "item", "reference"]).filter(pc.invert(units["control"]))
+    judged_units = units.select(["pair", "item", "reference"]).filter(pc.invert(units["control"]))
     pairs = None
     if KINDS[study.protocol].compares_pairs:
         pairs = CandidatePair.objects.filter(study=study).count()
-    by_item = judged.group_by(["pair", "item"], use_threads=False)  # threads take three times the CPU time
-    shown = by_item.aggregate([("reference", "count_distinct")])
-    references = [n for n in pc.unique(shown["reference_count_distinct"]).to_pylist() if n]
+    by_item = judged_units.group_by(
+        ["pair", "item"], use_threads=False
+    )  # threads take three times the CPU time
+    reference_counts = by_item.aggregate([("reference", "count_distinct")])
+    references = [n for n in pc.unique(reference_counts["reference_count_distinct"]).to_pylist() if n]
     return MaterialCounts(
-        units=len(judged),
+        units=len(judged_units),
         pairs=pairs,
-        images=pc.count_distinct(judged["item"]).as_py(),
+        images=pc.count_distinct(judged_units["item"]).as_py(),
         references=(min(references, default=0), max(references, default=0)),
     )
 
@@ -134,9 +136,9 @@ def uncommon_fields(
 
     They include digests of the design and of the material. If ``material`` is omitted, it is computed from rows.
     """
-    asked = {name: value for name, value in study.design.items() if name not in UNUSED_KEYS}
+    design_values = {name: value for name, value in study.design.items() if name not in UNUSED_KEYS}
     fields: dict[str, Value] = {
-        "design": hash_with("", asked)[:DIGITS_OF_HASH],
+        "design": hash_with("", design_values)[:DIGITS_OF_HASH],
         "material": material or digest_of_material(study),
     }
     kind = KINDS[study.protocol]
@@ -145,8 +147,8 @@ def uncommon_fields(
         fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
-    if chosen := design_of(study).chosen:
-        fields["chosen"] = f"{chosen.method},{chosen.budget}-of-{chosen.population}-{chosen.per}"
+    if choice := design_of(study).chosen:
+        fields["chosen"] = f"{choice.method},{choice.budget}-of-{choice.population}-{choice.per}"
     if (least := rule_of_controls(study).least) > 1:
         fields["least"] = least
     if stops_early(study):

@@ -240,8 +240,8 @@ class ReleasedRows:
         number, kind = self._places[row["unit"]], self.settings.kind
         unit, name, presented = self.units[number], row["worker"], row["presented"] or ""
         answer = row["answer"] if kind.is_open else row["value"]
-        used, control = bool(row["used"]), bool(unit["control"])
-        self._tally.add(row["unit"], name, answer, used=used, control=control, presented=presented)
+        is_used, control = bool(row["used"]), bool(unit["control"])
+        self._tally.add(row["unit"], name, answer, used=is_used, control=control, presented=presented)
         if kind.is_open:
             answer = kind.exchange.from_file(answer, content=unit["content"] or {})
         self._answers.append(answer if kind.is_open else None)
@@ -252,7 +252,7 @@ class ReleasedRows:
             self._simulated.add(name)
         for column, cell in zip(self._columns, (number, person), strict=True):
             column.append(cell)
-        self._flags.append(USED * used + SIDE * side)
+        self._flags.append(USED * is_used + SIDE * side)
         self._values.append(np.nan if kind.is_open else float(outcome))
         self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
@@ -325,7 +325,7 @@ class ReleasedRows:
         return rows
 
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
-        counted = table.is_counted
+        is_counted = table.is_counted
         images: dict[str, int] = {}
         units = [
             _unit_of(
@@ -338,9 +338,9 @@ class ReleasedRows:
             for number, row in enumerate(self.units)
         ]
         rows = zip(
-            table.unit[counted].tolist(),
-            table.worker[counted].tolist(),
-            table.answers_of(counted),
+            table.unit[is_counted].tolist(),
+            table.worker[is_counted].tolist(),
+            table.answers_of(is_counted),
             strict=True,
         )
         return [
@@ -349,16 +349,16 @@ class ReleasedRows:
 
     def signature(self) -> str:
         settings = self.settings
-        judged = [row for row in self.units if not row["control"]]
+        judged_units = [row for row in self.units if not row["control"]]
         references_of_pair: dict[tuple[Any, Any], set[str]] = {}
-        for row in judged:
+        for row in judged_units:
             if row["reference"]:
                 references_of_pair.setdefault((row["pair"], row["image"]), set()).add(row["reference"])
         references = [len(names) for names in references_of_pair.values()] or [0]
         material = MaterialCounts(
-            units=len(judged),
+            units=len(judged_units),
             pairs=len(self.pairs) if settings.kind.compares_pairs else None,
-            images=len({row["image"] for row in judged}),
+            images=len({row["image"] for row in judged_units}),
             references=(min(references), max(references)),
         )
         votes = self._tally.facts()

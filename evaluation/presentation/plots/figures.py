@@ -275,16 +275,16 @@ def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
         style_axes(axes)
         axes.set_xlim(low, high)
         dots = [
-            Dot(label, estimate.value, estimate.low, estimate.high, accent=whole in drawing.accent)
-            for label, whole, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
+            Dot(label, estimate.value, estimate.low, estimate.high, accent=whole_label in drawing.accent)
+            for label, whole_label, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
         draw_dots(axes, dots, named=index == 0)
         _draw_x_ticks(axes, drawing, narrow=narrow)
         _draw_levels(axes, panel.levels, first=index == 0, last=index == len(panels) - 1, narrow=narrow)
         _write_heading(axes, panel, above)
-    left = 0.035 + 0.0108 * max(len(label) for label in labels)
+    left_margin = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
-        left=max(left, 0.08),
+        left=max(left_margin, 0.08),
         right=0.97,
         bottom=(0.52 + foot) / height,
         top=1 - (headroom + above / 72) / height,
@@ -362,14 +362,14 @@ def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
     figure = new_figure(height)
     label = max((len(label) for label, _ in drawing.choices), default=0)
     option = max((len(option_name) for _, options in drawing.choices for option_name in options), default=0)
-    left = max(0.6, 0.1 + LETTER * (label + option + 2))
-    box = (left / WIDTH, (WIDTH - left - 0.15) / WIDTH)
+    left_margin = max(0.6, 0.1 + LETTER * (label + option + 2))
+    box = (left_margin / WIDTH, (WIDTH - left_margin - 0.15) / WIDTH)
     curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
     _draw_curve(curve, drawing)
     figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT_STYLE, va="center", ha="left", parse_math=False)
     if rows:
         below = figure.add_axes((box[0], (0.1 + foot) / height, box[1], matrix / height))
-        _draw_matrix(below, drawing, matrix, left)
+        _draw_matrix(below, drawing, matrix, left_margin)
     return figure
 
 
@@ -389,9 +389,9 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
     for state, colour, shape in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
-        drawn = [position for position, holds in enumerate(drawing.holds) if holds is state]
-        heights = [values[position] for position in drawn]
-        axes.plot(drawn, heights, shape, color=colour, markersize=size, markeredgewidth=0)
+        drawn_positions = [position for position, holds in enumerate(drawing.holds) if holds is state]
+        heights = [values[position] for position in drawn_positions]
+        axes.plot(drawn_positions, heights, shape, color=colour, markersize=size, markeredgewidth=0)
     if drawing.reported is not None:
         at = drawing.reported
         axes.axvline(at, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
@@ -425,7 +425,7 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
         axes.axvline(drawing.reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
     top = 0.0
     for column, (label, options) in enumerate(drawing.choices):
-        taken = [row[column] for row in drawing.taken]
+        taken_options = [row[column] for row in drawing.taken]
         write_beside(
             axes, label, (0, top + 0.5), (-72 * left + 6, 0), xycoords=("axes fraction", "data"), va="center",
             fontsize=SMALL - 1.5, fontweight="bold",
@@ -436,7 +436,9 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
                 axes, name, (0, middle), (-5, 0), xycoords=("axes fraction", "data"), ha="right", va="center",
                 fontsize=SMALL - 1.5,
             )  # fmt: skip
-            _draw_marks(axes, [index for index, position in enumerate(taken) if position == option], middle)
+            _draw_marks(
+                axes, [index for index, position in enumerate(taken_options) if position == option], middle
+            )
         top += len(options) + APART / OPTION
 
 

@@ -110,18 +110,22 @@ def heat_figure(drawing: Heatmap, foot: float) -> Canvas:
     figure = new_figure(height, sizes.width)
     for index, panel in enumerate(drawing.panels):
         row, column = divmod(index, sizes.across)
-        left = column * sizes.width / sizes.across + sizes.label
+        left_edge = column * sizes.width / sizes.across + sizes.label
         top = height - NOTE_INCHES - row * panel_height - HEAD
         wide, tall = (
             sizes.cell * len(panel.columns),
             sizes.panel_height * (len(panel.rows) + ROW_GAP * bool(panel.footer)),
         )
-        axes = figure.add_axes((left / sizes.width, (top - tall) / height, wide / sizes.width, tall / height))
+        axes = figure.add_axes(
+            (left_edge / sizes.width, (top - tall) / height, wide / sizes.width, tall / height)
+        )
         _draw_matrix(axes, panel, drawing, sizes)
         if panel.levels:
             lines = _lines_of_levels(panel, drawing.scale_min, wide)
             bottom = top - tall - sizes.bottom_space + LINE * lines + 0.06
-            bar = figure.add_axes((left / sizes.width, bottom / height, wide / sizes.width, BAR / height))
+            bar = figure.add_axes(
+                (left_edge / sizes.width, bottom / height, wide / sizes.width, BAR / height)
+            )
             _draw_scale(bar, panel, drawing.scale_min, wide)
     return figure
 

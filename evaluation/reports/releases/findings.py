@@ -66,7 +66,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     table = rows.table()
     consensus = _consensus(rows, table)
     people = rows.people()
-    judged = rows.included_judgments(table) if kind.results or kind.is_open else []
+    judged_rows = rows.included_judgments(table) if kind.results or kind.is_open else []
     full_depth = None
     if settings.full_depth:
         full_depth = {
@@ -76,12 +76,16 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
     table = replace(table, records=records)
     images = _images(rows, consensus)
     agreement = measure_agreement(
-        kind, table, consensus.units, people, judged if kind.is_open else [],
+        kind, table, consensus.units, people, judged_rows if kind.is_open else [],
         seed=settings.seed, full_depth=full_depth, images=images,
         both_orders=settings.both_orders,
     )  # fmt: skip
-    figures = dict(kind.results.figures(judged, seed=settings.seed).study) if judged and kind.results else {}
-    content, best = _content_of_systems(rows, judged)
+    figures = (
+        dict(kind.results.figures(judged_rows, seed=settings.seed).study)
+        if judged_rows and kind.results
+        else {}
+    )
+    content, best = _content_of_systems(rows, judged_rows)
     if content:
         figures |= {"system_content": content}
     audit = _audit_filter_of(rows, consensus)
@@ -122,7 +126,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         is_live="drawn" in settings.others,
         is_chosen="chosen" in settings.others,
     )
-    return _add_metrics(rows, inputs, judged) if rows.scores else inputs
+    return _add_metrics(rows, inputs, judged_rows) if rows.scores else inputs
 
 
 def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
@@ -135,11 +139,11 @@ def _images(rows: ReleasedRows, consensus: StudyConsensus) -> Ints | None:
 
 def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     numbers = {row["pair"]: number for number, row in enumerate(rows.pairs)}
-    judged = {number: row for number, row in enumerate(rows.units) if not row["control"]}
+    judged_units = {number: row for number, row in enumerate(rows.units) if not row["control"]}
     units = Units.from_rows(
         [
             UnitRow(number, row["unit"], row["kind"] or "", numbers[row["pair"]] if row["pair"] else None)
-            for number, row in judged.items()
+            for number, row in judged_units.items()
         ]
     )
     pairs = [
@@ -148,7 +152,7 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
     ]
     decisions = {
         number: Decision(value=row["decided"], by="", at="", reason="", votes={})
-        for number, row in judged.items()
+        for number, row in judged_units.items()
         if row["decided"] is not None
     }
     of_unit = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
@@ -194,7 +198,7 @@ def _audit_filter_of(rows: ReleasedRows, consensus: StudyConsensus) -> dict[str,
 
 
 def _proposals(rows: ReleasedRows) -> Proposals:
-    judged = {
+    judged_units = {
         number: (row["image"], rows.first_with_text.get(number) or row["first"])
         for number, row in enumerate(rows.units)
         if not row["control"] and row["first"]
@@ -203,9 +207,9 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         {name: index for index, name in enumerate(known)}
         for known in (
             dict.fromkeys(row["system"] for row in rows.proposals),
-            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged.values()}),
+            sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged_units.values()}),
             dict.fromkeys(
-                [*(text for _, text in judged.values()), *(row["caption"] for row in rows.proposals)]
+                [*(text for _, text in judged_units.values()), *(row["caption"] for row in rows.proposals)]
             ),
             sorted({row["query"] for row in rows.proposals if row["task"] == SEARCH}),
         )
@@ -225,10 +229,10 @@ def _proposals(rows: ReleasedRows) -> Proposals:
     placed = np.full(len(columns), not rows.has_old_proposals)
     lists = ListRows(system, image, text, query_caption, rank, original, placed)
     units = JudgedUnits.from_rows(
-        [(number, images[image], texts[text]) for number, (image, text) in judged.items()],
+        [(number, images[image], texts[text]) for number, (image, text) in judged_units.items()],
         [
             (position, systems.get(name, NO_SYSTEM))
-            for position, number in enumerate(judged)
+            for position, number in enumerate(judged_units)
             for name in rows.credits.get(number, ())
         ],
     )
@@ -252,8 +256,8 @@ def _rankings(
     if proposals is None or relevance is None:
         return NO_RANKINGS
     credited = rows.settings.credited
-    judged = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
-    result = rankings_of(relevance, proposals, judged, audit, unjudged=not credited)
+    judged_lists = judged_outputs(rows.settings.kind, proposals, table, consensus, credited=credited)
+    result = rankings_of(relevance, proposals, judged_lists, audit, unjudged=not credited)
     if rows.has_old_proposals and all(row["rank"] <= 1 for row in rows.proposals):
         return NO_RANKINGS
     for row in result["rankings"].get(ANNOTATION, ()) if rows.has_old_proposals else ():

@@ -159,8 +159,8 @@ def _write(
         take = rows.captions.append if kind.compares_pairs else lambda row: None
         writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), take))
     progress(0.2, "writing judgments")
-    judged = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
-    writer.write_rows("judgments.jsonl", _pass_rows_through(judged, rows.add_judgment))
+    judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
+    writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
     progress(0.6, "computing what they say")
     plan = find_registered(study, with_sentences=False)
     findings = compute_findings(rows, plan)
@@ -261,10 +261,10 @@ def _facts(study: Study) -> Mapping[str, Any]:
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
     first, last = times["submitted_at__min"], times["submitted_at__max"]
     # Use the times in the database, because the released times are cut to the minute.
-    known = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
+    timed_work = work.filter(submitted_at__gt=F("accepted_at"), judgments__isnull=False).distinct()
     minutes = [
         (submitted - accepted).total_seconds() / 60
-        for _, accepted, submitted in known.values_list("pk", "accepted_at", "submitted_at").iterator()
+        for _, accepted, submitted in timed_work.values_list("pk", "accepted_at", "submitted_at").iterator()
         if accepted and submitted
     ]
     consents = [(row.version.number, row.version.version, row.people) for row in versions_of(study)]

@@ -124,8 +124,8 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         .values_list("key", "text", "role", "item__name", "item__split")
     )
     for key, text, role, image, split in rows.iterator(ROWS_PER_BATCH):
-        counted = role == Caption.Role.REFERENCE and split in splits
-        yield {"caption": key, "text": text, "role": role, "image": image, "document": counted}
+        is_counted = role == Caption.Role.REFERENCE and split in splits
+        yield {"caption": key, "text": text, "role": role, "image": image, "document": is_counted}
 
 
 def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[str, Any]]:

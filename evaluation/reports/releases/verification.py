@@ -207,10 +207,10 @@ def _check_manifest(reader: BundleReader, bundle: ReadBundle, report: Any) -> li
                 files[name]["rows"] = sum(1 for _ in reader.rows(name))
     repeated = report.get("settings", {}).get(RELEASE, {}) if isinstance(report, dict) else {}
     seed = bundle.rows.settings.seed
-    stated = {**repeated, "signature": bundle.findings.signature, "files": files, "seed": seed}
+    stated_facts = {**repeated, "signature": bundle.findings.signature, "files": files, "seed": seed}
     return [
         line
-        for name, computed in stated.items()
+        for name, computed in stated_facts.items()
         for line in describe_differences(manifest.get(name), computed, f"{MANIFEST}.{name}")
     ]
 

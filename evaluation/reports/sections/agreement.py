@@ -72,8 +72,8 @@ def agreement_section(inputs: ReportInputs) -> Section:
         sentences.append(agreement["full_depth"]["reason"])
     if inputs.wording:
         sentences.append(f"Note: {alpha['note']}." if alpha.get("note") else "")
-        drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
-        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=drawn))
+        sides_are_drawn = inputs.aggregation.settings["controls"] != AS_IMPORTED
+        sentences.append(side_sentence(agreement.get("side_bias", {}), drawn=sides_are_drawn))
     matrix = _agreement_of_workers_plot(inputs)
     if matrix is not None:
         plots.append(matrix)
@@ -89,11 +89,13 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None
     judgments = inputs.table
-    counted = agreement_rows(judgments, inputs.full_depth)
-    if not counted.any():
+    counted_judgments = agreement_rows(judgments, inputs.full_depth)
+    if not counted_judgments.any():
         return None
     ratings = ratings_of_judgments(
-        judgments.unit[counted], judgments.worker[counted], judgments.value[counted]
+        judgments.unit[counted_judgments],
+        judgments.worker[counted_judgments],
+        judgments.value[counted_judgments],
     )
     exchange = exchange_of(inputs.kind) if "coding" in agreement["alpha"] else None
     if exchange:
@@ -104,10 +106,10 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         return None
     numbers = {row["worker"]: number for number, row in enumerate(rank_workers(inputs), start=1)}
     rank = np.array([numbers[inputs.names[pk]] for pk in pairs.raters.tolist()])
-    shown = np.argsort(rank)[:MAX_WORKERS]
-    row_of = {int(code): number for number, code in enumerate(shown.tolist())}
+    shown_workers = np.argsort(rank)[:MAX_WORKERS]
+    row_of = {int(code): number for number, code in enumerate(shown_workers.tolist())}
     others = max(0, len(rank) - MAX_WORKERS)
-    size = len(shown) + bool(others)
+    size = len(shown_workers) + bool(others)
     same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
@@ -125,16 +127,16 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         left=len(pairs.units) - len(rows),
         most=MAX_WORKERS,
     )
-    heads = (*(f"W{number}" for number in rank[shown].tolist()), *([OTHERS_LABEL] if others else []))
+    heads = (*(f"W{number}" for number in rank[shown_workers].tolist()), *([OTHERS_LABEL] if others else []))
     values = tuple(
         tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
         for a in range(size)
     )
-    known = [value for row in values for value in row if value is not None]
+    known_values = [value for row in values for value in row if value is not None]
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = render_sentence(
-        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known), most=max(known),
+        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known_values), most=max(known_values),
         others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))

@@ -73,10 +73,10 @@ def _rows(flat: dict[str, Floats], people: Floats | None, weights: Floats) -> li
         (name, other, flat[name], flat[other], None) for name, other in combinations(flat, 2)
     ]
     if people is not None:
-        judged = ~np.isnan(people)
-        judged_weights = None if (weights == 1).all() else weights[judged]
+        is_judged = ~np.isnan(people)
+        judged_weights = None if (weights == 1).all() else weights[is_judged]
         pairs += [
-            (name, PEOPLE_LABEL, scores[judged], people[judged], judged_weights)
+            (name, PEOPLE_LABEL, scores[is_judged], people[is_judged], judged_weights)
             for name, scores in flat.items()
         ]
     rows = []

@@ -54,9 +54,12 @@ def human_levels(inputs: ReportInputs) -> Ceilings:
     """Return the human levels that reports from before 0.6 draw with accuracy; {} for later reports."""
     if inputs.is_clustered:
         return {}
-    counted = inputs.table.is_counted
+    is_counted = inputs.table.is_counted
     halves = agreement_of_halves(
-        inputs.table.unit[counted], inputs.table.value[counted], inputs.consensus.units, seed=inputs.seed
+        inputs.table.unit[is_counted],
+        inputs.table.value[is_counted],
+        inputs.consensus.units,
+        seed=inputs.seed,
     )
     ceilings = {kind: (HALVES, estimate) for kind, estimate in halves.items() if estimate.value is not None}
     if ceilings:
@@ -176,8 +179,8 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     if material is None or inputs.evaluation is None:
         return None
     pairs = material.pairs
-    most = min(len(pair.references) for pair in pairs)
-    if most < MIN_REFERENCES:
+    max_references = min(len(pair.references) for pair in pairs)
+    if max_references < MIN_REFERENCES:
         return None
     signatures = inputs.evaluation.result["signatures"]
     metrics = {
@@ -192,7 +195,7 @@ def references_section(inputs: ReportInputs, people: Ceilings) -> Section | None
     scores = scores_by_random_subsets(
         pairs,
         material.documents,
-        [size for size in SIZES if size < most] + [most],
+        [size for size in SIZES if size < max_references] + [max_references],
         draws=int(np.clip(TEXTS_SCORED // (2 * len(pairs)), 1, MAX_DRAWS)),
         metrics=names,
         tokenizer=inputs.tokenizer,

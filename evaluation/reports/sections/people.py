@@ -74,18 +74,18 @@ def workers_section(inputs: ReportInputs) -> Section:
         for cells in (columns, *rows):
             del cells[LEFT_SIDE]
     data = table("workers", rows, columns)
-    seen, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
+    seen_count, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
     aside = sum(not row["used"] for row in workers)
     sentence = render_sentence(
-        "workers", wording=inputs.wording, workers=len(workers), seen=seen, right=right, aside=aside
+        "workers", wording=inputs.wording, workers=len(workers), seen=seen_count, right=right, aside=aside
     )
-    if not seen:
+    if not seen_count:
         return section("workers", [sentence], tables=[data])
     levels = []
     threshold = inputs.aggregation.settings.get("controls")
     if isinstance(threshold, int | float) and threshold:
         levels.append(Level("rule", float(threshold)))
-    levels.append(Level("all together", right / seen, False, *wilson_interval(right, seen)))
+    levels.append(Level("all together", right / seen_count, False, *wilson_interval(right, seen_count)))
     guessing = _chance_accuracy(inputs)
     if guessing is not None:
         levels.append(Level("guessing", guessing))
@@ -101,8 +101,8 @@ def workers_section(inputs: ReportInputs) -> Section:
         guessing=guessing,
         most=MAX_WORKERS if len(rows) > MAX_WORKERS else 0,
     )
-    drawn = plot(caption, drawing, data, title="Control items right, by worker")
-    return section("workers", [sentence], [drawn], [data])
+    control_plot = plot(caption, drawing, data, title="Control items right, by worker")
+    return section("workers", [sentence], [control_plot], [data])
 
 
 def _chance_accuracy(inputs: ReportInputs) -> float | None:

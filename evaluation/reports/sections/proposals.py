@@ -32,7 +32,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     proposals = inputs.proposals
     if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
         return None
-    judged = judged_outputs(
+    judged_lists = judged_outputs(
         inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.is_credited
     )
     outputs = inputs.outputs
@@ -40,7 +40,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     if outputs is None or not first.any():
         return None
     if not inputs.is_credited:
-        outputs = replace(outputs, score=judged.value[outputs.proposal], deletions=None)
+        outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
     outputs = outputs.subset(first)
     reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(CUT_PLOT) for cut in cuts]
     standings = outputs.standings(MEAN_GRADE)
@@ -52,7 +52,7 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
     columns += [("mean", "number"), ("items", "count")]
-    floor, ceiling = _floor_and_ceiling(judged, cuts)
+    floor, ceiling = _floor_and_ceiling(judged_lists, cuts)
     _, strictest, *_, mean, images = rows[0]
     leaders = standings.compare().leaders
     of_leaders = [row for row in rows if row[0] in leaders]

@@ -137,20 +137,23 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     content = figures["system_content"]
     data, decides = content_table(content), content["decides"]
     (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")
-    drawn = [row for row in content["rows"] if row["who"] != "people"]
-    systems = sum(row["who"] == "system" for row in drawn)
-    leaders, cells = [drawn[0]["name"]], {row["name"]: row["figures"][decides] for row in drawn[:systems]}
+    drawn_rows = [row for row in content["rows"] if row["who"] != "people"]
+    systems = sum(row["who"] == "system" for row in drawn_rows)
+    leaders, cells = (
+        [drawn_rows[0]["name"]],
+        {row["name"]: row["figures"][decides] for row in drawn_rows[:systems]},
+    )
     comparison_tables: list[Table] = []
     measure = "F" if decides == F1 else decides
     if verdict is not None:
         leaders = verdict["leaders"]
         value = (measure, "coefficient")
         comparison_tables = compared_table({"": verdict}, {"": cells}, heads=("", "system"), value=value)
-    best = {"best": drawn[0], "people": people, "baseline": drawn[systems]}
+    best = {"best": drawn_rows[0], "people": people, "baseline": drawn_rows[systems]}
     sentence = render_sentence("system-content", content=content, systems=systems, **best)
-    estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn)
+    estimates = tuple(estimate_of(row["figures"][decides]) for row in drawn_rows)
     panel = DotPanel("", estimates, tuple(levels_of("one person", estimate_of(people))))
-    names, axis = tuple(row["name"] for row in drawn), f"mean {measure} over items, 95 % interval"
+    names, axis = tuple(row["name"] for row in drawn_rows), f"mean {measure} over items, 95 % interval"
     drawing = DotPlot(names, (panel,), axis, accent=tuple(leaders))
     return section("system-content", [sentence], [plot(sentence, drawing, data)], [data, *comparison_tables])
 
@@ -162,11 +165,13 @@ def _questions_section(figures: Mapping[str, Any]) -> Section:
     tables = questions_tables(questions)
     sentence = render_sentence("questions", n=len(questions))
     plots: list[Plot] = []
-    drawn = [question for question in questions if question.get("alpha", {}).get("value") is not None]
-    if drawn:
-        alphas = tuple(estimate_of(question["alpha"]) for question in drawn)
+    drawn_questions = [
+        question for question in questions if question.get("alpha", {}).get("value") is not None
+    ]
+    if drawn_questions:
+        alphas = tuple(estimate_of(question["alpha"]) for question in drawn_questions)
         drawing = DotPlot(
-            tuple(question["name"] for question in drawn),
+            tuple(question["name"] for question in drawn_questions),
             (DotPanel("", alphas, (Level("chance", 0.0), FULL_AGREEMENT)),),
             "Krippendorff's alpha, 95 % interval",
         )

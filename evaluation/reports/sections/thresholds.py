@@ -39,8 +39,8 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
         for cell in grids[name]
     ]
     rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in people.items()]
-    known = [cell for cell in grids[names[0]] if cell["value"] is not None]
-    top = max(known, key=lambda cell: cell["value"], default=None)
+    defined_cells = [cell for cell in grids[names[0]] if cell["value"] is not None]
+    top = max(defined_cells, key=lambda cell: cell["value"], default=None)
     reached = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
     judge = [estimate.value for estimate in people.values() if estimate.value is not None]
     sentence = render_sentence(

@@ -79,31 +79,34 @@ def fit_choices(study: Study) -> Choices:
         NothingToRank: no choice was between captions of two systems.
     """
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
-    counted = table.is_counted
+    is_counted = table.is_counted
     owners, options = _options_of(study)
-    shown = [options[unit] for unit in table.unit[counted].tolist()]
-    best = [row[answer["best"] - 1] for row, answer in zip(shown, table.answers_of(counted), strict=True)]
-    if len({name for option in {*chain.from_iterable(shown)} for name in owners[option]}) < 2:
+    shown_options = [options[unit] for unit in table.unit[is_counted].tolist()]
+    best = [
+        row[answer["best"] - 1]
+        for row, answer in zip(shown_options, table.answers_of(is_counted), strict=True)
+    ]
+    if len({name for option in {*chain.from_iterable(shown_options)} for name in owners[option]}) < 2:
         raise NothingToRank(NO_CAPTIONS_OF_TWO, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     clusters = judgment_clusters(
-        units, images, table.unit[counted], table.worker[counted], anonymous=anonymous
+        units, images, table.unit[is_counted], table.worker[is_counted], anonymous=anonymous
     )
     return Choices(
-        strengths=luce_choice(shown, best, owners=owners, clusters=clusters or NAIVE),
+        strengths=luce_choice(shown_options, best, owners=owners, clusters=clusters or NAIVE),
         winners=[owners[option] for option in best],
-        shown_captions=shown,
+        shown_captions=shown_options,
         owners=owners,
         clusters=clusters,
-        items=len({option.item for option in chain.from_iterable(shown)}),
+        items=len({option.item for option in chain.from_iterable(shown_options)}),
     )
 
 
 def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int, list[OfferedCaption]]]:
     """Return the systems of each option (caption), and the options of each unit by row id."""
-    judged = Unit.objects.filter(study=study, control=False)
+    judged_units = Unit.objects.filter(study=study, control=False)
     outputs = Output.objects.annotations().filter(
-        system__in=System.objects.of_study(study), item__in=judged.values("item")
+        system__in=System.objects.of_study(study), item__in=judged_units.values("item")
     )
     systems_of: dict[tuple[int, str], list[int]] = {}
     for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
@@ -111,7 +114,7 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     owners: dict[OfferedCaption, list[str]] = {}
     options: dict[int, list[OfferedCaption]] = {}
-    for pk, item, content, systems in judged.values_list("pk", "item", "content", "systems"):
+    for pk, item, content, systems in judged_units.values_list("pk", "item", "content", "systems"):
         texts = [one_text(option["text"]) for option in content["options"]]
         options[pk] = []
         for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):

@@ -64,9 +64,9 @@ def rater_deletions(
     alone = np.zeros(len(leads), dtype=np.bool_)
     alone[only] = True
     part = np.where(alone[unit], vote, change)
-    here = pair[unit] >= 0
-    _, rater = encode(worker[here], "workers")
-    return RaterDeletions.of_leads(pair[unit[here]], rater, part[here], pair_leads)
+    is_in_pair = pair[unit] >= 0
+    _, rater = encode(worker[is_in_pair], "workers")
+    return RaterDeletions.of_leads(pair[unit[is_in_pair]], rater, part[is_in_pair], pair_leads)
 
 
 def clusters_of_captions(
@@ -110,13 +110,13 @@ def clusters_of_pairs(
     """Return the clusters of (P,) candidate pairs, given by row id: their images and, if known, people."""
     if anonymous:
         return {ITEM: images}
-    units, counted = consensus.units, table.is_counted
+    units, is_counted = consensus.units, table.is_counted
     values, _ = values_at(consensus.of_unit, units.pk)
     won = [consensus.of_pair[pk] for pk in pairs.tolist()]
     deletions = rater_deletions(
-        places_in(units.pk, table.unit[counted]),
-        table.worker[counted],
-        table.value[counted],
+        places_in(units.pk, table.unit[is_counted]),
+        table.worker[is_counted],
+        table.value[is_counted],
         (values == 1) * 1.0 - (values == 2),
         places_in(pairs, units.pair),
         np.array([outcome.wins - outcome.losses for outcome in won], dtype=np.float64),

@@ -34,16 +34,18 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     )
     unused = ~table.used & ~table.control
     of_below = unused & np.isin(table.worker, below)
-    gone = Judgment.objects.filter(assignment__study=study, replaced_by__isnull=True, unit__control=False)
-    excluded = gone.filter(assignment__state=Assignment.State.INVALIDATED).aggregate(
+    excluded_judgments = Judgment.objects.filter(
+        assignment__study=study, replaced_by__isnull=True, unit__control=False
+    )
+    excluded = excluded_judgments.filter(assignment__state=Assignment.State.INVALIDATED).aggregate(
         answers=Count("pk"), people=Count("assignment__worker", distinct=True)
     )
-    apart = gone.filter(assignment__state=Assignment.State.APART).count()
+    practice_count = excluded_judgments.filter(assignment__state=Assignment.State.APART).count()
     return {
-        "answers": int((~table.control).sum()) + excluded["answers"] + apart,
+        "answers": int((~table.control).sum()) + excluded["answers"] + practice_count,
         "below": {"answers": int(of_below.sum()), "people": len(np.unique(table.worker[of_below]))},
         "excluded": excluded,
-        "other": int((unused & ~of_below).sum()) + apart,
+        "other": int((unused & ~of_below).sum()) + practice_count,
     }
 
 
@@ -155,18 +157,18 @@ def worker_figures(
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
         sided = int(on_side[indexes].sum())
-        judged = int((~table.control[indexes]).sum())
+        judged_count = int((~table.control[indexes]).sum())
         rows.append(
             {
                 "worker": worker.name,
-                "judgments": judged,
+                "judgments": judged_count,
                 "used_judgments": int((table.used[indexes] & ~table.control[indexes]).sum()),
                 "controls_seen": record.answers if record else 0,
                 "controls_right": record.right_answers if record else 0,
                 "controls_share": record.share if record else None,
                 "controls_by_kind": {
-                    name: {"seen": seen, "right": right}
-                    for name, (seen, right) in (record.by_kind if record else {}).items()
+                    name: {"seen": seen_count, "right": right}
+                    for name, (seen_count, right) in (record.by_kind if record else {}).items()
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,

@@ -76,17 +76,17 @@ def unit_batches(
             if before.get(first) == digests[first]:
                 continue
         in_columns = positions[part] >= 0
-        judged, number = pks[part][in_columns], np.empty(0, dtype=np.int64)
+        judged_units, number = pks[part][in_columns], np.empty(0, dtype=np.int64)
         outcomes: list[Outcome] = []
         if columns is not None:
             number, outcomes = _outcomes_in_columns(study, columns, positions[part][in_columns], figures)
         if others := [pk for pk in pks[part][~in_columns].tolist() if pk in single]:
-            judged = np.append(judged, others)
+            judged_units = np.append(judged_units, others)
             number = np.append(number, len(outcomes) + np.arange(len(others)))
             outcomes += [_outcome(study, pk, single[pk], consensus, figures) for pk in others]
-            order = np.argsort(judged)
-            judged, number = judged[order], number[order]
-        yield OutcomeBatch("unit_id", pks[part], judged, number, outcomes)
+            order = np.argsort(judged_units)
+            judged_units, number = judged_units[order], number[order]
+        yield OutcomeBatch("unit_id", pks[part], judged_units, number, outcomes)
 
 
 def _outcomes_in_columns(
@@ -126,17 +126,17 @@ def pair_batches(study: Study, consensus: StudyConsensus) -> Iterator[OutcomeBat
     adjudicated = consensus.adjudicated_pairs()
     for pairs in batched(sorted(consensus.pairs, key=attrgetter("pk")), ROWS_PER_BATCH):
         index: dict[tuple[PairConsensus, bool], int] = {}
-        judged: list[int] = []
+        judged_pairs: list[int] = []
         number: list[int] = []
         for pair in pairs:
             outcome = consensus.of_pair[pair.pk]
             if outcome.wins or outcome.losses or outcome.ties or outcome.published:
-                judged.append(pair.pk)
+                judged_pairs.append(pair.pk)
                 number.append(index.setdefault((outcome, pair.pk in adjudicated), len(index)))
         yield OutcomeBatch(
             "pair_id",
             np.array([pair.pk for pair in pairs], dtype=np.int64),
-            np.array(judged, dtype=np.int64),
+            np.array(judged_pairs, dtype=np.int64),
             np.array(number, dtype=np.int64),
             [_pair_outcome(study, *key) for key in index],
         )

@@ -38,9 +38,11 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
     """Update the stored rows of a study's consensus, in the transaction of the caller."""
     stored = Consensus.objects.filter(study=study)
     rows_before, digested = stored.count(), len(consensus.units) >= DIGESTED_FROM
-    before = blocks.read_digests(study, rows=rows_before) if digested else {}
+    old_digests = blocks.read_digests(study, rows=rows_before) if digested else {}
     digests: dict[int, bytes] = {}
-    batches = chain(unit_batches(study, consensus, figures, before, digests), pair_batches(study, consensus))
+    batches = chain(
+        unit_batches(study, consensus, figures, old_digests, digests), pair_batches(study, consensus)
+    )
     with large_cache():
         if rows_before:
             for batch in batches:
@@ -85,17 +87,17 @@ def _store_changes(study: Study, batch: OutcomeBatch) -> None:
     between = between.order_by(field)
     if list(plain_rows(between.values_list(*names))) == rows:
         return
-    known = {
+    known_rows = {
         before[1]: before for before in plain_rows(between.values_list("pk", *names)) if before[2] == study.pk
     }
     added, changed = [], []
     for row in rows:
-        before = known.pop(row[0], None)
+        before = known_rows.pop(row[0], None)
         if before is None:
             added.append(row)
         elif before[1:] != row and _comparison_key(before[1:]) != _comparison_key(row):
             changed.append((before[0], *row))
-    outdated = [pk for pk, *_ in (*known.values(), *changed)]
+    outdated = [pk for pk, *_ in (*known_rows.values(), *changed)]
     if outdated:
         Consensus.objects.filter(pk__in=outdated).delete()
     insert_rows(Consensus, ("id", *names), changed, ready=JSON_FIELDS)

@@ -133,13 +133,13 @@ def pair_consensus(
     equally many triplets, there is no winner. A pair without judged units has its published winner, or none.
     """
     units = Units.from_rows(units)
-    values, judged = values_at(of_unit, units.pk)
-    judged &= units.pair != NO_PAIR
+    values, has_value = values_at(of_unit, units.pk)
+    has_value &= units.pair != NO_PAIR
     winners: dict[int, PairConsensus] = {}
-    if judged.any():
-        outcomes = np.nan_to_num(values[judged]).astype(np.int64)
+    if has_value.any():
+        outcomes = np.nan_to_num(values[has_value]).astype(np.int64)
         outcomes[~np.isin(outcomes, SIDES)] = 0
-        result = pair_winners(units.pair[judged], outcomes, triplet_ties=triplet_ties)
+        result = pair_winners(units.pair[has_value], outcomes, triplet_ties=triplet_ties)
         rows = zip(
             result.pairs.tolist(), result.winner.tolist(), result.wins.tolist(), result.losses.tolist(),
             result.ties.tolist(), strict=True,

@@ -103,7 +103,7 @@ def compute_evaluation(
         settings["imported"] = imported_hashes(study.dataset, metrics)
     inputs = _Inputs(study, table, consensus, references, options, metrics, tokenizer, imported, clustered)
     compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
-    judged, of_kind, result = compare(inputs)
+    judged_texts, of_kind, result = compare(inputs)
     settings |= of_kind | options.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
     notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
@@ -112,15 +112,15 @@ def compute_evaluation(
             f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
         )
     result = {
-        "metrics": judged.metrics,
-        "signatures": judged.signatures,
+        "metrics": judged_texts.metrics,
+        "signatures": judged_texts.signatures,
         **({} if clustered else {"clusters": NAIVE}),
         **result,
-        "notes": [*judged.notes, *notes],
+        "notes": [*judged_texts.notes, *notes],
     }
     return MetaEvaluation(
         study=study,
-        metric_results=judged,
+        metric_results=judged_texts,
         result=result,
         settings=settings | {"metrics": list(metrics)},
         signature=signature("meta-evaluation", settings),
@@ -221,12 +221,12 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
     further = compute_caption_readings(options, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
     # Also score with references that equal the caption (H13 §4.1.1).
     if options.own_kept and inputs.computed_metrics:
-        whole = [
+        whole_images = [
             replace(caption, references=[text for _, text in inputs.references.of_item[caption.item]])
             for caption in captions
         ]
         with_own = judge_captions(
-            whole, documents, metrics=inputs.computed_metrics, per_image=False, **judge_options
+            whole_images, documents, metrics=inputs.computed_metrics, per_image=False, **judge_options
         )
         further["own_kept"] = with_own.metrics
     if further:

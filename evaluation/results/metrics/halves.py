@@ -46,22 +46,25 @@ def halves_of_pairs(
     The halves without each rater are None if raters are anonymous. The votes on a pair are split into halves. If pairs
     have several units (triplets), the units are split, and each counts as one vote by its majority.
     """
-    units, counted = Units.from_rows(units), table.is_counted
-    unit = places_in(units.pk, table.unit[counted])
+    units, is_counted = Units.from_rows(units), table.is_counted
+    unit = places_in(units.pk, table.unit[is_counted])
     pair = np.where(unit >= 0, places_in(pairs, units.pair[unit]), -1)
-    here = pair >= 0
-    unit, pair = unit[here], pair[here]
-    worker, side = table.worker[counted][here], table.value[counted][here]
+    is_in_pair = pair >= 0
+    unit, pair = unit[is_in_pair], pair[is_in_pair]
+    worker, side = table.worker[is_counted][is_in_pair], table.value[is_counted][is_in_pair]
     vote = (side == 1) * 1 - (side == 2)
     # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
     split, pair_of_split = _sides_of(vote), pair
     lost = split
-    known = units.pair != NO_PAIR
-    if np.bincount(places_in(pairs, units.pair[known]) + 1, minlength=1)[1:].max(initial=0) > 1:
+    is_known = units.pair != NO_PAIR
+    if np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[1:].max(initial=0) > 1:
         # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
-        judged = np.flatnonzero(votes)
-        split, pair_of_split = _sides_of(np.sign(balance[judged])), places_in(pairs, units.pair[judged])
+        judged_pairs = np.flatnonzero(votes)
+        split, pair_of_split = (
+            _sides_of(np.sign(balance[judged_pairs])),
+            places_in(pairs, units.pair[judged_pairs]),
+        )
         others = _sides_of(np.sign(balance[unit] - vote))
         lost = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
     counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
@@ -71,10 +74,10 @@ def halves_of_pairs(
         return halves, None
     _, rater = encode(worker, "workers")
     first, cell = answers_by_cell(pair, rater)
-    left = counts[pair[first]]
-    np.subtract.at(left, cell, lost)
-    deletions = RaterDeletions(pair[first], rater[first], left.sum(axis=1).astype(np.float64))
-    return halves, HalvesWithoutRaters(deletions, halves_of_votes(*left.T))
+    votes_left = counts[pair[first]]
+    np.subtract.at(votes_left, cell, lost)
+    deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
+    return halves, HalvesWithoutRaters(deletions, halves_of_votes(*votes_left.T))
 
 
 def _sides_of(votes: Ints | Floats) -> Ints:
@@ -96,8 +99,8 @@ def compare_on_same_halves(
         kinds: by pair kind, (P,) flags of its pairs.
         images: (P,) images of the pairs; if None, pairs are regarded as independent.
     """
-    known = halves.decided_chances > 0
-    columns = {ITEM: np.arange(len(known)) if images is None else np.array(images, dtype=object)}
+    is_known = halves.decided_chances > 0
+    columns = {ITEM: np.arange(len(is_known)) if images is None else np.array(images, dtype=object)}
     named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
     def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
@@ -109,15 +112,15 @@ def compare_on_same_halves(
             # influence.
             if winners is None or without is None:
                 return spread, clusters
-            pair, left = without.deletions.row, without.halves
+            pair, halves_left = without.deletions.row, without.halves
             now = values - share * halves.decided_chances
-            then = np.nan_to_num(left.chances_of(winners[pair]) - share * left.decided_chances)
-            here = rows[pair]
+            then = np.nan_to_num(halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances)
+            row_positions = rows[pair]
             return without.deletions.subset(rows).widen(
-                spread, clusters, lambda: (now[pair] - then)[here] / decided
+                spread, clusters, lambda: (now[pair] - then)[row_positions] / decided
             )
 
-        shares = np.divide(values, halves.decided_chances, out=np.zeros(len(values)), where=known)
+        shares = np.divide(values, halves.decided_chances, out=np.zeros(len(values)), where=is_known)
         interval = share_of_rows(
             shares, columns, CONFIDENCE, keep=rows, weights=halves.decided_chances, widen=widen
         )
@@ -132,4 +135,4 @@ def compare_on_same_halves(
             },
         }
 
-    return {kind: cells(known & of_kind) for kind, of_kind in kinds.items() if (known & of_kind).any()}
+    return {kind: cells(is_known & of_kind) for kind, of_kind in kinds.items() if (is_known & of_kind).any()}

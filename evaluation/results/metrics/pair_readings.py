@@ -176,23 +176,25 @@ def scores_by_random_subsets(
     Raises:
         EvaluationError: a pair has fewer references than a size.
     """
-    most = min(len(pair.references) for pair in pairs)
+    max_references = min(len(pair.references) for pair in pairs)
     scores: dict[str, dict[int, tuple[Floats, Floats]]] = {name: {} for name in metrics}
     for size in sorted(set(sizes)):
-        if size > most:
+        if size > max_references:
             raise EvaluationError(
-                f"references: {size} is too many; a pair has {most}, expected at most {most}."
+                f"references: {size} is too many; a pair has {max_references}, expected at most {max_references}."
             )
         generator = np.random.default_rng(seed)
-        n_subsets = draws if size < most else 1
-        drawn = [random_subsets(len(pair.references), size, n_subsets, seed=generator) for pair in pairs]
+        n_subsets = draws if size < max_references else 1
+        drawn_subsets = [
+            random_subsets(len(pair.references), size, n_subsets, seed=generator) for pair in pairs
+        ]
         tables = []
         for draw in range(n_subsets):
-            chosen = []
-            for pair, subsets in zip(pairs, drawn, strict=True):
+            chosen_scores = []
+            for pair, subsets in zip(pairs, drawn_subsets, strict=True):
                 subset = subsets[min(draw, len(subsets) - 1)]
-                chosen.append(replace(pair, references=[pair.references[index] for index in subset]))
-            tables.append(score_pairs(chosen, documents, metrics=metrics, tokenizer=tokenizer)[1])
+                chosen_scores.append(replace(pair, references=[pair.references[index] for index in subset]))
+            tables.append(score_pairs(chosen_scores, documents, metrics=metrics, tokenizer=tokenizer)[1])
         for name in metrics:
             first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
             scores[name][size] = first, second

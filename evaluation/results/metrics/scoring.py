@@ -38,8 +38,8 @@ def score_texts(
     from quorum.metrics.registry import VERSION, MetricScore, Scores
 
     metric_scores: dict[str, MetricScore] = {
-        name: MetricScore(float(np.mean(scores)), scores.copy(), signed)
-        for name, (scores, signed) in (imported or {}).items()
+        name: MetricScore(float(np.mean(scores)), scores.copy(), imported_signature)
+        for name, (scores, imported_signature) in (imported or {}).items()
     }
     computed = [name for name in metrics if name not in metric_scores]
     if metric_scores and not computed:
@@ -65,14 +65,16 @@ def score_pairs(
     """Score both candidates of each pair. Return the scores, and the same scores as (N, 2) float64 by metric."""
     named = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
-    known = {
+    known_scores = {
         name: (imported.of_pairs(name, named, systems).T.ravel(), imported.signature(name))
         for name in metrics
         if name in imported.names
     }
     texts = [pair.first for pair in pairs] + [pair.second for pair in pairs]
     references = [pair.references for pair in pairs] * 2
-    scored = score_texts(texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=known)
+    scored = score_texts(
+        texts, references, documents, metrics=metrics, tokenizer=tokenizer, imported=known_scores
+    )
     return scored, {name: metric.images.reshape(2, -1).T for name, metric in scored.scores.items()}
 
 

@@ -19,7 +19,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 @transaction.atomic
 def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
     """Store the evaluation and its scores, replacing evaluations of older data."""
-    study, judged = evaluation.study, evaluation.metric_results
+    study, judged_results = evaluation.study, evaluation.metric_results
     analysis = Analysis.objects.replace(
         study=study,
         what=Analysis.Kind.META_EVALUATION,
@@ -30,7 +30,7 @@ def store_evaluation(evaluation: MetaEvaluation) -> Analysis:
         result=evaluation.result,
     )
     MetricScore.objects.filter(analysis__study=study, analysis__signature=evaluation.signature).delete()
-    MetricScore.objects.bulk_create(_score_rows(analysis, judged), batch_size=loaders.ROWS_PER_BATCH)
+    MetricScore.objects.bulk_create(_score_rows(analysis, judged_results), batch_size=loaders.ROWS_PER_BATCH)
     sentence = "Metrics were compared with what people said."
     note_event(study=study, what="evaluated", sentence=sentence, signature=evaluation.signature)
     return analysis

@@ -77,7 +77,7 @@ def find_references_of_pairs(
         pairs: (row id, kind, image, first text, second text, reference ids) of each pair.
         of_image: the (id, text) references of each image in order.
     """
-    found, numbers_of_first = [], set()
+    found_pairs, numbers_of_first = [], set()
     for pk, kind, image, first, second, keys in pairs:
         rows = of_image.get(image, [])
         texts = dict(rows)
@@ -87,12 +87,12 @@ def find_references_of_pairs(
         numbers_of_first.add(
             len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0
         )
-        found.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
+        found_pairs.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
     leading = numbers_of_first.pop() if len(numbers_of_first) == 1 else 0
     documents: list[References] = [
         [text for _, text in rows[: leading or None]] for rows in of_image.values()
     ]
-    return PairMaterial(found, documents, leading)
+    return PairMaterial(found_pairs, documents, leading)
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:

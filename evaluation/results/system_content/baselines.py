@@ -90,13 +90,13 @@ def box_baselines(
     for name, (ranks_of, prior, centred) in PRIORS.items():
         boxes: list[Sequence[int]] = [()] * len(labels)
         for half in (cluster % 2 == 0, cluster % 2 == 1):
-            here, others = np.flatnonzero(half).tolist(), np.flatnonzero(~half).tolist()
+            half_positions, others = np.flatnonzero(half).tolist(), np.flatnonzero(~half).tolist()
             mentions = mentions_of([labels[image] for image in others], [people[image] for image in others])
-            by_prior = ranks_of([labels[image] for image in here], prior.fit(mentions))
+            by_prior = ranks_of([labels[image] for image in half_positions], prior.fit(mentions))
             if centred:
-                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in here]))
+                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in half_positions]))
             fitted = _source(name, [by_prior], k, fit="half")
-            for image, selected in zip(here, fitted.draws[0], strict=True):
+            for image, selected in zip(half_positions, fitted.draws[0], strict=True):
                 boxes[image] = selected
         yield fitted._replace(draws=[boxes])
 

@@ -128,7 +128,7 @@ def _gold_of(
 
     named = {item: units for item, units in by_image.items() if any(people(units.values()))}
     numbers: dict[Hashable, int] = {}  # numbers of documents
-    left = [
+    gold_captions = [
         (image, rater, people(units.values(), rater))
         for image, units in enumerate(named.values())
         for rater in sorted({row.worker for row in chain.from_iterable(units.values())})
@@ -140,9 +140,9 @@ def _gold_of(
             [numbers.setdefault(documents.get(item, item), len(numbers)) for item in named], dtype=np.int64
         ),
         people=[people(units.values()) for units in named.values()],
-        image=np.array([row[0] for row in left], dtype=np.int64),
-        rater=np.array([row[1] for row in left], dtype=np.int64),
-        leave_one_out=[row[2] for row in left],
+        image=np.array([row[0] for row in gold_captions], dtype=np.int64),
+        rater=np.array([row[1] for row in gold_captions], dtype=np.int64),
+        leave_one_out=[row[2] for row in gold_captions],
         left_out=len(by_image) - len(named),
     )
 

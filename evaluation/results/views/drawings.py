@@ -57,9 +57,16 @@ def draw_plots(
     if study.source == Study.Source.DESIGNED:  # imported judgments have no progress to plot
         newest = aggregation or evaluation  # counts are shown with the signature of the latest analysis
         signature = newest.judgments if newest else ""
-        counted = {**progress, "revised_at": None}
+        progress_counts = {**progress, "revised_at": None}
         zone = timezone.get_current_timezone_name()
-        draw("progress", plots.progress_sentence(progress), signature, plots.progress_figure, counted, zone)
+        draw(
+            "progress",
+            plots.progress_sentence(progress),
+            signature,
+            plots.progress_figure,
+            progress_counts,
+            zone,
+        )
     if aggregation is not None:
         signature, result = aggregation.judgments, aggregation.result
         agreement, workers = result["agreement"], result["workers"]

@@ -74,9 +74,9 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
     kind = KINDS[study.protocol]
     if not kind.is_open:
         return []
-    shown = Consensus.objects.filter(study=study, unit__isnull=False).order_by("pk")
+    shown_consensus = Consensus.objects.filter(study=study, unit__isnull=False).order_by("pk")
     rows = []
-    for consensus in shown.select_related("unit__item__dataset", "unit__first")[:UNITS_SHOWN]:
+    for consensus in shown_consensus.select_related("unit__item__dataset", "unit__first")[:UNITS_SHOWN]:
         unit = consensus.unit
         if unit is None or not consensus.answer:
             continue
@@ -97,10 +97,10 @@ def _answer_rows(study: Study) -> list[dict[str, Any]]:
 @study_page("results", "Results", order=50, group=StudyPlace.FINDINGS, help="evaluation.md")
 def show_results(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     aggregation, evaluation = _newest_analyses(study)
-    counted = cached_figures(study, PROGRESS)
-    progress = required_figures(counted)
+    progress_figures = cached_figures(study, PROGRESS)
+    progress = required_figures(progress_figures)
     context |= {
-        "counted": counted,
+        "counted": progress_figures,
         "progress": progress,
         "handed_in": sum(progress["assignments"].get(state, 0) for state in FINISHED_STATES),
         "held": _ended_leases(study, progress),
@@ -124,8 +124,8 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
         context["within_items"] = within_items_sentence(evaluation.result)
         context["readings"] = tables_beside_metrics(evaluation.result)
     elif aggregation is not None:
-        done = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
-        context["why_no_metrics"] = done.order_by("-pk").values_list("result__notes", flat=True).first()
+        done_jobs = Job.objects.filter(kind="evaluate", args__study=study.slug, state=Job.State.DONE)
+        context["why_no_metrics"] = done_jobs.order_by("-pk").values_list("result__notes", flat=True).first()
     if aggregation is not None:
         context |= unused_context(aggregation.result)
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
@@ -222,17 +222,17 @@ def _freshness(
 def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
     result, threshold = aggregation.result, aggregation.settings.get("controls")
     workers = sorted(result["workers"], key=lambda row: (row["used"], -row["judgments"], row["worker"]))
-    seen, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
+    seen_count, right = (sum(row[key] for row in workers) for key in ("controls_seen", "controls_right"))
     model = result.get("dawid_skene", {})
     accuracy = {row["worker"]: row["accuracy"] for row in model.get("workers", ())}
     figures = result.get("figures", {})
     captions = figures.get("captions", ())
-    shown = model_rows(aggregation.study, model)
+    model_table = model_rows(aggregation.study, model)
     return {
         "model": model,
         "model_sentence": model_sentence(model),
-        "model_rows": shown,
-        "model_left": max(0, model.get("differ", 0) - len(shown)),
+        "model_rows": model_table,
+        "model_left": max(0, model.get("differ", 0) - len(model_table)),
         "other_models": other_models(result.get("models", {})),
         "model_choices": [(name, _(label)) for name, label in WORKER_MODELS.items()],
         "agreement": result["agreement"],
@@ -254,7 +254,7 @@ def _agreement_context(aggregation: Analysis) -> dict[str, Any]:
             for row in workers[:WORKERS_SHOWN]
         ],
         "workers_left": max(0, len(workers) - WORKERS_SHOWN),
-        "controls": {"seen": seen, "right": right, "share": right / seen if seen else None},
+        "controls": {"seen": seen_count, "right": right, "share": right / seen_count if seen_count else None},
     }
 
 

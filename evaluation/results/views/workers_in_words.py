@@ -120,8 +120,8 @@ def model_rows(study: Study, model: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the items on which a model differs from the consensus, in the order of the model."""
     labels = SIDE_LABELS if KINDS[study.protocol].two_sided else {0: _("no"), 1: _("yes")}
     differing = model.get("differing", [])[:MODEL_ROWS_SHOWN]
-    judged = study.units.select_related("item__dataset", "reference", "first", "second")
-    units = {unit.key: unit for unit in judged.filter(key__in=[row["unit"] for row in differing])}
+    judged_units = study.units.select_related("item__dataset", "reference", "first", "second")
+    units = {unit.key: unit for unit in judged_units.filter(key__in=[row["unit"] for row in differing])}
     return [
         {
             "unit": units[row["unit"]],

@@ -43,13 +43,13 @@ Fixes = dict[str, dict[str, str]]  # corrected cells, by line and column
 
 def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
     """Return the context of the page on which columns are mapped: the table, and the choices for its columns."""
-    before = args.get("mapping") or {}
+    old_mapping = args.get("mapping") or {}
     names = {
-        source: mine
-        for mine, sources in table.chosen.items()
+        source: own_column
+        for own_column, sources in table.chosen.items()
         for source in ([sources] if isinstance(sources, str) else sources)[0].split(BETWEEN_CRITERIA)
     }
-    names |= dict.fromkeys(before.get("people", ()), PEOPLE)
+    names |= dict.fromkeys(old_mapping.get("people", ()), PEOPLE)
     use = TABLE_USES.get(kind, NO_COLUMNS)
     return {
         "columns": [{"name": name, "chosen": names.get(name, "")} for name in table.names],
@@ -67,9 +67,11 @@ def mapping_context(kind: str, args: Mapping[str, Any], table: UploadTable) -> d
         "header_row": table.header_row,
         "has_title": has_title(table.lines),
         "opens": not table.has_our_names() or bool(table.row_options()),
-        "match_names": before.get("match_names", ""),
-        "missing": ", ".join(before.get("missing", table.missing)),
-        "where": ", ".join(f"{column}={cell}" for column, cell in before.get("where", table.where).items()),
+        "match_names": old_mapping.get("match_names", ""),
+        "missing": ", ".join(old_mapping.get("missing", table.missing)),
+        "where": ", ".join(
+            f"{column}={cell}" for column, cell in old_mapping.get("where", table.where).items()
+        ),
         **use.column_context(args, table),
     }
 
@@ -96,7 +98,7 @@ def posted_arguments(
             for part in args["parts"]
         ]
         return args
-    before, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
+    old_mapping, use = args.get("mapping") or {}, TABLE_USES.get(waiting["kind"], NO_COLUMNS)
     table.chosen = _chosen_columns(table.names, values)
     if values.get("each_file"):
         table.chosen["worker"] = f"{{{FILE}}}"
@@ -115,7 +117,7 @@ def posted_arguments(
         "columns": columns,
         "values": parse_pairs(answers, field, "", "left=1,right=2") if answers else {},
         "zone": how.zone,
-        "fixes": _merge_fixes(before.get("fixes", {}), next(iter(fixes.values()), {})),
+        "fixes": _merge_fixes(old_mapping.get("fixes", {}), next(iter(fixes.values()), {})),
     }
     if people := [name for at, name in enumerate(table.names) if values.get(f"column-{at}") == PEOPLE]:
         args["mapping"]["people"] = people

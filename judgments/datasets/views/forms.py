@@ -239,7 +239,7 @@ class InspectedUploadForm(forms.Form):
     def parts(self) -> list[dict[str, Any]]:
         """Return the parts to import, people's captions first."""
         cleaned = self.cleaned_data
-        chosen = [
+        chosen_parts = [
             replace(
                 part,
                 role=cleaned[f"role-{number}"],
@@ -248,8 +248,8 @@ class InspectedUploadForm(forms.Form):
             )
             for number, part in enumerate(self.understood.parts)
         ]
-        systems = [part for part in chosen if part.role == SYSTEM]
-        people = [part for part in chosen if part.role == PEOPLE]
+        systems = [part for part in chosen_parts if part.role == SYSTEM]
+        people = [part for part in chosen_parts if part.role == PEOPLE]
         if not people:
             tables = [part for part in systems if part.format in TABLE_FORMATS]
             people = [replace(max(tables, key=lambda part: part.images), role=IMAGES)]

@@ -170,8 +170,8 @@ class UploadViews(QuorumAdmin):
     def _show_understood(
         self, request: HttpRequest, upload: str, choices: dict[str, Any], understood: InspectedUpload
     ) -> HttpResponse:
-        posted = choices.get("posted", {})
-        understood.name = posted.get("name") or _free_name(understood.name)
+        posted_values = choices.get("posted", {})
+        understood.name = posted_values.get("name") or _free_name(understood.name)
         _apply_format(understood, choices["format"])
         self._remember(request, upload, choices | {"understood": asdict(understood)})
         if (
@@ -179,11 +179,11 @@ class UploadViews(QuorumAdmin):
         ):  # the page's script follows the redirect
             return redirect(f"{reverse('admin:judgments_dataset_add')}?upload={upload}")
         form = InspectedUploadForm(understood=understood)
-        chosen = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
+        kept_prefixes = ("role-", "system-") if len(understood.parts) == choices.get("parts") else ()
         form.initial = {
             name: value
-            for name, value in posted.items()
-            if name in form.fields and name.startswith(("attribution", *chosen))
+            for name, value in posted_values.items()
+            if name in form.fields and name.startswith(("attribution", *kept_prefixes))
         }
         return self._understood_page(request, form, upload)
 
@@ -247,12 +247,12 @@ class UploadViews(QuorumAdmin):
     def _look_again(
         self, request: HttpRequest, upload: str, earlier: dict[str, Any], maps: dict[str, dict[str, Any]]
     ) -> HttpResponse:
-        encoding, before = request.POST.get("encoding", ""), earlier.pop("understood")
+        encoding, old_upload = request.POST.get("encoding", ""), earlier.pop("understood")
         choices = earlier | {
             "encoding": encoding if encoding in ENCODINGS else "",
             "maps": maps,
-            "parts": len(before["parts"]),
-            "posted": {"name": before["name"]}
+            "parts": len(old_upload["parts"]),
+            "posted": {"name": old_upload["name"]}
             | {
                 name: value
                 for name, value in request.POST.items()

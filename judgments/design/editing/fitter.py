@@ -226,20 +226,20 @@ class DesignFitter:
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
-        wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
+        pairs_wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
         if not rest.published_pairs or sampling["source"] == "references":
-            wanted = _pairs_per_image(wanted, requested, images, systems_meet=shows_picture)
+            pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
         drawing: dict[str, Any] = {
             "source": design.sampling.source,
             "seed": design.seed,
             "allow_no_references": shows_picture,
         }
-        available = count_pairs(rest, images, wanted=wanted, references=references, **drawing)
-        if references != "all" and sum(available.values()) < sum(wanted.values()):
-            whole = count_pairs(rest, images, wanted=wanted, references="all", **drawing)
-            if sum(whole.values()) > sum(available.values()):
-                available, sampling["references"] = whole, "all"
+        available = count_pairs(rest, images, wanted=pairs_wanted, references=references, **drawing)
+        if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
+            all_pairs = count_pairs(rest, images, wanted=pairs_wanted, references="all", **drawing)
+            if sum(all_pairs.values()) > sum(available.values()):
+                available, sampling["references"] = all_pairs, "all"
                 self.sentences.append(
                     gettext(
                         "Each pair is compared with all other references of its item, because there are fewer "
@@ -294,7 +294,7 @@ class DesignFitter:
 
     def fit_options(self, material: Material) -> None:
         design = self.design()
-        most = max(
+        max_options = max(
             (
                 len({text.text for _, text in image.outputs})
                 for image in divide_images(design, material).judged_images
@@ -302,15 +302,15 @@ class DesignFitter:
             default=0,
         )
         requested = design.sampling.options
-        if isinstance(requested, int) and KINDS[design.protocol].least_options <= most < requested:
-            self.values["sampling"]["options"] = most
+        if isinstance(requested, int) and KINDS[design.protocol].least_options <= max_options < requested:
+            self.values["sampling"]["options"] = max_options
             self.sentences.append(
                 ngettext(
                     "One text is shown, because no item has more texts by systems.",
                     "%(most)s texts are shown together, because no item has more texts by systems.",
-                    most,
+                    max_options,
                 )
-                % {"most": most}
+                % {"most": max_options}
             )
 
     def fit_controls(self, material: Material) -> None:

@@ -177,7 +177,7 @@ class RowsWidget(InputRows):
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows = list(value or [])
-        shown = [
+        shown_rows = [
             column
             for column in self.columns
             if column.key not in self.hidden_keys or any(row.get(column.key) for row in rows)
@@ -186,9 +186,9 @@ class RowsWidget(InputRows):
             "name": name,
             "id": (attrs or {}).get("id", f"id_{name}"),
             "too_many": len(rows) if len(rows) > MAX_ROWS else 0,
-            "rows": [_row(name, shown, str(number), row) for number, row in enumerate(rows)],
-            "blank": _row(name, shown, BLANK, {}),
-            "next": _row(name, shown, str(len(rows)), {}),
+            "rows": [_row(name, shown_rows, str(number), row) for number, row in enumerate(rows)],
+            "blank": _row(name, shown_rows, BLANK, {}),
+            "next": _row(name, shown_rows, str(len(rows)), {}),
         }
         return render_to_string("judgments/parts/rows.html", context)
 

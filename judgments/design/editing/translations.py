@@ -161,8 +161,8 @@ class TranslationsField(forms.Field):
             rows[number] = row
         numbered = {}
         for language, rows in by_language.items():
-            missing = [number for number in range(1, max(rows)) if number not in rows]
-            if part == QUESTIONS and missing:
+            missing_numbers = [number for number in range(1, max(rows)) if number not in rows]
+            if part == QUESTIONS and missing_numbers:
                 raise forms.ValidationError(
                     gettext(
                         "%(part)s, %(language)s: number %(number)d is missing; translate all "
@@ -171,7 +171,7 @@ class TranslationsField(forms.Field):
                     % {
                         "part": gettext(TITLES[part]),
                         "language": _language_title(language),
-                        "number": missing[0],
+                        "number": missing_numbers[0],
                     }
                 )
             numbered[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]

@@ -41,15 +41,15 @@ def compare_designs(
 ) -> DesignComparison:
     first, second = _values(this), _values(that)
     tables: dict[str, list[DesignDifference]] = {}
-    before, after = dict(_keys(first)), dict(_keys(second))
-    for key in _in_file_order(before, after):
-        if key in before and key in after and before[key] == after[key]:
+    first_values, second_values = dict(_keys(first)), dict(_keys(second))
+    for key in _in_file_order(first_values, second_values):
+        if key in first_values and key in second_values and first_values[key] == second_values[key]:
             continue
         table, _, _ = key.rpartition(".")
         difference = DesignDifference(
             key=key,
-            first_value=_toml_value(before[key]) if key in before else "",
-            second_value=_toml_value(after[key]) if key in after else "",
+            first_value=_toml_value(first_values[key]) if key in first_values else "",
+            second_value=_toml_value(second_values[key]) if key in second_values else "",
         )
         tables.setdefault(table, []).append(difference)
     lines = difflib.unified_diff(

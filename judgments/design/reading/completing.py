@@ -45,13 +45,17 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
         )
     if preset_name in (PRESETS if complete else presets):
         preset = presets[preset_name].values
-        stated = values.get("protocol", preset["protocol"])
-        if stated != preset["protocol"]:
+        protocol = values.get("protocol", preset["protocol"])
+        if protocol != preset["protocol"]:
             raise DesignError(
                 gettext(
                     "preset %(preset_name)r is for protocol %(preset)r, but the file has protocol %(stated)s."
                 )
-                % {"preset_name": preset_name, "preset": preset["protocol"], "stated": quoted_value(stated)},
+                % {
+                    "preset_name": preset_name,
+                    "preset": preset["protocol"],
+                    "stated": quoted_value(protocol),
+                },
                 field="protocol",
             )
     merged = _merge_files(preset, values)

@@ -17,11 +17,11 @@ def contradictions_of_sampling(design: StudyDesign, kind: Kind) -> Iterator[str]
             "name": kind.name,
         }
     if design.chosen is not None and set(design.chosen.chances) != set(design.sampling.only):
-        apart = min(set(design.chosen.chances) ^ set(design.sampling.only))
+        differing_item = min(set(design.chosen.chances) ^ set(design.sampling.only))
         yield gettext(
             "chosen.chances and sampling.only name different items, such as %(apart)r; choose the items again, "
             "or undo the choice"
-        ) % {"apart": apart}
+        ) % {"apart": differing_item}
     reads_list = kind.judges_one_caption and design.sampling.pairs_from == "list"
     if reads_list and not design.sampling.listed:
         yield gettext(

@@ -65,7 +65,7 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
         )
     if problem["type"] == "value_error":
         return sentence_error(path, problem["msg"].removeprefix("Value error, "))
-    wanted = [
+    allowed_values = [
         PLAIN_WORDS.get(other.get("ctx", {}).get("pattern"))
         or PLAIN_WORDS.get(other["type"])
         or re.sub(r"^(Input|String|Value) should (be|have) ", "", other["msg"])
@@ -74,7 +74,7 @@ def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> Desi
     ]
     return DesignError(
         gettext("%(key)s is %(problem)s; expected %(listed)s.")
-        % {"key": key, "problem": quoted_value(problem["input"]), "listed": " or ".join(wanted)},
+        % {"key": key, "problem": quoted_value(problem["input"]), "listed": " or ".join(allowed_values)},
         field=key,
     )
 

@@ -29,8 +29,8 @@ def checked_address(address: str) -> str:
         host = parts.hostname or ""
     except ValueError:
         raise ValueError(gettext("%(address)r is not a web address") % {"address": address}) from None
-    here = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
-    if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or here):
+    is_local = parts.scheme == "http" and host in ("localhost", "127.0.0.1")
+    if not host or re.search(r"[{}\s\\@]", parts.netloc) or not (parts.scheme == "https" or is_local):
         raise ValueError(
             gettext("%(address)r is not a valid redirect URL; expected https://...") % {"address": address}
         )

@@ -48,12 +48,14 @@ def degrade(
     """
     pieces = text.split()
     positions = [position for position, piece in enumerate(pieces) if _is_content(_word_of(piece))]
-    wanted = len(positions) if whole else max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
-    spare = _replacement_words(wanted, references=references, donors=donors, rng=rng)
-    if not positions or len(spare) < min(wanted, len(positions)):
+    wanted_count = (
+        len(positions) if whole else max(MIN_EXCHANGED_WORDS, round(len(positions) * SHARE_EXCHANGED))
+    )
+    spare = _replacement_words(wanted_count, references=references, donors=donors, rng=rng)
+    if not positions or len(spare) < min(wanted_count, len(positions)):
         return None if whole else _shuffled_words(pieces, rng)
-    chosen = sorted(rng.permutation(len(positions))[:wanted].tolist())
-    for word, index in zip(spare, chosen, strict=False):
+    chosen_positions = sorted(rng.permutation(len(positions))[:wanted_count].tolist())
+    for word, index in zip(spare, chosen_positions, strict=False):
         pieces[positions[index]] = _replace_word(pieces[positions[index]], word)
     return " ".join(pieces)
 
@@ -113,7 +115,7 @@ def foreign_captions(
     image: Image, images: Sequence[Image], count: int, rng: np.random.Generator
 ) -> list[Text]:
     """Draw ``count`` captions of other images, with distinct texts that ``image`` lacks."""
-    taken = {text.text for text in image.references}
+    taken_texts = {text.text for text in image.references}
     foreign: list[Text] = []
     for index in rng.permutation(len(images)):
         other = images[int(index)]
@@ -122,8 +124,8 @@ def foreign_captions(
         if other.name == image.name:
             continue
         for text in shuffle(other.references, rng):
-            if text.text not in taken:
-                taken.add(text.text)
+            if text.text not in taken_texts:
+                taken_texts.add(text.text)
                 foreign.append(text)
                 break
     if len(foreign) < count:  # too few images: take more than one caption of each
@@ -131,8 +133,8 @@ def foreign_captions(
         for text in shuffle(spare, rng):
             if len(foreign) == count:
                 break
-            if text.text not in taken:
-                taken.add(text.text)
+            if text.text not in taken_texts:
+                taken_texts.add(text.text)
                 foreign.append(text)
     return foreign
 

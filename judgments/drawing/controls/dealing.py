@@ -75,14 +75,18 @@ def control_dealer(
     known_rng, again_rng = rng_for(seed, "known controls"), rng_for(seed, "repeated controls")
 
     def deal_groups(number: int, page: Sequence[Group]) -> list[Group]:
-        wanted = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
+        wanted_kinds = [kind_deck.deal_items(1)[0] for _ in range(per_hit)]
         page_images = {group.image for group in page} if shows_picture else set()
-        known_groups = known_deck.deal_items(wanted.count(KNOWN_GOOD), besides=page_images, again=False)
+        known_groups = known_deck.deal_items(wanted_kinds.count(KNOWN_GOOD), besides=page_images, again=False)
         page_images |= {items[0].image.name for items in known_groups} if shows_picture else set()
-        taken = deck.deal_items(sum(kind in SPLIT_CONTROLS for kind in wanted), besides=page_images)
-        repeats = shuffle(page, again_rng) if REPEATED in wanted and len(page) >= MIN_GROUPS_TO_REPEAT else []
+        taken_items = deck.deal_items(
+            sum(kind in SPLIT_CONTROLS for kind in wanted_kinds), besides=page_images
+        )
+        repeats = (
+            shuffle(page, again_rng) if REPEATED in wanted_kinds and len(page) >= MIN_GROUPS_TO_REPEAT else []
+        )
         groups = []
-        for index, kind in enumerate(wanted):
+        for index, kind in enumerate(wanted_kinds):
             slot_key = f"{number}.{index}"
             slot = ControlSlot(design, slot_key, usable, rng)
             if kind == KNOWN_GOOD and known_groups and makers.known is not None:
@@ -90,9 +94,9 @@ def control_dealer(
             elif kind == REPEATED and repeats:
                 groups.append(repeat_group(repeats.pop(), slot_key=slot_key, seed=seed, rng=again_rng))
             elif kind == REFERENCE and makers.reference is not None:
-                groups.append(makers.reference(slot, taken.pop(0)))
+                groups.append(makers.reference(slot, taken_items.pop(0)))
             elif kind == DEGRADED and makers.degraded is not None:
-                groups.append(_make_degraded(makers.degraded, slot, taken.pop(0)))
+                groups.append(_make_degraded(makers.degraded, slot, taken_items.pop(0)))
         return groups
 
     return deal_groups

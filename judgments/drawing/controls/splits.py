@@ -24,21 +24,21 @@ def divide_images(design: StudyDesign, material: Material) -> Division:
 
     Without two splits, a tenth of the images (at least two) is drawn for control items, if the design has any.
     """
-    judged, controls, images = design.sampling.split, design.controls.split, material.images
-    if material.has_splits and judged != controls:
+    judged_split, controls, images = design.sampling.split, design.controls.split, material.images
+    if material.has_splits and judged_split != controls:
         return Division(
-            judged_images=tuple(image for image in images if image.split == judged),
+            judged_images=tuple(image for image in images if image.split == judged_split),
             controls=tuple(image for image in images if image.split == controls),
         )
     if material.has_splits:
-        images = tuple(image for image in images if image.split == judged)
+        images = tuple(image for image in images if image.split == judged_split)
     if not needs_split(design):
         return Division(judged_images=images, controls=())
     count = max(2, len(images) // 10)
-    drawn = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:count]}
+    drawn_names = {image.name for image in shuffle(images, rng_for(design.seed, "control split"))[:count]}
     return Division(
-        judged_images=tuple(image for image in images if image.name not in drawn),
-        controls=tuple(image for image in images if image.name in drawn),
+        judged_images=tuple(image for image in images if image.name not in drawn_names),
+        controls=tuple(image for image in images if image.name in drawn_names),
     )
 
 

@@ -81,10 +81,10 @@ def draw_pairs(
         wanted = dict(Counter(pair.kind for pair in material.published_pairs))
     draw = _Draw(material, images, wanted, use_published, seed, allow_no_references)
     least = 0 if references == "all" else int(references)
-    drawn = draw.of_each_kind(least)
+    drawn_pairs = draw.of_each_kind(least)
     if not (only and use_published):  # ids that no published pair has are reported below
-        draw.refuse_too_few(drawn, least)
-    pairs = [pair for of_kind in drawn.of_kind.values() for pair in of_kind]
+        draw.refuse_too_few(drawn_pairs, least)
+    pairs = [pair for of_kind in drawn_pairs.of_kind.values() for pair in of_kind]
     if only:
         lacking = set(only) - {pair.key for pair in pairs}
         if lacking:
@@ -98,7 +98,7 @@ def draw_pairs(
         )
     return DrawnPairs(
         [_with_references(pair, references, rng_for(seed, f"references {pair.key}")) for pair in pairs],
-        drawn.skipped_pairs,
+        drawn_pairs.skipped_pairs,
     )
 
 

@@ -67,8 +67,8 @@ def _next_pair(
         texts = frozenset((one_text(option.first.text), one_text(option.second.text)))
         if len(texts) < 2 or (image.name, texts) in so_far.comparisons:
             continue
-        left = len(image.references) - CANDIDATE_REFERENCES[kind]
-        if 0 < left < so_far.min_references:
+        references_left = len(image.references) - CANDIDATE_REFERENCES[kind]
+        if 0 < references_left < so_far.min_references:
             so_far.skipped_pairs += 1
             continue
         pair = _as_pair(image, kind, option, rng)

@@ -38,9 +38,9 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
 
     Of several such separators, take the first. Raise ImportProblem if the header is empty or unusable.
     """
-    wanted = f"a header with {', '.join(columns.required) or 'the columns'}"
+    expected_columns = f"a header with {', '.join(columns.required) or 'the columns'}"
     if not text.strip():
-        raise ImportProblem(path, line, None, "no header", wanted)
+        raise ImportProblem(path, line, None, "no header", expected_columns)
     readings: list[tuple[int, str, list[str]]] = []
     for separator in separators:
         try:
@@ -51,7 +51,7 @@ def _find_header(path: Path, line: int, text: str, columns: Columns, separators:
         readings.append((columns.score(names), separator, names))
     best, separator, names = max(readings, default=(0, ",", []), key=lambda reading: reading[0])
     if not best:
-        raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", wanted)
+        raise ImportProblem(path, line, None, f"the first line {quote_value(text.strip())}", expected_columns)
     if names.count("") > 1:
         raise ImportProblem(
             path, line, None, "columns without a name in the header", f"a name for each column{TITLE_HINT}"
@@ -66,14 +66,14 @@ def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: Header, *, quoted: bool
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield each record as a pair of its first line's number and its cells. Skip empty records."""
-    most, size = limits().line, 0
+    max_line, size = limits().line, 0
 
     def texts() -> Iterator[str]:
         nonlocal size
         for number, text in lines:
             size += len(text)
-            if size > most:  # a record with quoted line ends may be very long
-                actual = f"a record of more than {most:,} characters"
+            if size > max_line:  # a record with quoted line ends may be very long
+                actual = f"a record of more than {max_line:,} characters"
                 raise ImportProblem(path, number, None, actual, "shorter ones")
             yield text
 

@@ -108,13 +108,13 @@ class TableDataset(DatasetSource):
             about[image] = _FirstRecord.from_row(row)
             if row.text_title and not row.text:
                 raise record.problem("text_title", quote_value(row.text_title), "a text beside its title")
-            whole = (image, row.text, row.boxes, row.split, row.url)
+            whole_row = (image, row.text, row.boxes, row.split, row.url)
             if row.text_title:
-                yield TitledRow(*whole, row.document or "", row.text_title)
+                yield TitledRow(*whole_row, row.document or "", row.text_title)
             elif row.document:
-                yield DocumentRow(*whole, row.document)
+                yield DocumentRow(*whole_row, row.document)
             elif row.text or row.boxes or self._images_alone:
-                yield ImageRow(*whole)
+                yield ImageRow(*whole_row)
         else:
             about[image].check(record, row)
         if self._images_alone:
@@ -148,21 +148,23 @@ class _FirstRecord:
         return cls(row.split, row.url, row.document, text, title, hash(row.boxes) if row.boxes else 0)
 
     def check(self, record: Record, row: _AboutImage) -> None:
-        for column, before, now in (
+        for column, old_value, now in (
             ("split", self.split, row.split),
             ("url", self.url, row.url),
             ("document", self.document, row.document),
         ):
-            if now is not None and now != before:
+            if now is not None and now != old_value:
                 raise record.problem(
-                    column, quote_value(now), f"{quote_value(before)} as before for this image"
+                    column, quote_value(now), f"{quote_value(old_value)} as before for this image"
                 )
         later = _FirstRecord.from_row(row)
         for column in ("text", "text_title", "boxes"):
-            before, again = getattr(self, column), getattr(later, column)
-            if again and again != before:
+            old_value, again = getattr(self, column), getattr(later, column)
+            if again and again != old_value:
                 expected = (
-                    "the same as in the image's first record" if before else "it in the image's first record"
+                    "the same as in the image's first record"
+                    if old_value
+                    else "it in the image's first record"
                 )
                 raise record.problem(column, "something else than before", expected)
 

@@ -102,8 +102,8 @@ class PairControls:
         side = int(slot.rng.integers(FIRST, SECOND + 1))  # of the right text
         first, second = (right, wrong) if side == FIRST else (wrong, right)
         keys = (reference.key if reference else None, first.key, second.key)
-        shown = {"reference": reference, "first": first, "second": second}
+        texts_shown = {"reference": reference, "first": first, "second": second}
         expected = side if outcome is None else outcome
         return Group(
-            image.name, (self.kind.control_unit(slot, image, keys, expected, control_kind, **shown),)
+            image.name, (self.kind.control_unit(slot, image, keys, expected, control_kind, **texts_shown),)
         )

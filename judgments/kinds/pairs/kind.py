@@ -210,19 +210,19 @@ class PairChoiceKind(ChoiceKind):
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         check_split(design, material)
         division = divide_images(design, material)
-        wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
+        pairs_wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
         drawing: dict[str, Any] = {
             "references": design.sampling.references,
             "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
-        if design.arena.pages and not wanted:
-            wanted = count_pairs(material, division.judged_images, wanted={"MM": PAIR_LIMIT}, **drawing)
-        drawn = draw_pairs(
-            material, division.judged_images, wanted=wanted, only=design.sampling.only, **drawing
+        if design.arena.pages and not pairs_wanted:
+            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": PAIR_LIMIT}, **drawing)
+        drawn_pairs = draw_pairs(
+            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **drawing
         )
-        pairs = drawn.pairs
+        pairs = drawn_pairs.pairs
         texts = {text.key: text for image in division.judged_images for text in image.references}
         groups = [
             Group(pair.image, (unit,)) for pair in pairs for unit in self.units_of(pair, design.seed, texts)
@@ -235,9 +235,9 @@ class PairChoiceKind(ChoiceKind):
         )
         notes: dict[str, Any] = {}
         if not design.sampling.only:
-            notes |= pairs_left_out(material, division.judged_images, wanted=wanted, drawn=pairs)
-        if drawn.skipped_pairs:
-            notes["pairs_short_of_references"] = drawn.skipped_pairs
+            notes |= pairs_left_out(material, division.judged_images, wanted=pairs_wanted, drawn=pairs)
+        if drawn_pairs.skipped_pairs:
+            notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
         if repeating := hits_with_an_image_twice(hits):
             notes["hits_with_an_image_twice"] = repeating
         pool: tuple[UnitSpec, ...] = ()

@@ -57,12 +57,12 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     Raises:
         DesignError: the dataset cannot supply the batch.
     """
-    wanted = (
+    required_kinds = (
         {"top-k": design.sampling.k, CROSSED: PLACE_LIMIT}
         if KINDS[design.protocol].judges_one_caption
         else {}
     )
-    material = load_material(dataset, ranked=wanted.get(design.sampling.pairs_from), maker=maker)
+    material = load_material(dataset, ranked=required_kinds.get(design.sampling.pairs_from), maker=maker)
     if design.sampling.not_in:
         material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)
@@ -85,9 +85,9 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
     Raises:
         DesignError: one of the names is not a study of the dataset.
     """
-    known = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
+    known_slugs = set(Study.objects.filter(dataset=dataset, slug__in=studies).values_list("slug", flat=True))
     for slug in studies:
-        if slug not in known:
+        if slug not in known_slugs:
             raise DesignError(
                 gettext(
                     "sampling.not_in names study %(slug)r, but there is no study with this "
@@ -96,12 +96,12 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
                 % {"slug": slug, "name": dataset.name},
                 field="sampling.not_in",
             )
-    units = Unit.objects.filter(study__slug__in=known, control=False)
-    judged = set(units.order_by().values_list("item__name", flat=True).distinct())
+    units = Unit.objects.filter(study__slug__in=known_slugs, control=False)
+    judged_items = set(units.order_by().values_list("item__name", flat=True).distinct())
     return replace(
         material,
-        images=tuple(image for image in material.images if image.name not in judged),
-        published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in judged),
+        images=tuple(image for image in material.images if image.name not in judged_items),
+        published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in judged_items),
     )
 
 
@@ -121,15 +121,17 @@ def _check_examples(design: StudyDesign, material: Material) -> None:
 def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: Sequence[Group]) -> None:
     if not design.source.show:
         return
-    shown = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
-    shown |= {unit.image for unit in batch.pool}
-    lacking = [image.name for image in material.images if image.name in shown and not image.text.strip()]
+    shown_images = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
+    shown_images |= {unit.image for unit in batch.pool}
+    lacking = [
+        image.name for image in material.images if image.name in shown_images and not image.text.strip()
+    ]
     if lacking:
-        left = len(lacking) - 1
-        more = ngettext(" (and one more item has no text)", " (and %(n)s more items have no text)", left) % {
-            "n": thousands(left)
-        }
-        others = more if left else ""
+        more_count = len(lacking) - 1
+        more = ngettext(
+            " (and one more item has no text)", " (and %(n)s more items have no text)", more_count
+        ) % {"n": thousands(more_count)}
+        others = more if more_count else ""
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no source "

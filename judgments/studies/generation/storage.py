@@ -90,11 +90,14 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             },
         )
     progress(0.6, "storing HITs")
-    wanted = design.judgments_per_unit
+    votes_wanted = design.judgments_per_unit
     insert_rows(
         HIT,
         ("study_id", "key", "position", "required", "open_slots"),
-        ((study.pk, hit.key, position, wanted, wanted) for position, hit in enumerate(batch.hits)),
+        (
+            (study.pk, hit.key, position, votes_wanted, votes_wanted)
+            for position, hit in enumerate(batch.hits)
+        ),
     )
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
     ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
@@ -144,8 +147,8 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
             "losses",
         ),
         (
-            (study.pk, position, systems[first], systems[second], start + before, size, 0, 0, 0)
-            for position, (((first, second), size), before) in enumerate(
+            (study.pk, position, systems[first], systems[second], start + size_before, size, 0, 0, 0)
+            for position, (((first, second), size), size_before) in enumerate(
                 zip(sizes.items(), starts, strict=False)
             )
         ),

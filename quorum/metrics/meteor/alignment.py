@@ -90,14 +90,14 @@ def _take_only_choices(
 
     Return the word of the reference at which `matches` begins, whether any matches remain to be chosen, and `matches`.
     """
-    chosen, counts, taken, ends = work.chosen, work.counts, work.taken, work.ends
+    chosen_matches, counts, is_taken, ends = work.chosen, work.counts, work.taken, work.ends
     cover_1, cover_2 = work.cover_1, work.cover_2
     length_2 = pair.end - pair.begin
     for position in range(pair.length):
         cover_1[position] = 0
     for position in range(length_2):
         cover_2[position] = 0
-        taken[position] = False
+        is_taken[position] = False
     # Find the matches of each word, and count how many cover each word of both texts.
     begin = position = 0
     while position < length_2:
@@ -110,7 +110,7 @@ def _take_only_choices(
             counts[position] = ends[position - begin] - index
             if counts[position] == 1:
                 for column in range(COLUMNS):
-                    chosen[position, column] = matches[index, column]
+                    chosen_matches[position, column] = matches[index, column]
             while index < ends[position - begin]:
                 first = matches[index, POSITION]
                 for covered in range(first, first + matches[index, IN_CANDIDATE]):
@@ -124,16 +124,16 @@ def _take_only_choices(
     for position in range(length_2):
         alone = counts[position] == 1
         if alone:
-            first = chosen[position, POSITION]
-            for covered in range(first, first + chosen[position, IN_CANDIDATE]):
+            first = chosen_matches[position, POSITION]
+            for covered in range(first, first + chosen_matches[position, IN_CANDIDATE]):
                 alone &= cover_1[covered] == 1
-            for covered in range(position, position + chosen[position, IN_REFERENCE]):
+            for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
                 alone &= cover_2[covered] == 1
         if alone:
-            for covered in range(position, position + chosen[position, IN_REFERENCE]):
-                taken[covered] = True
+            for covered in range(position, position + chosen_matches[position, IN_REFERENCE]):
+                is_taken[covered] = True
         else:
-            chosen[position, IN_CANDIDATE] = chosen[position, IN_REFERENCE] = 0
+            chosen_matches[position, IN_CANDIDATE] = chosen_matches[position, IN_REFERENCE] = 0
             is_open |= counts[position] > 0
     return begin, is_open, matches
 

@@ -136,12 +136,12 @@ def search(
     width = _width(pair.length)
     paths, next_paths = work.paths[0], work.paths[1]
     _begin(paths, width, work.chosen, length_2)
-    kept, choice_count = 1, 0
+    path_count, choice_count = 1, 0
     upto = length_2  # `matches` holds the matches of the reference's words before this one
     for position in range(length_2):
-        _sort(paths, kept, width)
+        _sort(paths, path_count, width)
         if work.taken[position] or work.counts[position] == 0:
-            _pass_word(paths, kept, work.chosen, position)
+            _pass_word(paths, path_count, work.chosen, position)
             continue
         if not first <= position < upto:
             first = position
@@ -150,10 +150,10 @@ def search(
             )
             upto -= pair.begin
         end = work.ends[position - first]
-        offered = _offer_choices(work, paths, kept, position, matches, end - work.counts[position], end)
+        offered = _offer_choices(work, paths, path_count, position, matches, end - work.counts[position], end)
         choice_count = _extend(work, paths, next_paths, offered, position, matches, choice_count, width)
-        paths, next_paths, kept = next_paths, paths, offered
-    _take_best(work, paths, kept, width)
+        paths, next_paths, path_count = next_paths, paths, offered
+    _take_best(work, paths, path_count, width)
     return matches
 
 
@@ -226,7 +226,7 @@ def _offer_choices(
 
     Return the number of offers kept in `work`.
     """
-    taken, offers, ranks = work.taken, work.offers, work.ranks
+    is_taken, offers, ranks = work.taken, work.offers, work.ranks
     offered = 0
     for path in range(kept):
         total, chunks = paths[path, TOTAL], paths[path, CHUNKS_SO_FAR]
@@ -238,7 +238,7 @@ def _offer_choices(
             begin = matches[index, POSITION]
             is_free = _is_unused(paths, path, begin, begin + matches[index, IN_CANDIDATE])
             for covered in range(position, position + matches[index, IN_REFERENCE]):
-                is_free &= not taken[covered]
+                is_free &= not is_taken[covered]
             if is_free:
                 gained = total + _match_score(matches, index)
                 broken = chunks + (open_end != NONE and open_end != begin)

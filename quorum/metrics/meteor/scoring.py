@@ -157,17 +157,17 @@ def _new_words(
 ) -> tuple[Numbers, Numbers, Ints]:
     """Return each run's number among the distinct runs, the normalised words of the distinct runs, and their bounds."""
     text = np.searchsorted(texts.starts, begins, side="right") - 1
-    left = np.where(begins > texts.starts[text], "a", "")
+    left_parts = np.where(begins > texts.starts[text], "a", "")
     last = ends == texts.starts[text + 1]
     vocabulary = texts.vocabulary
     beside = np.array([_placeholder_of(word) for word in vocabulary])
-    right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left
+    right = beside[texts.tokens[np.where(last, 0, ends)]] if begins.size else left_parts
     right[last] = ""
     runs = np.empty(begins.size, dtype=np.int32)
     numbers: dict[tuple[tuple[int, ...], str, str], int] = {}
     new_tokens: list[int] = []
     new_ends = [0]
-    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left, right, strict=True)):
+    for index, (begin, end, before, after) in enumerate(zip(begins, ends, left_parts, right, strict=True)):
         words_here = tuple(texts.tokens[begin:end].tolist())
         key = (words_here, str(before), str(after))
         if key not in numbers:
@@ -369,8 +369,8 @@ def _terms(counts: Ints, weights: Floats) -> _Terms:
     precision = weighted[0] / (DELTA * content[0] + (1.0 - DELTA) * functions[0])
     recall = weighted[1] / (DELTA * content[1] + (1.0 - DELTA) * functions[1])
     mean = 1.0 / ((1.0 - ALPHA) / precision + ALPHA / recall)
-    whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
-    fragments = 0.0 if whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
+    is_whole = matched[0] == counts[LENGTH_1] and matched[1] == counts[LENGTH_2] and counts[CHUNKS] == 1
+    fragments = 0.0 if is_whole else counts[CHUNKS] / ((matched[0] + matched[1]) / 2)
     return _Terms(precision, recall, mean, GAMMA * fragments**BETA)
 
 

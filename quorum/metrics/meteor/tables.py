@@ -309,12 +309,12 @@ def _phrases(packed_text: IO[bytes]) -> tuple[list[pa.Array], list[pa.Array]]:
             column_types={"line": pa.string()}, strings_can_be_null=False
         ),
     )
-    sources, targets, seen = [], [], 0
+    sources, targets, seen_count = [], [], 0
     for batch in lines:
         column = batch.column(0)
-        sources.append(column.take(pa.array(np.arange((1 - seen) % 3, len(column), 3))))
-        targets.append(column.take(pa.array(np.arange((2 - seen) % 3, len(column), 3))))
-        seen += len(column)
+        sources.append(column.take(pa.array(np.arange((1 - seen_count) % 3, len(column), 3))))
+        targets.append(column.take(pa.array(np.arange((2 - seen_count) % 3, len(column), 3))))
+        seen_count += len(column)
     return sources, targets
 
 
@@ -392,16 +392,16 @@ def phrases_in(texts: TokenizedTexts, table: Paraphrases) -> Phrases:
     number_of = {word: number for number, word in enumerate(texts.vocabulary)}
     new = np.array([number_of.get(word, -1) for word in table.vocabulary], dtype=np.int32)
     # Keep phrases whose words occur, and pairs of such phrases.
-    known = new >= 0
-    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, known))
+    is_known = new >= 0
+    sources = np.flatnonzero(_with_known_words(np.arange(table.target_starts.size - 1), table, is_known))
     counts = table.target_starts[sources + 1] - table.target_starts[sources]
     right = table.targets[ranges(table.target_starts[sources], counts)].astype(np.int64)
-    used = np.zeros(table.starts.size - 1, dtype=np.bool_)
-    used[right] = True
-    targets = np.flatnonzero(used)
-    used[targets] = _with_known_words(targets, table, known)
+    is_used = np.zeros(table.starts.size - 1, dtype=np.bool_)
+    is_used[right] = True
+    targets = np.flatnonzero(is_used)
+    is_used[targets] = _with_known_words(targets, table, is_known)
     left, right, used_phrases = _renumber_phrases(
-        np.repeat(sources, counts)[used[right]], right[used[right]], used.size
+        np.repeat(sources, counts)[is_used[right]], right[is_used[right]], is_used.size
     )
     sizes = table.starts[used_phrases + 1] - table.starts[used_phrases]
     flat = new[table.tokens[ranges(table.starts[used_phrases], sizes)]]
@@ -446,10 +446,10 @@ def _renumber_phrases(left: Ints, right: Ints, size: int) -> tuple[Ints, Ints, I
 
 @compiled
 def _build_trie(tokens: Numbers, lengths: Ints) -> tuple[Trie, int, Numbers]:
-    most = tokens.size + 1
-    bits = trie_bits(most)
-    trie = empty_trie(most)
-    phrase_of_node = np.full(most, -1, dtype=np.int32)
+    max_nodes = tokens.size + 1
+    bits = trie_bits(max_nodes)
+    trie = empty_trie(max_nodes)
+    phrase_of_node = np.full(max_nodes, -1, dtype=np.int32)
     nodes = 1
     at = 0
     for phrase in range(lengths.size):

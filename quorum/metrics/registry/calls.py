@@ -52,8 +52,8 @@ def call_of(signature: str) -> MetricCall:
     metric = metric_named(parsed.name)
     counted_on = [
         name
-        for name, stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
-        if stated
+        for name, is_stated in (("tok", metric.cuts_words), ("refs", True), ("df", metric.uses_documents))
+        if is_stated
     ]
     for name in counted_on:
         if name not in parsed.fields:

@@ -108,8 +108,8 @@ def metric_named(text: str) -> Metric:
         raise PackageFailed(
             f"the entry point {name!r} of package {_package_of(point)} is {point.value}, expected a Metric of that name"
         )
-    shown = {**metric.shown, "package": _package_of(point)}
-    return replace(metric, compute=_zero_if_empty(metric), shown=shown)
+    names_shown = {**metric.shown, "package": _package_of(point)}
+    return replace(metric, compute=_zero_if_empty(metric), shown=names_shown)
 
 
 def _zero_if_empty(metric: Metric) -> Compute:

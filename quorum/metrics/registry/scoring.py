@@ -66,11 +66,11 @@ def score(
     references are one document.
     """
     tokenizer_named(tokenizer)  # refuse an unknown name before reading the texts
-    chosen = _chosen_metrics(metrics, options)
+    chosen_metrics = _chosen_metrics(metrics, options)
     comparison = Comparison.from_texts(candidates, references, document_corpus)
-    uses_documents = any(metric.uses_documents for metric, _ in chosen.values())
+    uses_documents = any(metric.uses_documents for metric, _ in chosen_metrics.values())
     corpus_name = "corpus" if document_corpus is None or not uses_documents else name_given(document_corpus)
-    return _scores(comparison, chosen, tokenizer, corpus_name)
+    return _scores(comparison, chosen_metrics, tokenizer, corpus_name)
 
 
 def check_metrics(metrics: Iterable[str]) -> None:
@@ -125,12 +125,12 @@ def _scores(
     cut = tokenizer_named(tokenizer)
     results, views = {}, dict[str, View]()
     for key, (metric, settings) in chosen.items():
-        used = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
-        figures = metric.compute(comparison, View(used, metric.change_under(settings)), settings)
+        used_tokenizer = tokenizer_named(metric.tokenizer) if metric.tokenizer else cut
+        figures = metric.compute(comparison, View(used_tokenizer, metric.change_under(settings)), settings)
         if metric.cuts_words:
-            views[used.name] = View(used)
+            views[used_tokenizer.name] = View(used_tokenizer)
         fields = metric.signature_fields(settings) | dict(figures.shown)
-        signature = _signature(metric, fields, used, comparison, corpus_name)
+        signature = _signature(metric, fields, used_tokenizer, comparison, corpus_name)
         results[key] = MetricScore(figures.corpus, figures.images, signature)
     weighed = dict.fromkeys(metric.name for metric, _ in chosen.values() if metric.weighs_by_documents)
     warnings = (

@@ -109,14 +109,14 @@ class Pieces:
 
         All pieces of a text from `_with_other_blanks` are joined, and marked in `is_joined`.
         """
-        whole = self._with_other_blanks(is_joined)
-        for text in whole:
+        whole_texts = self._with_other_blanks(is_joined)
+        for text in whole_texts:
             is_joined[self.starts[text] + 1 : self.starts[text + 1]] = True
         inner = np.flatnonzero(is_joined)
         is_second = np.diff(inner, prepend=-1) > 1
         firsts, lengths = inner[is_second] - 1, np.diff(np.flatnonzero(np.append(is_second, True))) + 1
         runs = dict(zip(firsts.tolist(), self._runs(firsts, lengths), strict=True))
-        runs |= {int(self.starts[text]): self._texts[text] for text in whole}
+        runs |= {int(self.starts[text]): self._texts[text] for text in whole_texts}
         numbers_of = {
             run: number for number, run in enumerate(dict.fromkeys(runs.values()), len(self.distinct))
         }

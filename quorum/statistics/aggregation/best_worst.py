@@ -96,9 +96,9 @@ def best_worst_scores(
         points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
         order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
         for item in range(size):
-            here = order[bounds[item] : bounds[item + 1]]
-            columns_here = {name: codes[here] for name, codes in coded.items()}
-            interval = share_of_rows(points[here], columns_here, CONFIDENCE)
+            item_rows = order[bounds[item] : bounds[item + 1]]
+            columns_here = {name: codes[item_rows] for name, codes in coded.items()}
+            interval = share_of_rows(points[item_rows], columns_here, CONFIDENCE)
             low[item], high[item] = 2 * interval.low - 1, 2 * interval.high - 1
             reasons |= {interval.clusters.reason: None} if interval.clusters.reason else {}
     return BestWorstResult(

@@ -54,13 +54,13 @@ def confidence_vote(
     names, unit = encode(units, "units")
     people, worker = encode(workers, "workers")
     scale, value = encode_on_scale(values, labels)
-    stated = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
-    same_length(units=unit, workers=worker, values=value, confidences=stated)
-    levels, level = encode(stated, "confidences")
+    stated_confidences = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
+    same_length(units=unit, workers=worker, values=value, confidences=stated_confidences)
+    levels, level = encode(stated_confidences, "confidences")
     right = agrees_with_others(unit, value)
-    known = ~np.isnan(right)
-    hits = np.bincount(level[known], weights=right[known], minlength=len(levels)).astype(np.int64)
-    compared = np.bincount(level[known], minlength=len(levels))
+    is_known = ~np.isnan(right)
+    hits = np.bincount(level[is_known], weights=right[is_known], minlength=len(levels)).astype(np.int64)
+    compared = np.bincount(level[is_known], minlength=len(levels))
     weights = accuracy_weights(hits, compared, max(len(scale), 2))
     vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), "none", 0)
     assert vote.weight is not None
@@ -78,7 +78,7 @@ def confidence_vote(
         compared=compared,
         weights=weights,
         workers=people,
-        confidence=np.bincount(worker, weights=stated, minlength=len(people)) / judgments,
+        confidence=np.bincount(worker, weights=stated_confidences, minlength=len(people)) / judgments,
         judgments=judgments,
     )
 

@@ -135,13 +135,13 @@ class _Lists:
         lists = [
             one_per_row(row, f"shown[{number}]") for number, row in enumerate(one_per_row(shown, "shown"))
         ]
-        chosen = one_per_row(best, "best")
-        same_length(shown=lists, best=chosen)
+        best_items = one_per_row(best, "best")
+        same_length(shown=lists, best=best_items)
         for number, row in enumerate(lists):
             if len(row) < 2 or len(set(row)) != len(row):
                 raise BadValue(f"shown[{number}] is {row!r}, expected two or more different options")
-            if chosen[number] not in row:
-                raise BadValue(f"best[{number}] is {chosen[number]!r}, expected one of {row!r}")
+            if best_items[number] not in row:
+                raise BadValue(f"best[{number}] is {best_items[number]!r}, expected one of {row!r}")
         options, option = encode([option_name for row in lists for option_name in row], "shown")
         members = [_owners_of(option_name, owners) for option_name in options.tolist()]
         items, member = encode([item for group in members for item in group], "owners")
@@ -160,7 +160,8 @@ class _Lists:
         lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
         # position of the best option in its list
         at = bounds[:-1] + np.array(
-            [row.index(option_name) for row, option_name in zip(lists, chosen, strict=True)], dtype=np.int64
+            [row.index(option_name) for row, option_name in zip(lists, best_items, strict=True)],
+            dtype=np.int64,
         )
         picked = scipy.sparse.csr_array(
             (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))

@@ -274,14 +274,16 @@ class _Rows:
             raise BadValue(
                 f"row {row} sets {items.tolist()[first_item[row]]!r} against itself, expected two items"
             )
-        whole = preference.astype(np.int64)
-        if (whole != preference).any() or (np.abs(whole) > MAX_LEVELS).any():
-            row = int(np.flatnonzero((whole != preference) | (np.abs(preference) > MAX_LEVELS))[0])
+        whole_preference = preference.astype(np.int64)
+        if (whole_preference != preference).any() or (np.abs(whole_preference) > MAX_LEVELS).any():
+            row = int(np.flatnonzero((whole_preference != preference) | (np.abs(preference) > MAX_LEVELS))[0])
             raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
-        if len(np.unique(np.abs(whole[whole != 0]))) == 1:
-            whole = np.sign(whole)  # one magnitude has no degrees; keep the scale of log-odds
-        seen = np.unique(np.abs(whole))
-        levels = np.unique(np.r_[-seen, seen])
+        if len(np.unique(np.abs(whole_preference[whole_preference != 0]))) == 1:
+            whole_preference = np.sign(
+                whole_preference
+            )  # one magnitude has no degrees; keep the scale of log-odds
+        seen_levels = np.unique(np.abs(whole_preference))
+        levels = np.unique(np.r_[-seen_levels, seen_levels])
         table = np.zeros((len(first_item), 0))
         if covariates is not None:
             table = floats_of(covariates, "covariates", "something that is no number, expected numbers")
@@ -296,7 +298,9 @@ class _Rows:
             same_length(first=first_item, weights=weight)
             if (weight <= 0).any():
                 raise BadValue("weights holds a number that is not above zero")
-        return cls(items, first_item, second_item, levels, np.searchsorted(levels, whole), table, weight)
+        return cls(
+            items, first_item, second_item, levels, np.searchsorted(levels, whole_preference), table, weight
+        )
 
     def no_maximum_reason(self) -> str:
         count = len(self.items)
@@ -493,7 +497,7 @@ def rank_bands(
     # Draw the largest |t| of all pairs from the multivariate t distribution of the strengths.
     values, vectors = np.linalg.eigh(table)
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    known = spread > 0
+    has_spread = spread > 0
     least = math.inf if freedom is None else min(freedom)
     largest = np.empty(draws)
     at_once = max(1, 2_000_000 // max(1, len(first)))
@@ -502,8 +506,8 @@ def rank_bands(
         normal = generator.standard_normal((size, items)) @ root.T
         if least < math.inf:
             normal /= np.sqrt(generator.chisquare(least, size) / least)[:, np.newaxis]
-        apart = np.abs(normal[:, first] - normal[:, second])[:, known] / spread[known]
-        largest[start : start + size] = apart.max(axis=1, initial=0.0)
+        distances = np.abs(normal[:, first] - normal[:, second])[:, has_spread] / spread[has_spread]
+        largest[start : start + size] = distances.max(axis=1, initial=0.0)
     critical = float(np.quantile(largest, confidence))
     # Count the items that are above, and below, each item by more than the critical value.
     difference = theta[first] - theta[second]

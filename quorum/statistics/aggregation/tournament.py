@@ -87,12 +87,12 @@ def tournament(
     systems, first_item, second_item, outcome, cells = encode_comparisons(first, second, winners)
     comparisons = _Comparisons(first_item, second_item, outcome, ties)
     count, rows = len(systems), len(outcome)
-    drawn, won, lost = cells
-    wins, tied = won + lost.T, drawn + drawn.T
+    drawn_counts, won, lost = cells
+    wins, tied = won + lost.T, drawn_counts + drawn_counts.T
     credits, met = _count_wins(wins, tied, ties)
     fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
-    missing = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
-    reason = NOTHING_DECIDED.format(", ".join(missing)) if missing else ""
+    missing_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
+    reason = NOTHING_DECIDED.format(", ".join(missing_systems)) if missing_systems else ""
 
     # Resample rows, or one column of clusters, or nothing if intervals follow from several columns.
     resampled, units = "rows", rows
@@ -212,7 +212,7 @@ def _resample_rows(
     draws = np.empty((resamples, len(counts)))
     for system, outcomes in enumerate(counts):
         shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
-        won, lost, drawn, _ = generator.multinomial(comparisons, shares, size=resamples).T
-        credits = won + drawn / 2 if ties == "half" else won
-        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn)
+        won, lost, drawn_counts, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + drawn_counts / 2 if ties == "half" else won
+        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn_counts)
     return draws

@@ -124,10 +124,10 @@ def weigh_votes(
     # The highest sum, the labels that have it, and the second highest.
     total = sums.sum(axis=1)
     empty = total == 0
-    most = sums.max(axis=1, initial=0)
-    leading = sums >= (most if weights is None else most * (1 - _ROUNDING))[:, np.newaxis]
+    largest_sums = sums.max(axis=1, initial=0)
+    leading = sums >= (largest_sums if weights is None else largest_sums * (1 - _ROUNDING))[:, np.newaxis]
     tie = leading.sum(axis=1) > 1
-    runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(most)
+    runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(largest_sums)
     winner = leading.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
     # Decide ties; a unit without weight has no winner.
     reported = None
@@ -138,14 +138,14 @@ def weigh_votes(
         lots = generator.random((int(tie.sum()), shape[1]))
         winner[tie] = np.where(leading[tie], lots, -1.0).argmax(axis=1)
     winner[empty] = -1
-    whole = np.where(empty, math.nan, total)
-    margin = np.where(tie, 0.0, most - runner_up) / whole
+    whole_weight = np.where(empty, math.nan, total)
+    margin = np.where(tie, 0.0, largest_sums - runner_up) / whole_weight
     return MajorityResult(
         units=names,
         labels=scale,
         counts=counts,
         winner=winner,
-        share=most / whole,
+        share=largest_sums / whole_weight,
         margin=margin,
         tie=tie,
         ties=ties,

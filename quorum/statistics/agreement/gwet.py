@@ -198,13 +198,15 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     from quorum.statistics.kernels.agreement import fill_unit_disagreement
 
     counts = patterns.counts
-    apart, sizes, most = np.empty((3, counts.shape[0]))
+    disagreement, sizes, max_pairs = np.empty((3, counts.shape[0]))
     starts, codes = counts.indptr.astype(np.int64), counts.indices.astype(np.int64)
-    fill_unit_disagreement(starts, codes, counts.data, scale.kind, scale.label_positions, apart, sizes, most)
+    fill_unit_disagreement(
+        starts, codes, counts.data, scale.kind, scale.label_positions, disagreement, sizes, max_pairs
+    )
     comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
-    agreeing = comparable * (1 - apart / pairs / scale.max_distance)
+    agreeing = comparable * (1 - disagreement / pairs / scale.max_distance)
 
     def percent(weights: Floats) -> Floats:
         return ratio(weights @ agreeing, weights @ comparable)

@@ -88,12 +88,12 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
             np.add.at(keys, units[part], np.int64(1) << (values[part] * bits))
         return _patterns_of_keys(keys, bits, labels, raters)
     counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
-    judged = np.flatnonzero(sizes)
+    judged_units = np.flatnonzero(sizes)
     return UnitPatterns(
         labels,
-        scipy.sparse.csr_array(counts[judged]),
-        np.ones(len(judged), dtype=np.int64),
-        len(judged),
+        scipy.sparse.csr_array(counts[judged_units]),
+        np.ones(len(judged_units), dtype=np.int64),
+        len(judged_units),
         raters,
         len(units),
     )
@@ -121,14 +121,14 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE_MESSAGE)
     bits = len(matrix).bit_length()
-    most = KEY_BITS // bits  # values whose counts fit into one number
-    if low.is_integer() and high - low < most and abs(low) + most < 2.0**53:
+    max_values = KEY_BITS // bits  # values whose counts fit into one number
+    if low.is_integer() and high - low < max_values and abs(low) + max_values < 2.0**53:
         keyed = _keys(matrix, low, bits)
         if keyed is not None:
             return _patterns_of_keys(keyed[0], bits, np.arange(low, high + 1), keyed[1])
     answered = ~np.isnan(matrix)
     labels, codes = encode(matrix[answered], "reliability_data")
-    if len(labels) > most:
+    if len(labels) > max_values:
         return patterns_of_rows(
             np.nonzero(answered)[1], codes, labels, raters=int(answered.any(axis=1).sum())
         )

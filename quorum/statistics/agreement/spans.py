@@ -99,10 +99,10 @@ def span_alpha(
     positions = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
 
     def value(weights: Floats) -> float:
-        whole = float(weights @ positions)
-        seen = sum(float(weights @ part.observed_sums) for part in parts) / whole
-        expected = sum(part.expected(weights, whole) for part in parts)
-        return 1 - seen / expected if expected > 0 else math.nan
+        total_weight = float(weights @ positions)
+        observed = sum(float(weights @ part.observed_sums) for part in parts) / total_weight
+        expected = sum(part.expected(weights, total_weight) for part in parts)
+        return 1 - observed / expected if expected > 0 else math.nan
 
     return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
@@ -132,8 +132,8 @@ def span_f1(
         np.add.at(marked, text, (end - start) * others[text])
 
     def value(weights: Floats) -> float:
-        whole = float(weights @ marked)
-        return float(weights @ shared) / whole if whole else math.nan
+        total_weight = float(weights @ marked)
+        return float(weights @ shared) / total_weight if total_weight else math.nan
 
     return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
@@ -225,9 +225,10 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
         reason = NO_EXPECTED_DISAGREEMENT if math.isnan(figure) else ONE_ITEM if items == 1 else ""
     inference = options.undefined_inference(reason)
     if not reason:
-        drawn = options.generator.integers(items, size=(options.resamples, items))
+        drawn_items = options.generator.integers(items, size=(options.resamples, items))
         draws = [
-            value(np.bincount(resample, minlength=items)[marks.item].astype(np.float64)) for resample in drawn
+            value(np.bincount(resample, minlength=items)[marks.item].astype(np.float64))
+            for resample in drawn_items
         ]
         inference = options.interval_of_draws(np.array(draws))
     return SpanAgreement(
@@ -283,13 +284,13 @@ def _read_marks(
             joined = joined_spans(named, int(length[row]))
             by_label.setdefault(name, []).extend((number, *span) for span in joined)
     tables = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
-    known, own_text = np.unique(text[compared], return_inverse=True)
+    known_texts, own_text = np.unique(text[compared], return_inverse=True)
     first = np.unique(text, return_index=True)[1]
     return _Marks(
         text=own_text.astype(np.int64),
         rater=rater[compared],
         length=length[compared],
-        item=np.unique(item[first][known], return_inverse=True)[1].astype(np.int64),
+        item=np.unique(item[first][known_texts], return_inverse=True)[1].astype(np.int64),
         labels=tuple((judgment, start, end) for judgment, start, end in tables),
     )
 

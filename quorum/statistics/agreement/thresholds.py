@@ -116,10 +116,10 @@ def threshold_kappa(
     thresholds are those of H13, with the crowd's share of yes as the first source, and the experts' mean grade as
     the second.
     """
-    chosen, deletions = Options.with_raters(**options)
-    clustered = bool(chosen.columns) or deletions is not None
+    chosen_options, deletions = Options.with_raters(**options)
+    clustered = bool(chosen_options.columns) or deletions is not None
     if clustered:
-        chosen = replace(chosen, resamples=0)
+        chosen_options = replace(chosen_options, resamples=0)
     first, second, filled, left_out = _prepare_scores(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
     yes_second = at_least(second, second_at_least)
@@ -128,28 +128,40 @@ def threshold_kappa(
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
     value = _figures(table[np.newaxis].astype(np.float64))[0]
-    inference = chosen.undefined_inference()
+    inference = chosen_options.undefined_inference()
     intervals = [(math.nan, math.nan)] * 4
     if n and clustered:
         keep = np.ones(n + left_out, dtype=np.bool_)
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
-        grouped = chosen.clusters_of("pair", keep)
-        left = (deletions or NO_DELETIONS).of_rows(keep, "pair")
-        yes_without = np.where(np.isnan(left.value), 2, at_least(left.value, second_at_least))
+        grouped = chosen_options.clusters_of("pair", keep)
+        kept_deletions = (deletions or NO_DELETIONS).of_rows(keep, "pair")
+        yes_without = np.where(
+            np.isnan(kept_deletions.value), 2, at_least(kept_deletions.value, second_at_least)
+        )
         changes = cache(
             partial(
-                _changes_without_raters, table, value, yes_first[left.row], yes_second[left.row], yes_without
+                _changes_without_raters,
+                table,
+                value,
+                yes_first[kept_deletions.row],
+                yes_second[kept_deletions.row],
+                yes_without,
             )
         )
         intervals, grouped = _clustered_kappa(
-            yes_first, yes_second, value, grouped, chosen.confidence, left, changes
+            yes_first, yes_second, value, grouped, chosen_options.confidence, kept_deletions, changes
         )
-        inference = chosen.interval_of_clusters(grouped, intervals[0])
+        inference = chosen_options.interval_of_clusters(grouped, intervals[0])
     elif n:
-        draws = bootstrap(_figures, table, resamples=chosen.resamples, generator=chosen.generator, width=4)
-        drawn = [chosen.interval_of_draws(draws[:, column]) for column in range(4)]
-        inference, intervals = drawn[0], [(interval.low, interval.high) for interval in drawn]
+        draws = bootstrap(
+            _figures, table, resamples=chosen_options.resamples, generator=chosen_options.generator, width=4
+        )
+        drawn_intervals = [chosen_options.interval_of_draws(draws[:, column]) for column in range(4)]
+        inference, intervals = (
+            drawn_intervals[0],
+            [(interval.low, interval.high) for interval in drawn_intervals],
+        )
     # If a figure is undefined, ignore resamples in which it is defined.
     estimates = [
         CrossedEstimate(float(figure), low, high)
@@ -231,16 +243,20 @@ def weighted_kappa(
     if math.isnan(value):
         return CrossedEstimate(*(math.nan,) * 3)
     slope = _slope_of_kappa(table, value)
-    left = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
+    kept_deletions = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
 
     def changes() -> Floats:
-        others = _cells_of_pairs(yes_first[left.row], at_least(left.value, second_at_least))
-        then = np.where(np.isnan(left.value), 0.0, slope[others])
-        return np.asarray(weights[left.row] * (slope[cell[left.row]] - then), dtype=np.float64)
+        others = _cells_of_pairs(
+            yes_first[kept_deletions.row], at_least(kept_deletions.value, second_at_least)
+        )
+        then = np.where(np.isnan(kept_deletions.value), 0.0, slope[others])
+        return np.asarray(
+            weights[kept_deletions.row] * (slope[cell[kept_deletions.row]] - then), dtype=np.float64
+        )
 
     grouped = Options.from_sampling(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
     grouped = grouped.with_weights(weights)
-    spread, grouped = left.widen(grouped.spread(weights * slope[cell]), grouped, changes)
+    spread, grouped = kept_deletions.widen(grouped.spread(weights * slope[cell]), grouped, changes)
     ends = coefficient_interval(
         value,
         spread,

@@ -53,38 +53,41 @@ def correlation_difference(
     The variance is computed from the differences of influences, so the metrics may be correlated. `clusters` and
     `weights` are as in `correlation`.
     """
-    chosen, deletions = Options.with_raters(resamples=0, **options)
-    chosen = replace(chosen, seed=None)
+    chosen_options, deletions = Options.with_raters(resamples=0, **options)
+    chosen_options = replace(chosen_options, seed=None)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     columns, complete = observations(missing, first=first, second=second, people=people)
     first_scores, second_scores, human = (column[complete] for column in columns)
     n, mass, ends = len(human), observation_weights(weights, complete), np.array([0, int(complete.sum())])
-    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+    kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     reasons = (why_undefined(first_scores, human), why_undefined(second_scores, human))
     values = [
         math.nan if why else float(group_coefficients(scores, human, ends, coefficient, mass)[0])
         for scores, why in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
-    inference = chosen.undefined_inference(reasons[0] or reasons[1].replace("first", "second metric's"))
+    inference = chosen_options.undefined_inference(
+        reasons[0] or reasons[1].replace("first", "second metric's")
+    )
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [
             mass * correlation_influences(scores, human, coefficient, value, None, mass)
             for scores, value in metrics
         ]
-        grouped = chosen.clusters_of("observation", complete).with_weights(mass)
+        grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Iterator[Floats]:
             of_metrics = (
-                changes_without_raters(scores, human, coefficient, left, mass) for scores, _ in metrics
+                changes_without_raters(scores, human, coefficient, kept_deletions, mass)
+                for scores, _ in metrics
             )
             return map(np.subtract, *of_metrics)
 
-        spread, grouped = left.widen(spread, grouped, changes)
-        half = spread.half_width(chosen.confidence)
-        inference = chosen.interval_of_clusters(grouped, (difference - half, difference + half))
+        spread, grouped = kept_deletions.widen(spread, grouped, changes)
+        half = spread.half_width(chosen_options.confidence)
+        inference = chosen_options.interval_of_clusters(grouped, (difference - half, difference + half))
         if not inference.reason and math.isnan(spread.p(difference)):
             inference = replace(inference, reason=EQUAL_RANKINGS)
     return CorrelationDifference(

@@ -54,14 +54,14 @@ def correlation(
     `means_without_raters` of the second vector. `weights` (N,) say how many observations each row stands for (see
     `taus`). With weights nothing is resampled, and each row is a cluster if there are no `clusters`.
     """
-    chosen, deletions = Options.with_raters(**options)
+    chosen_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     (x, y), complete = observations(missing, first=first, second=second)
     x, y = x[complete], y[complete]
     mass = observation_weights(weights, complete)
-    left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+    kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
-    inference = chosen.undefined_inference(why_undefined(x, y))
+    inference = chosen_options.undefined_inference(why_undefined(x, y))
     if not inference.reason:
         value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
         if coefficient.startswith("kendall"):
@@ -70,18 +70,18 @@ def correlation(
             p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _MAX_ENUMERATED
             if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
-        if chosen.columns or deletions is not None or weights is not None:
-            grouped = chosen.clusters_of("observation", complete).with_weights(mass)
+        if chosen_options.columns or deletions is not None or weights is not None:
+            grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
             spread = _spread(x, y, coefficient, value, grouped, mass)
-            changes = partial(changes_without_raters, x, y, coefficient, left, mass)
-            spread, grouped = left.widen(spread, grouped, changes)
+            changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, mass)
+            spread, grouped = kept_deletions.widen(spread, grouped, changes)
             p = spread.p(value)
-            inference = chosen.interval_of_clusters(
-                grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+            inference = chosen_options.interval_of_clusters(
+                grouped, coefficient_interval(value, spread, grouped.number, chosen_options.confidence)
             )
-        elif chosen.resamples:
+        elif chosen_options.resamples:
             patterns = ValuePairs(x, y, coefficient)
-            inference = chosen.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
+            inference = chosen_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
     left_out = int((~complete).sum())
     return CorrelationResult(coefficient, value, p, len(x), left_out, **inference.shared())
 

@@ -93,20 +93,20 @@ class Clusters:
         `cells` are codes of the pairs of both columns; if omitted, they are computed.
         """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
-        used = {name: codes for name, codes in columns.items() if counts[name] >= MIN_CLUSTERS}
-        short = [name for name in columns if name not in used]
+        used_columns = {name: codes for name, codes in columns.items() if counts[name] >= MIN_CLUSTERS}
+        short = [name for name in columns if name not in used_columns]
         reason = note = ""
-        if not used:
-            most = max(counts, key=lambda name: counts[name])
-            reason = too_few(most, counts[most])
+        if not used_columns:
+            largest = max(counts, key=lambda name: counts[name])
+            reason = too_few(largest, counts[largest])
         elif short:
             note = fixed_note(short[0], counts[short[0]])
-        codes = tuple(used.values())
+        codes = tuple(used_columns.values())
         if len(codes) == 2:
             both = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if cells is None else cells
             codes = (*codes, renumber_codes(both))
         sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
-        return cls(columns, counts, tuple(used), codes, sizes, reason, note)
+        return cls(columns, counts, tuple(used_columns), codes, sizes, reason, note)
 
     @property
     def number(self) -> int:

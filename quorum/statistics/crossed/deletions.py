@@ -61,8 +61,10 @@ class RaterDeletions:
         is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
         cells = np.flatnonzero((is_of_votes & (jackknife_size(votes) > 0))[row])
         cases = np.stack([of_row[row[cells]] for of_row in (for_first, for_second, for_none)])
-        most = int(votes.max(initial=0)) + 1
-        code = np.ravel_multi_index((*cases, balance[cells].astype(np.int64) + 1), (most, most, most, 3))
+        max_votes = int(votes.max(initial=0)) + 1
+        code = np.ravel_multi_index(
+            (*cases, balance[cells].astype(np.int64) + 1), (max_votes, max_votes, max_votes, 3)
+        )
         _, example, number = np.unique(code, return_index=True, return_inverse=True)
         gains = [
             _gains_of_vote(tuple(cases[:, at].tolist()), float(balance[cells[at]])) for at in example.tolist()

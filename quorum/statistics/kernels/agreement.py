@@ -33,11 +33,11 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
             for unit in range(stop - start):
                 # Use no branches, and 32-bit numbers, of which processors without AVX-512 can convert several at once.
                 value = row[unit]
-                there = value == value
-                digit = np.int32(value - low) if there else np.int32(0)
-                fractions += 1 if there and low + digit != value else 0
-                key[unit] += np.int64(there) << np.int64(digit * bits)
-                answered += 1 if there else 0
+                is_answered = value == value
+                digit = np.int32(value - low) if is_answered else np.int32(0)
+                fractions += 1 if is_answered and low + digit != value else 0
+                key[unit] += np.int64(is_answered) << np.int64(digit * bits)
+                answered += 1 if is_answered else 0
             answers[rater] += answered
     return fractions == 0
 
@@ -106,7 +106,7 @@ def fill_judgment_distances(
 
     `rows` is the result of `group_rows`.
     """
-    counted = np.zeros(len(positions))
+    value_counts = np.zeros(len(positions))
     sums = np.empty(len(positions))
     occurring = np.empty(len(positions), dtype=np.int64)
     for group in range(len(starts) - 1):
@@ -114,29 +114,29 @@ def fill_judgment_distances(
         kinds = 0
         for row in rows[starts[group] : starts[group + 1]]:
             code = codes[row]
-            if counted[code] == 0:
+            if value_counts[code] == 0:
                 occurring[kinds] = code
                 kinds += 1
-            counted[code] += 1.0
+            value_counts[code] += 1.0
         size = float(starts[group + 1] - starts[group])
         mean = 0.0
         squares = 0.0
         if kind == SQUARED:
             for code in occurring[:kinds]:
-                mean += counted[code] * positions[code] / size
+                mean += value_counts[code] * positions[code] / size
             for code in occurring[:kinds]:
-                squares += counted[code] * (positions[code] - mean) ** 2
+                squares += value_counts[code] * (positions[code] - mean) ** 2
         # Sum each value's distances from all answers of the group.
         for code in occurring[:kinds]:
             if kind == DIFFERENT:
-                sums[code] = size - counted[code]
+                sums[code] = size - value_counts[code]
             elif kind == SQUARED:
                 sums[code] = squares + size * (positions[code] - mean) ** 2 if kinds > 1 else 0.0
             else:
                 sums[code] = 0.0
                 for other in occurring[:kinds]:
-                    sums[code] += counted[other] * distance(kind, positions[code], positions[other])
+                    sums[code] += value_counts[other] * distance(kind, positions[code], positions[other])
         for row in rows[starts[group] : starts[group + 1]]:
             apart[row] = sums[codes[row]]
         for code in occurring[:kinds]:
-            counted[code] = 0.0
+            value_counts[code] = 0.0

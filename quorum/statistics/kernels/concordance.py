@@ -42,7 +42,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
         tree[: size + 1] = 0.0
         totals[:size] = 0.0
         first, end = starts[group], starts[group + 1]
-        seen = 0.0
+        seen_pairs = 0.0
         while first < end:
             # Compare a run of equal rows with all observations before it.
             stop = first
@@ -52,7 +52,7 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                 if weight != 0.0:
                     below = weight_below(tree, columns[stop])
                     up_to = below + totals[columns[stop]]
-                    sums[group, 0] += weight * (below - (seen - up_to))
+                    sums[group, 0] += weight * (below - (seen_pairs - up_to))
                     run += weight
                 stop += 1
             # Then add the run to the tree.
@@ -61,12 +61,12 @@ def kendall_sums(rows: Ints, columns: Ints, weights: Floats, starts: Ints, level
                 if weight != 0.0:
                     totals[columns[observation]] += weight
                     add_weight(tree, size, columns[observation], weight)
-            seen += run
+            seen_pairs += run
             sums[group, 2] += run * run
             if run > 0.0:
                 sums[group, 4] += 1.0
             first = stop
-        sums[group, 1] = seen
+        sums[group, 1] = seen_pairs
         for column in range(size):
             sums[group, 3] += totals[column] * totals[column]
             if totals[column] > 0.0:
@@ -88,17 +88,17 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         tree[: size + 1] = 0.0
         totals[:size] = 0.0
         entering = starts[group]
-        seen = 0.0
+        seen_pairs = 0.0
         for observation in range(starts[group], starts[group + 1]):
             while scores[observation] - scores[entering] > epsilon:  # lower by more than epsilon
                 totals[columns[entering]] += 1.0
                 add_weight(tree, size, columns[entering], 1.0)
-                seen += 1.0
+                seen_pairs += 1.0
                 entering += 1
             below = weight_below(tree, columns[observation])
             same = totals[columns[observation]]
             sums[group, 0] += below
-            sums[group, 1] += seen - below - same
+            sums[group, 1] += seen_pairs - below - same
             sums[group, 2] += same
     return sums
 

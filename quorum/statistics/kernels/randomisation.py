@@ -48,19 +48,19 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
     upper = n // 2 + 1  # the median is the value at this rank, or its mean with the value before
     even = n % 2 == 0
     result = np.empty(resamples)
-    seen = np.empty(2, dtype=np.int64)
+    seen_counts = np.empty(2, dtype=np.int64)
     last = np.empty(2)
     median = np.empty(2)
     for resample in range(resamples):
-        seen[:] = 0
+        seen_counts[:] = 0
         reached = 0
         rank = 0
         while reached < 2:
             item = items[rank]
             side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[rank]
             value = values[rank]
-            seen[side] += 1
-            if seen[side] == upper:
+            seen_counts[side] += 1
+            if seen_counts[side] == upper:
                 median[side] = (last[side] + value) / 2 if even else value
                 reached += 1
             last[side] = value

@@ -23,7 +23,7 @@ def count_rater_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
-    seen = np.full(raters, -1, dtype=np.int64)
+    last_rater = np.full(raters, -1, dtype=np.int64)
     pairs = 0
     longest = 0
     for first in range(raters):
@@ -34,8 +34,8 @@ def count_rater_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
                 second = unit_raters[row]
                 if second > first:
                     rows += 1
-                    if seen[second] != first:
-                        seen[second] = first
+                    if last_rater[second] != first:
+                        last_rater[second] = first
                         pairs += 1
         longest = max(longest, rows)
     return np.array([pairs, longest])
@@ -64,7 +64,7 @@ def pair_figures(
     shared = np.zeros(raters, dtype=np.int64)
     begin = np.zeros(raters, dtype=np.int64)
     partners = np.empty(raters, dtype=np.int64)
-    left = np.empty(longest, dtype=np.int32)
+    values_left = np.empty(longest, dtype=np.int32)
     right = np.empty(longest, dtype=np.int32)
     scratch = np.zeros((2, len(positions)))
     out = 0
@@ -93,12 +93,12 @@ def pair_figures(
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    left[begin[second] + shared[second]] = rater_codes[judgment]
+                    values_left[begin[second] + shared[second]] = rater_codes[judgment]
                     right[begin[second] + shared[second]] = unit_codes[row]
                     shared[second] += 1
         for second in ordered:
             stop = begin[second] + shared[second]
-            first_codes, second_codes = left[begin[second] : stop], right[begin[second] : stop]
+            first_codes, second_codes = values_left[begin[second] : stop], right[begin[second] : stop]
             pairs[out, 0], pairs[out, 1], pairs[out, 2] = first, second, shared[second]
             figures[out] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
             shared[second] = 0

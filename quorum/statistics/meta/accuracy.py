@@ -151,9 +151,9 @@ def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
         np.sign(first_votes - second_votes),
         np.sign((won - first_votes) - (lost - second_votes)),
     )
-    agree, apart = (float(chance[(smaller == sign * larger) & (smaller != 0)].sum()) for sign in (1, -1))
+    agree, disagree = (float(chance[(smaller == sign * larger) & (smaller != 0)].sum()) for sign in (1, -1))
     named = [float((chance[smaller == side].sum() + chance[larger == side].sum()) / 2) for side in (1, -1)]
-    return tuple(min(share, 1.0) for share in (agree, apart, *named))
+    return tuple(min(share, 1.0) for share in (agree, disagree, *named))
 
 
 def _log_binomial(of: int, taken: Ints) -> Floats:
@@ -342,17 +342,19 @@ class PeoplesWinners:
             items = replace(items, reason="", note="")
         if not columns:
             items = replace(items, counts={})
-        left = (self.deletions or NO_DELETIONS).subset(pairs)
+        kept_deletions = (self.deletions or NO_DELETIONS).subset(pairs)
 
         def changes() -> Floats:
             tied, first, second = (
-                credit(left.row, np.full(len(left.row), winner)) - mean if winner or undecided else 0.0
+                credit(kept_deletions.row, np.full(len(kept_deletions.row), winner)) - mean
+                if winner or undecided
+                else 0.0
                 for winner in (0, 1, 2)
             )
-            gains = left.value * np.column_stack([first - tied, second - tied])
+            gains = kept_deletions.value * np.column_stack([first - tied, second - tied])
             return np.asarray(gains.sum(axis=1)) / n
 
-        spread, items = left.widen(spread, items, changes)
+        spread, items = kept_deletions.widen(spread, items, changes)
         inference = Inference(
             confidence=self.confidence, reason=items.reason, note=items.note, clusters=items.counts
         )

@@ -104,14 +104,14 @@ def grouped_correlation(
     steps. With "naive" clusters, the interval resamples items, or systems for "system". `weights` (N,), allowed for
     "item", are as in `correlation`; items count equally.
     """
-    chosen, deletions = Options.with_raters(**options)
+    chosen_options, deletions = Options.with_raters(**options)
     one_of(coefficient, COEFFICIENTS, "coefficient")
     one_of(grouping, GROUPINGS, "grouping")
     if deletions is not None and grouping != "item":
         raise BadOption(
             f"clusters has means without each rater, expected grouping 'item' and not {grouping!r}"
         )
-    if chosen.columns and grouping == "system-level":
+    if chosen_options.columns and grouping == "system-level":
         raise BadOption("clusters has columns at the system level, expected 'naive': it has no interval")
     x, y, table, complete = long_table(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
@@ -122,21 +122,21 @@ def grouped_correlation(
     value = float(values[defined].mean()) if defined.any() else math.nan
     over = "systems" if grouping == "system" else "items"
     units = len(table.system_names if over == "systems" else table.item_names)
-    inference = chosen.undefined_inference("" if defined.any() else NO_GROUP)
-    if (chosen.columns or deletions is not None) and defined.any():
-        grouped = chosen.clusters_of("observation", complete).with_weights(mass)
+    inference = chosen_options.undefined_inference("" if defined.any() else NO_GROUP)
+    if (chosen_options.columns or deletions is not None) and defined.any():
+        grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
         spread = grouped.spread(_influences(x, y, codes, coefficient, values, mass))
-        left = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, left, mass)
-        spread, grouped = left.widen(spread, grouped, changes)
-        inference = chosen.interval_of_clusters(
-            grouped, coefficient_interval(value, spread, grouped.number, chosen.confidence)
+        kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
+        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, kept_deletions, mass)
+        spread, grouped = kept_deletions.widen(spread, grouped, changes)
+        inference = chosen_options.interval_of_clusters(
+            grouped, coefficient_interval(value, spread, grouped.number, chosen_options.confidence)
         )
     elif grouping == "system-level":
         inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
-    elif chosen.resamples and defined.any():
-        inference = chosen.bootstrap(statistic, np.ones(units, dtype=np.int64), units)
+    elif chosen_options.resamples and defined.any():
+        inference = chosen_options.bootstrap(statistic, np.ones(units, dtype=np.int64), units)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
@@ -204,12 +204,15 @@ def _changes_without_raters(
     within = np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     rows = order[starts_of(sizes)[group[cell]] + within]
     means = np.where(rows == left.row[cell], left.value[cell], y[rows])
-    here = ~np.isnan(means)
-    starts = starts_of(np.bincount(np.repeat(np.arange(len(cells)), lengths)[here], minlength=len(cells)))
+    has_mean = ~np.isnan(means)
+    starts = starts_of(np.bincount(np.repeat(np.arange(len(cells)), lengths)[has_mean], minlength=len(cells)))
     without = np.zeros(len(left.row))
     if len(cells):
         without[cells] = np.nan_to_num(
-            group_coefficients(x[rows[here]], means[here], starts, coefficient, weights[rows[here]]) - mean
+            group_coefficients(
+                x[rows[has_mean]], means[has_mean], starts, coefficient, weights[rows[has_mean]]
+            )
+            - mean
         )
     return np.asarray((np.nan_to_num(values - mean)[group] - without) / count, dtype=np.float64)
 

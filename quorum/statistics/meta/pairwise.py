@@ -384,10 +384,15 @@ def soft_accuracy_of_comparisons(
     by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
     same_length(first=first_system, metric=by_metric, people=by_people)
     # Exchange systems and sign where needed, so that the system whose name comes first is first.
-    apart = first_system != second_system
-    sign = np.where(first_system < second_system, 1.0, -1.0)[apart]
-    differences = np.stack([by_metric[apart], by_people[apart]], axis=1) * sign[:, np.newaxis]
-    low, high = np.minimum(first_system, second_system)[apart], np.maximum(first_system, second_system)[apart]
+    is_between_systems = first_system != second_system
+    sign = np.where(first_system < second_system, 1.0, -1.0)[is_between_systems]
+    differences = (
+        np.stack([by_metric[is_between_systems], by_people[is_between_systems]], axis=1) * sign[:, np.newaxis]
+    )
+    low, high = (
+        np.minimum(first_system, second_system)[is_between_systems],
+        np.maximum(first_system, second_system)[is_between_systems],
+    )
     pairs, pair = np.unique(low * len(names) + high, return_inverse=True)
     p = np.empty((len(pairs), 2))
     agree = np.empty(len(pairs))
@@ -400,7 +405,7 @@ def soft_accuracy_of_comparisons(
         value=float(1 - np.abs(p[:, 0] - p[:, 1]).mean()) if len(pairs) else math.nan,
         pairwise=float(agree.mean()) if len(pairs) else math.nan,
         pairs=len(pairs),
-        comparisons=int(apart.sum()),
+        comparisons=int(is_between_systems.sum()),
         p_scores=p[:, 0],
         p_people=p[:, 1],
         reassignments=reassignments,

@@ -74,28 +74,33 @@ def power_of(
         raise BadOption(f"simulations is {simulations!r}, expected 1 to 1,000,000")
     if not sizes:
         raise BadOption("there is no design to simulate, expected one at least")
-    most = Size(*(max(getattr(size, name) for size in sizes) for name in ("pairs", "references", "votes")))
-    if 0 < people.raters < most.votes:
-        raise BadOption(f"raters is {people.raters}, expected the {most.votes} of each unit or more")
-    units = most.pairs * most.references
-    if units > MAX_UNITS or simulations * most.judgments > MAX_DRAWS:
+    largest_size = Size(
+        *(max(getattr(size, name) for size in sizes) for name in ("pairs", "references", "votes"))
+    )
+    if 0 < people.raters < largest_size.votes:
+        raise BadOption(f"raters is {people.raters}, expected the {largest_size.votes} of each unit or more")
+    units = largest_size.pairs * largest_size.references
+    if units > MAX_UNITS or simulations * largest_size.judgments > MAX_DRAWS:
         raise BadOption(
-            f"{most.pairs:,} pairs x {most.references:,} references x {most.votes:,} votes x {simulations:,} "
-            f"simulations is more than is simulated; expected at most {MAX_UNITS:,} units and {MAX_DRAWS:,} votes"
+            f"{largest_size.pairs:,} pairs x {largest_size.references:,} references x {largest_size.votes:,} votes x "
+            f"{simulations:,} simulations is more than is simulated; expected at most {MAX_UNITS:,} units and "
+            f"{MAX_DRAWS:,} votes"
         )
-    wanted = sorted(set(sizes))
-    outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted}
-    chunk = max(1, VOTES_PER_BATCH // (units * most.votes))
+    wanted_sizes = sorted(set(sizes))
+    outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted_sizes}
+    chunk = max(1, VOTES_PER_BATCH // (units * largest_size.votes))
     chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
     parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
-    done = 0
+    done_count = 0
     for (_, count), rows in zip(
-        parts, map_parts(_simulate_part, (question, people, most, wanted, alpha), parts), strict=True
+        parts,
+        map_parts(_simulate_part, (question, people, largest_size, wanted_sizes, alpha), parts),
+        strict=True,
     ):
         for size, outcome in rows:
             outcomes[size].append(outcome)
-        done += count
-        progress(done / simulations)
+        done_count += count
+        progress(done_count / simulations)
     results = {
         size: _result(question, size, np.concatenate(rows), alpha, simulations, seed)
         for size, rows in outcomes.items()
@@ -189,8 +194,8 @@ class _Votes:
         else:
             # The right winner is candidate 1. A metric that is wrong names candidate 2.
             named = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
-            apart = people.difference(*named, everywhere)
-            difference, p = apart.difference, apart.p
+            mean_difference = people.difference(*named, everywhere)
+            difference, p = mean_difference.difference, mean_difference.p
         return int(np.sign(difference)) if p <= alpha else 0
 
 

@@ -70,10 +70,10 @@ def randomization_test(
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
     grouped = joint_clusters(cluster_columns(clusters), n)
     owner = None if grouped is None else grouped.codes[0]
-    drawn = _reassigned_differences(
+    drawn_differences = _reassigned_differences(
         first_scores, second_scores, name, function, reassignments, generator, owner
     )
-    as_extreme = count_extreme(drawn, difference, scale, alternative)
+    as_extreme = count_extreme(drawn_differences, difference, scale, alternative)
     return RandomizationResult(
         name,
         difference,
@@ -125,8 +125,8 @@ def _mean_draw(differences: Floats, n: int) -> _Draw:
         sums = np.zeros(size)
         step = max(1, CELLS // size)
         for start in range(0, groups, step):
-            some = turning[8 * start : 8 * (start + step)]
-            sums += signed_sums(some, coin_tosses(generator, len(some) // 8, size))
+            draw_bits = turning[8 * start : 8 * (start + step)]
+            sums += signed_sums(draw_bits, coin_tosses(generator, len(draw_bits) // 8, size))
         return sums / n
 
     return draw

@@ -58,11 +58,11 @@ def _read_votes(path: Path) -> dict[str, dict[str, str]]:
         content = load_json(path.read_bytes())
     except (ValueError, TooDeep):
         content = None
-    whole = isinstance(content, dict) and all(
+    is_complete = isinstance(content, dict) and all(
         isinstance(votes, dict) and all(vote in VOTES for vote in votes.values())
         for votes in content.values()
     )
-    if not whole:
+    if not is_complete:
         raise ReplicationError(
             f"{path} is not what was expected: an object of annotators with their votes, {', '.join(VOTES)}."
         )

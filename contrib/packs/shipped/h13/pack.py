@@ -251,10 +251,12 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
                 by_name["judged/likely"] = Estimate(float((~unlikely).sum()))
                 by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, unlikely)
                 by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, unlikely)
-            shown = (by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3"))
-            rows.append((label, per_cent / 100, *shown))
-    chosen = figures.pop(ORDERS[STEM_THEN_STOP])
-    for name, ours in chosen.items():
+            shown_numbers = (
+                by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3")
+            )
+            rows.append((label, per_cent / 100, *shown_numbers))
+    chosen_figure = figures.pop(ORDERS[STEM_THEN_STOP])
+    for name, ours in chosen_figure.items():
         run.number(name, ours, others={ORDERS[STOP_THEN_STEM]: figures[ORDERS[STOP_THEN_STEM]][name].value})
     bleu = _bleu_matrix(data)
     for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
@@ -297,23 +299,23 @@ def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
 def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     """Compare the crowd with the experts, and count the relevant pairs (4.3.2, Table 10)."""
     experts = data.experts
-    seen = shares[experts.image, experts.caption]
+    crowd_shares = shares[experts.image, experts.caption]
     own_caption = experts.image == experts.caption
-    relevant_own = np.where(own_caption, 1.0, seen)
+    relevant_own = np.where(own_caption, 1.0, crowd_shares)
     everywhere = np.ones(experts.count, dtype=np.bool_)
     by_convention = {
         "own captions relevant": (relevant_own, everywhere),
-        "own captions as the crowd judged them": (seen, everywhere),
+        "own captions as the crowd judged them": (crowd_shares, everywhere),
         "own captions relevant, pairs that the crowd saw alone": (relevant_own, ~np.isnan(relevant_own)),
     }
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, dict[str, Estimate]] = {}
     for convention, (values, keep) in by_convention.items():
-        known, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
+        known_values, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
         by_name = figures[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
             agreement = threshold_kappa(
-                known, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
+                known_values, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
             )
             parts = ("kappa", "precision", "recall", "f1")
             cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
@@ -321,12 +323,12 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             for part in parts:
                 if (index, part) in TABLE_10:
                     by_name[f"crowd/{TABLE_10[index, part]}"] = cells[part]
-    chosen = figures.pop("own captions relevant")
-    for name, ours in chosen.items():
+    chosen_figure = figures.pop("own captions relevant")
+    for name, ours in chosen_figure.items():
         run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
-    known = np.nan_to_num(relevant_own, nan=0.0)
+    known_values = np.nan_to_num(relevant_own, nan=0.0)
     grid = kappa_grid(
-        known, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
+        known_values, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
     )
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
     run.tabulate(
@@ -363,28 +365,35 @@ def _add_control_rule(run: Run) -> None:
     )
     is_control = judgments.unit >= pairs
     right = judgments.value == truth[judgments.unit]
-    seen = np.bincount(judgments.worker[is_control], minlength=40)
+    seen_counts = np.bincount(judgments.worker[is_control], minlength=40)
     share = np.bincount(judgments.worker[is_control], weights=right[is_control], minlength=40) / np.maximum(
-        seen, 1
+        seen_counts, 1
     )
-    used = (seen == 0) | (share >= CONTROL_RULE)
+    is_used = (seen_counts == 0) | (share >= CONTROL_RULE)
     rows: list[tuple[Cell, ...]] = []
-    for name, keep in (("all workers", ~is_control), ("rule of 70 %", ~is_control & used[judgments.worker])):
+    for name, keep in (
+        ("all workers", ~is_control),
+        ("rule of 70 %", ~is_control & is_used[judgments.worker]),
+    ):
         yes = np.bincount(judgments.unit[keep], weights=judgments.value[keep], minlength=pairs)[:pairs]
         answers = np.bincount(judgments.unit[keep], minlength=pairs)[:pairs]
-        judged = answers > 0
+        has_answered = answers > 0
         agreement = threshold_kappa(
-            yes[judged] / answers[judged], truth[:pairs][judged], RELEVANCE_THRESHOLD, 1.0, seed=run.seed
+            yes[has_answered] / answers[has_answered],
+            truth[:pairs][has_answered],
+            RELEVANCE_THRESHOLD,
+            1.0,
+            seed=run.seed,
         )
         kappa = estimate_from(agreement.kappa)
-        rows.append((name, int(judged.sum()), kappa, agreement.precision.value, agreement.recall.value))
+        rows.append((name, int(has_answered.sum()), kappa, agreement.precision.value, agreement.recall.value))
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall"))
     run.tabulate(
         "controls",
         "The control rule, on simulated answers",
         f"The release names no workers, so that the rule is shown on a rehearsed crowd: {pairs:,} pairs, a tenth "
         f"of them relevant, with {votes} votes each of 40 workers, of whom a fifth answer at random; "
-        f"{int((~used).sum())} fall below 70 % of {controls:,} check questions. Simulated answers say how the rule "
+        f"{int((~is_used).sum())} fall below 70 % of {controls:,} check questions. Simulated answers say how the rule "
         "works, and nothing about people.",
         "Relevance against the simulated truth",
         [("judgments used", "text"), ("pairs", "count"), *coefficients],
@@ -405,14 +414,14 @@ def _add_rankings(run: Run, data: Flickr8kSet, shares: Floats) -> None:
             name: np.argsort(-(affinity if task == "annotation" else affinity.T), axis=1, kind="stable")
             for name, affinity in affinities.items()
         }
-        judged = shares if task == "annotation" else shares.T
+        judged_shares = shares if task == "annotation" else shares.T
         relevant = [
             {
                 index: float(share >= RELEVANCE_THRESHOLD)
                 for index, share in enumerate(row)
                 if not math.isnan(share)
             }
-            for row in judged.tolist()
+            for row in judged_shares.tolist()
         ]
         originals = [[index] for index in range(len(relevant))]
         by_crowd = {name: judge_rankings(order.tolist(), relevant) for name, order in rankings.items()}
@@ -486,18 +495,18 @@ def _ranking_table(
     for system in lists:
         cells = []
         for figure, best_figure in zip(recalls[system], recalls[best], strict=True):
-            known = ~np.isnan(figure.per_query)
+            is_known = ~np.isnan(figure.per_query)
             mark = ""
             if system != best:
                 mark = significance_stars(
-                    mcnemar_test(figure.per_query[known], best_figure.per_query[known]).exact_p
+                    mcnemar_test(figure.per_query[is_known], best_figure.per_query[is_known]).exact_p
                 )
             cells.append(f"{100 * figure.value:.1f}{mark}")
-        known = ~np.isnan(last[system].per_query)
+        is_known = ~np.isnan(last[system].per_query)
         mark = ""
         if system != best:
             statistic = "median" if original else "mean"
-            values, others = (last[which].per_query[known] for which in (system, best))
+            values, others = (last[which].per_query[is_known] for which in (system, best))
             mark = significance_stars(
                 randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
             )

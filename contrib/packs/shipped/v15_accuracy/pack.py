@@ -128,16 +128,16 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
             if metric in decided and (data.winners == 0).any():
                 others["undecided pairs left out"] = decided[metric][kind]["value"]
             run.number(f"table-1/{name}/{printed}/{kind}", every[metric][kind], others=others)
-    shown = [*kinds, "all"]
+    shown_kinds = [*kinds, "all"]
     rows: list[tuple[Cell, ...]] = [
-        (metric, *(every[metric][kind] for kind in shown)) for metric in sorted(every)
+        (metric, *(every[metric][kind] for kind in shown_kinds)) for metric in sorted(every)
     ]
-    columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown))
+    columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown_kinds))
     title = f"Accuracy on all pairs of {DATASET_TITLES[name]}, 48 references [95 % interval]"
     tables = [Table(f"accuracy-{name}", title, columns, tuple(rows))]
     if (data.winners == 0).any():
         rows = [
-            (metric, *(estimate_of(accuracy[kind]) for kind in shown))
+            (metric, *(estimate_of(accuracy[kind]) for kind in shown_kinds))
             for metric, accuracy in sorted(decided.items())
         ]
         title = f"Accuracy on the pairs of {DATASET_TITLES[name]} that people decided [95 % interval]"
@@ -166,14 +166,16 @@ def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
         return
     references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     lines = (run.data[SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    theirs = np.array([float(line.split("\t")[5]) for line in lines])
+    author_scores = np.array([float(line.split("\t")[5]) for line in lines])
     texts = [pair.first for pair in data.pairs]
     listed = [references[image] for image in data.images]
     scored = score_texts(texts, listed, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER)
-    differences = np.abs(scored.scores["cider"].images - theirs)
+    differences = np.abs(scored.scores["cider"].images - author_scores)
     differ = np.flatnonzero(differences > EQUAL_TOLERANCE)
-    equal = len(theirs) - differ.size
-    sentence = f"Of {len(theirs):,} scores of the authors' program {equal:,} are ours to {EQUAL_TOLERANCE:g}"
+    equal = len(author_scores) - differ.size
+    sentence = (
+        f"Of {len(author_scores):,} scores of the authors' program {equal:,} are ours to {EQUAL_TOLERANCE:g}"
+    )
     if differ.size:
         images = ", ".join(sorted({data.images[pair] for pair in differ.tolist()}))
         sentence += f"; those of {images} differ by {differences.max():.1e} at most"

@@ -101,9 +101,9 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
         others["meteor"] = {what: drawn_point(plain, FIVE).value}
     for printed, metric in names.items():
         run.number(f"appendix-1/{printed}/5", points[metric], others=others.get(printed))
-    whole, signatures = data.scores(["cider"])
+    scores_of_pairs, signatures = data.scores(["cider"])
     run.signed("CIDEr, 48 references", signatures["cider"])
-    run.number("appendix-1/cider/48", accuracy_of_all(data, whole["cider"])["all"])
+    run.number("appendix-1/cider/48", accuracy_of_all(data, scores_of_pairs["cider"])["all"])
     shares = ((f"{what}, {kind}, %", "share") for what in ("better", "consensus") for kind in kinds)
     heading = "Accuracy on the better candidate and on the consensus of triplets [95 % interval]"
     columns = [("metric, 5 references", "text"), *shares]
@@ -112,12 +112,12 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
-    known = (data.winners != 0) & (data.preferred_captions != 0)
-    different = known & (data.winners != data.preferred_captions)
+    is_known = (data.winners != 0) & (data.preferred_captions != 0)
+    different = is_known & (data.winners != data.preferred_captions)
     more = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
-        of_kind = known & (data.of_kind(kind) if kind != "all" else True)
+        of_kind = is_known & (data.of_kind(kind) if kind != "all" else True)
         rows.append(
             (
                 kind,

@@ -84,12 +84,12 @@ class _Tournament:
 
 
 def _add_tournament(run: Run, data: FiftySentenceData) -> None:
-    chosen = np.flatnonzero(data.of_kind("MM"))
-    first, second = ([SYSTEMS[data.systems[position][side]] for position in chosen] for side in (0, 1))
-    images = [data.images[position] for position in chosen]
+    mixed_pairs = np.flatnonzero(data.of_kind("MM"))
+    first, second = ([SYSTEMS[data.systems[position][side]] for position in mixed_pairs] for side in (0, 1))
+    images = [data.images[position] for position in mixed_pairs]
     scores, signatures = data.scores(TOURNAMENT_METRICS)
-    winners = {"people": data.winners[chosen]} | {
-        metric: metric_winners(both[chosen, 0], both[chosen, 1]) for metric, both in scores.items()
+    winners = {"people": data.winners[mixed_pairs]} | {
+        metric: metric_winners(both[mixed_pairs, 0], both[mixed_pairs, 1]) for metric, both in scores.items()
     }
     tournaments = {}
     for name, won in winners.items():
@@ -118,7 +118,9 @@ def _report_tournament(
         np.argsort(-tournaments[name].wins, kind="stable").tolist() for name in ("people", "cider")
     )
     names = [systems[position] for position in by_people]
-    cells = {name: [held.estimate(position) for position in by_people] for name, held in tournaments.items()}
+    cells = {
+        name: [result.estimate(position) for position in by_people] for name, result in tournaments.items()
+    }
     rows = tuple((system, *(cells[name][row] for name in tournaments)) for row, system in enumerate(names))
     columns = (Column("system"), *(Column(f"{name}, %", "share") for name in tournaments))
     title = (
@@ -188,21 +190,21 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
         for name, text in zip(names, (pair.first, pair.second), strict=True):
             if name in SYSTEMS:
                 captions.setdefault(image, {}).setdefault(SYSTEMS[name], text)
-    whole = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
-    if not whole:
+    complete_captions = {image: texts for image, texts in captions.items() if len(texts) == len(SYSTEMS)}
+    if not complete_captions:
         return {}
     systems = sorted(SYSTEMS.values())
     scored = score_texts(
-        [texts[name] for texts in whole.values() for name in systems],
-        [data.references[image] for image in whole for _ in systems],
+        [texts[name] for texts in complete_captions.values() for name in systems],
+        [data.references[image] for image in complete_captions for _ in systems],
         list(data.references.values()),
         metrics=["cider"],
         tokenizer=TOKENIZER,
     )
-    scores = scored.scores["cider"].images.reshape(len(whole), len(systems))
+    scores = scored.scores["cider"].images.reshape(len(complete_captions), len(systems))
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
-    what = f"CIDEr on all ten pairs of the {len(whole)} images with captions of all five systems"
+    what = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
     return {what: pearson(people, _mean_wins(better))}
 
 
@@ -232,8 +234,10 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
     }
     cells = {
         name: {
-            kind: share_by_image(accuracy.share, data.clusters, here & (accuracy.halves > 0), accuracy.halves)
-            for kind, here in of_kind.items()
+            kind: share_by_image(
+                accuracy.share, data.clusters, is_of_kind & (accuracy.halves > 0), accuracy.halves
+            )
+            for kind, is_of_kind in of_kind.items()
         }
         for name, accuracy in reached.items()
     }
@@ -259,9 +263,9 @@ def _right_predictions(
     for split in range(SPLITS):
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
         order = rng.permutation(data.votes.shape[1])
-        truth, shown = (np.sort(half) for half in np.split(order, 2))
-        majority, other = (_majority(data.votes[:, half]) for half in (truth, shown))
-        scores, signatures = data.scores(metrics, positions=shown.tolist())
+        truth, shown_half = (np.sort(half) for half in np.split(order, 2))
+        majority, other = (_majority(data.votes[:, half]) for half in (truth, shown_half))
+        scores, signatures = data.scores(metrics, positions=shown_half.tolist())
         named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
         for name, winners in ({"people": other} | named).items():
             right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))

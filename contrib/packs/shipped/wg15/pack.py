@@ -89,8 +89,12 @@ def _analyse_set(run: Run, name: str, title: str, training: Images, test: Images
                 for k in (3, 4):
                     ours = Estimate(getattr(scores[baseline][k - 1], figure).mean)
                     if baseline == "random":
-                        drawn = [getattr(_random_score(test, seed, k), figure).mean for seed in range(DRAWS)]
-                        ours = estimate_of_draws(float(np.mean(drawn)), float(np.std(drawn, ddof=1)), DRAWS)
+                        drawn_scores = [
+                            getattr(_random_score(test, seed, k), figure).mean for seed in range(DRAWS)
+                        ]
+                        ours = estimate_of_draws(
+                            float(np.mean(drawn_scores)), float(np.std(drawn_scores, ddof=1)), DRAWS
+                        )
                     run.number(f"{baseline}/{k}/{figure}", ours)
         run.number("mean-boxes", Estimate(float(np.mean(box_counts))))
     rows = [("people", "", *_cells(upper, run.seed))]

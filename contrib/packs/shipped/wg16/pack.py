@@ -108,9 +108,9 @@ def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, l
     bleu = BLEU.format(1)
     highest = max(fifty, key=lambda name: fifty[name].upper[bleu].micro)
     plain = {name: fifty[name].upper[PRECISION] for name in fifty}
-    most = max(bound.micro for bound in plain.values())
+    highest_mean = max(bound.micro for bound in plain.values())
     what = "without the brevity penalty"
-    run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), others={what: most})
+    run.number("bleu-1/most", _estimate(fifty[highest].upper[bleu]), others={what: highest_mean})
     median = Estimate(fifty[PASCAL].upper[bleu].median)
     run.number("pascal-50s/bleu-1/median", median, others={what: plain[PASCAL].median})
     for name, bounds in fifty.items():

@@ -47,8 +47,8 @@ class Credits:
         For units that are pairs, only the compared systems are returned.
         """
         captions_by_unit: dict[int, list[ShownCaption]] = {}
-        for some in batched(units, KEYS_PER_QUERY):
-            captions_by_unit |= _shown_captions(some)
+        for batch in batched(units, KEYS_PER_QUERY):
+            captions_by_unit |= _shown_captions(batch)
         if not captions_by_unit:
             return {}
         self._systems = self._systems or self._fixed_systems()
@@ -110,8 +110,8 @@ class Credits:
                 query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
         # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
-        for some in batched(sorted(query_captions), KEYS_PER_QUERY):
-            self._take_ranks(SEARCH, searches.filter(caption__in=some), by_hash, lists)
+        for batch in batched(sorted(query_captions), KEYS_PER_QUERY):
+            self._take_ranks(SEARCH, searches.filter(caption__in=batch), by_hash, lists)
         return {
             image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
             for image_text, ranks in lists.items()

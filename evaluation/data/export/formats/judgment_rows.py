@@ -94,8 +94,8 @@ class JudgmentRows:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
-        live, chosen, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
-        chances: Mapping[str, float] = chosen.chances if chosen else {}
+        live, choice, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
+        chances: Mapping[str, float] = choice.chances if choice else {}
         replaces = self._replaced_ids(units)
         work = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
         numbers, replaced = _revision_numbers(replaces), set(replaces.values())
@@ -106,15 +106,15 @@ class JudgmentRows:
         ) in self._stored_rows(units, documents=documents, live=live):  # fmt: skip
             fields = shown.pop(0) if documents else ()
             content = shown[0] if kind.is_open else {}
-            named, invalidated, counted = work(assignment, worker_id)
+            named, invalidated, is_counted = work(assignment, worker_id)
             current = pk not in replaced and invalidated is None
             fit = not set_aside and unit_id not in moment.withdrawn_items
-            used = current and fit and counted
+            is_used = current and fit and is_counted
             if current:
                 rating = value if answer is None else answer
-                self.tally.add(unit, worker, rating, used=used, control=control, presented=presented)
+                self.tally.add(unit, worker, rating, used=is_used, control=control, presented=presented)
             counts["judgments"] += 1
-            counts["used" if used else "unused"] += 1
+            counts["used" if is_used else "unused"] += 1
             counts["control"] += control
             counts["simulated"] += simulated
             counts["revised"] += pk in replaced
@@ -140,7 +140,7 @@ class JudgmentRows:
                 "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
                 "control": control,
                 "expected": None if expected is None else kind.exchange.to_file(expected, content=content),
-                "used": used,
+                "used": is_used,
                 "presented": presented or None,
                 "simulated": simulated,
                 "accepted_at": timestamp(accepted_at),

@@ -57,14 +57,14 @@ class Reliability(Encoding):
             file.write_text("\r\n")
             for name, cells in _worker_lines(database):
                 file.write_text(csv_line([guard_formula(name)]))
-                before = -1  # the column of the last cell; a comma is written for each column after it
+                last_column = -1  # the column of the last cell; a comma is written for each column after it
                 for batch in batched(cells, ROWS_PER_BATCH):
                     text = ""
                     for column, value in batch:
-                        text += f"{',' * (column - before)}{value}"
-                        before = column
+                        text += f"{',' * (column - last_column)}{value}"
+                        last_column = column
                     file.write_text(text)
-                file.write_text(f"{',' * (work.counts['units'] - 1 - before)}\r\n")
+                file.write_text(f"{',' * (work.counts['units'] - 1 - last_column)}\r\n")
                 work.counts["lines"] += 1
 
 

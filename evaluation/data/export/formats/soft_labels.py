@@ -33,9 +33,9 @@ class SoftLabelLines(Encoding):
         labels = kind.outcomes
         for some, answers in work.answers():
             rows = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
-            shown = rows.select_related("item", "reference", "first", "second")
-            units = [unit for unit in shown if answers.get(unit.pk)]
-            work.counts["left_out"] += len(shown) - len(units)
+            shown_units = rows.select_related("item", "reference", "first", "second")
+            units = [unit for unit in shown_units if answers.get(unit.pk)]
+            work.counts["left_out"] += len(shown_units) - len(units)
             if not units:
                 continue
             codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]

@@ -95,8 +95,8 @@ class DesignForm(forms.Form):
                 if key in SOURCE_TEXT_TITLES:
                     field.label = label_of(key, schema, base)
                 if key in ours:
-                    chosen = gettext("The paper gives no value. Quorum chose this one.")
-                    field.help_text = f"{field.help_text} {chosen}".strip()
+                    chosen_note = gettext("The paper gives no value. Quorum chose this one.")
+                    field.help_text = f"{field.help_text} {chosen_note}".strip()
                 if key in sources:
                     source = gettext("This value is from the paper: %(source)s.") % {"source": sources[key]}
                     field.help_text = f"{field.help_text} {source}".strip()

@@ -116,11 +116,11 @@ def describe_value(key: str, value: Any) -> str:
     if isinstance(value, dict):
         return describe_translations(value)
     if isinstance(value, list):
-        shown = list_field(field_of(key))
-        if isinstance(shown, RowsField):
-            return describe_rows(shown.columns, value)
-        if isinstance(shown, PairsField):
-            return str(shown.prepare_value(value))
+        shown_values = list_field(field_of(key))
+        if isinstance(shown_values, RowsField):
+            return describe_rows(shown_values.columns, value)
+        if isinstance(shown_values, PairsField):
+            return str(shown_values.prepare_value(value))
         return ", ".join(describe_value(key, entry) for entry in value)
     choices: dict[Any, str] = {"all": "all"} | extra_of(field_of(key)).get("words", {})
     return gettext(choices[value]) if value in choices else str(value)

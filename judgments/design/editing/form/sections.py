@@ -205,8 +205,8 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
         without = {key for key in keys_of_absent_crowds() if not value_at(values, key)}
     sections = []
     for section in SECTIONS:
-        used = kind.own_keys if section.title == KIND_SECTION else _keys_used(section, kind)
-        keys = [key for key in used if key not in without]
+        used_keys = kind.own_keys if section.title == KIND_SECTION else _keys_used(section, kind)
+        keys = [key for key in used_keys if key not in without]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
             text = "The texts to be judged for each item."

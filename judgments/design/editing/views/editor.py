@@ -94,12 +94,14 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         for step, text in DESIGN_STEPS.items()
     }
     pairs = {html_name(key) for key in form.pair_keys_in_sight()}
-    seen = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
+    open_fields = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
     for section, fields in form.groups():
         step = steps[section.step]
-        step["in_sight"] += [field for field in fields if field.name in seen and field.name not in pairs]
+        step["in_sight"] += [
+            field for field in fields if field.name in open_fields and field.name not in pairs
+        ]
         step["pairs"] += [field for field in fields if field.name in pairs]
-        folded = [field for field in fields if field.name not in seen]
+        folded = [field for field in fields if field.name not in open_fields]
         if folded:
             step["groups"].append({"section": section, "fields": folded})
     for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):

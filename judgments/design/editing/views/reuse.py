@@ -92,9 +92,9 @@ def _group_tables(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDe
     for rows in tables.values():
         for row in rows:
             title, label = titles.get(row.key, (gettext("Other keys"), ""))
-            before, after = mark_differences(row.first_value, row.second_value)
+            first_html, second_html = mark_differences(row.first_value, row.second_value)
             groups.setdefault(title, []).append(
-                {"label": label, "key": row.key, "before": before, "after": after}
+                {"label": label, "key": row.key, "before": first_html, "after": second_html}
             )
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 

@@ -32,7 +32,7 @@ RENDERERS: dict[str, Callable[[str], str]] = {
 
 def describe_design(design: StudyDesign) -> list[Settings]:
     values = design.model_dump(mode="json")
-    shown = []
+    shown_settings = []
     for section in sections_for(KINDS[design.protocol], values):
         if section.crowd not in ("", design.crowd.backend):
             continue
@@ -44,12 +44,12 @@ def describe_design(design: StudyDesign) -> list[Settings]:
                 unset_labels.append(label)
             else:
                 rows.append((label, _render_value(key, value, design)))
-        shown.append((gettext(section.title), rows, unset_labels))
+        shown_settings.append((gettext(section.title), rows, unset_labels))
     if design.registration is not None:
         plan = _describe_plan(design.registration)
         rows = [(label, value) for label, value in plan if value]
-        shown.append((gettext("Plan"), rows, [label for label, value in plan if not value]))
-    return shown
+        shown_settings.append((gettext("Plan"), rows, [label for label, value in plan if not value]))
+    return shown_settings
 
 
 def _render_value(key: str, value: Any, design: StudyDesign) -> str:

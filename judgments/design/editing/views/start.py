@@ -36,20 +36,20 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     saved = saved_presets()
     base = values_of_address(request, saved)
     datasets = visible_rows(Dataset.objects.all(), request.user)
-    chosen = _chosen_dataset(request, datasets)
+    dataset = _chosen_dataset(request, datasets)
     if base is None:
-        return _show_start(admin, request, datasets, chosen, saved)
+        return _show_start(admin, request, datasets, dataset, saved)
     fitted = None
-    if request.method != "POST" and chosen is not None:
+    if request.method != "POST" and dataset is not None:
         fitted = fit_to_dataset(
             base,
-            chosen,
+            dataset,
             maker=signed_in(request).pk,
             untouched=True,
             checks=request.GET.get("checks", ""),
         )
         base = fitted.values
-        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {chosen.name}")
+        base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {dataset.name}")
 
     def store(design: StudyDesign) -> Study:
         study = create_study(design=design, user=signed_in(request))
@@ -83,7 +83,7 @@ def _show_start(
     chosen = chosen or next(iter(newest), None)
     holdings = holdings_of(chosen, request.user) if chosen else None
     of_texts = holdings is not None and holdings.of_texts
-    judged = judged_text_type(chosen) if chosen and of_texts else CAPTION
+    text_type = judged_text_type(chosen) if chosen and of_texts else CAPTION
     kinds = {name for name, kind in KINDS.items() if not of_texts or can_ask_about_texts(kind)}
 
     def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
@@ -91,11 +91,11 @@ def _show_start(
             {
                 "name": name,
                 "preset": preset,
-                "title": card_title(preset, judged),
+                "title": card_title(preset, text_type),
                 "thumbnail": f"judgments/thumbnails/{preset.values['protocol']}.html",
                 "seconds": starting_values(preset=name, saved=saved)["seconds_per_unit"],
                 "lacks": holdings.missing_for(preset) if holdings else "",
-                "other_sort": preset.values.get("judged", CAPTION) not in (CAPTION, judged),
+                "other_sort": preset.values.get("judged", CAPTION) not in (CAPTION, text_type),
             }
             for name, preset in presets.items()
             if preset.values["protocol"] in kinds

@@ -34,16 +34,18 @@ class ComparisonRows:
         Rater deletions add their variance to the covariance, and the raters to the clusters.
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
-        left = self.deletions or NO_DELETIONS
-        if left.raters >= MIN_CLUSTERS and not self.clusters.reason:
+        deletions_left = self.deletions or NO_DELETIONS
+        if deletions_left.raters >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
-                self.subset(left.row, np.full(len(left.row), winner)).scores(fit, settings)
+                self.subset(deletions_left.row, np.full(len(deletions_left.row), winner)).scores(
+                    fit, settings
+                )
                 for winner in (0, 1, 2)
             )
-            gains = [scipy.sparse.diags_array(gain) for gain in left.value.T]
+            gains = [scipy.sparse.diags_array(gain) for gain in deletions_left.value.T]
             changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
-            covariance, freedom = left.covariance(covariance, freedom, changes)
-        return covariance, freedom, left.count(self.clusters)
+            covariance, freedom = deletions_left.covariance(covariance, freedom, changes)
+        return covariance, freedom, deletions_left.count(self.clusters)
 
     def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
@@ -83,8 +85,10 @@ def encode_comparisons(
 
     items, first_item, second_item = encode_both(first, second, "first", "second")
     if 3 * len(items) ** 2 > MAX_TABLE_CELLS:
-        most = math.isqrt(MAX_TABLE_CELLS // 3)
-        raise BadValue(f"first and second hold {len(items):,} different items, expected {most:,} at most")
+        max_items = math.isqrt(MAX_TABLE_CELLS // 3)
+        raise BadValue(
+            f"first and second hold {len(items):,} different items, expected {max_items:,} at most"
+        )
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)

@@ -79,12 +79,12 @@ def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
     rows, columns, gains = [], [], []
     count = 0
     # Compare an observed outcome with the others of its pair: coefficients of the change of theta and of 2 log(nu).
-    for seen, signs in (
+    for outcomes_seen, signs in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),
         (tables.tied, ((-1, 1), (1, 1))),
     ):
-        shown, beside = np.nonzero(seen)
+        shown, beside = np.nonzero(outcomes_seen)
         for step, tie in signs:
             if tie and not ties:
                 continue

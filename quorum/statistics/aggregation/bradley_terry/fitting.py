@@ -64,12 +64,12 @@ def bradley_terry(
     more than `tolerance`, absolutely or in units of its standard error.
     """
     table = square_counts(wins, "wins")
-    drawn = np.zeros_like(table)
+    tie_counts = np.zeros_like(table)
     if ties is not None:
-        drawn = square_counts(ties, "ties")
-        if drawn.shape != table.shape:
-            raise BadShape(f"ties is {drawn.shape} and wins {table.shape}, expected the same shape")
-        if not np.array_equal(drawn, drawn.T):
+        tie_counts = square_counts(ties, "ties")
+        if tie_counts.shape != table.shape:
+            raise BadShape(f"ties is {tie_counts.shape} and wins {table.shape}, expected the same shape")
+        if not np.array_equal(tie_counts, tie_counts.T):
             raise BadValue("ties is not symmetric, expected ties[i, j] = ties[j, i]")
     names = np.arange(len(table))
     if items is not None:
@@ -79,7 +79,7 @@ def bradley_terry(
         names[:] = item_names
         same_length(wins=table, items=names)
     # A table does not say which item was shown first; without an order effect that does not matter.
-    tables = OutcomeCounts(table, np.zeros_like(table), np.triu(drawn))
+    tables = OutcomeCounts(table, np.zeros_like(table), np.triu(tie_counts))
     settings = FitSettings(tie_model, False, prior, confidence, max_iterations, tolerance)
     return _fit_result(tables, names, settings)
 
@@ -179,7 +179,7 @@ def _result(
             )
             shown_first = (peak.order, peak.order - error, peak.order + error)
     note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
-    known = strengths.freedom if strengths.clusters else np.empty(0)
+    known_freedom = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
         strength=shares_of(strengths.log_strength),
         prior=float(settings.prior),
@@ -192,5 +192,5 @@ def _result(
         order_effect=shown_first[0],
         order_effect_low=shown_first[1],
         order_effect_high=shown_first[2],
-        **{**strengths.shared(), "note": note, "freedom": known},
+        **{**strengths.shared(), "note": note, "freedom": known_freedom},
     )

@@ -76,9 +76,9 @@ def find_optimum(
     )
     best = min(ends, key=lambda end: float(end.fun))
     near = _SAME_VALUE * max(1.0, abs(best.fun))
-    chosen = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
-    point = chosen.x
-    if np.abs(chosen.jac).max() > tolerance / 10 and chosen.nit < max_iterations:
+    chosen_end = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
+    point = chosen_end.x
+    if np.abs(chosen_end.jac).max() > tolerance / 10 and chosen_end.nit < max_iterations:
         polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
         flat = scipy.optimize.root(gradient_at, point, method="krylov", options=polish)
         point = min((point, flat.x), key=lambda at: float(np.abs(gradient_at(at)).max()))
@@ -89,7 +89,7 @@ def find_optimum(
         early=early.x,
         objective=optimum,
         gradient=gradient,
-        iterations=int(chosen.nit),
+        iterations=int(chosen_end.nit),
         converged=gradient <= tolerance,
         starts_at_optimum=sum(bool(end.fun <= best.fun + near) for end in ends),
     )

@@ -146,13 +146,13 @@ def dawid_skene(
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximise_parameters()]
         if len(path) == 4 and not resting and _PLAIN_STEPS <= iterations < max_iterations - 2:
-            before = log_likelihood + _log_prior(path[2], model, smoothing)
+            value_before = log_likelihood + _log_prior(path[2], model, smoothing)
             leap = _extrapolate(*path[1:])
             iterations += 1
             _, log_likelihood = expected(leap)
             changes = []
-            after = log_likelihood + _log_prior(leap, model, smoothing)
-            if after >= before - _LIKELIHOOD_TOLERANCE * abs(before):
+            value_after = log_likelihood + _log_prior(leap, model, smoothing)
+            if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
                 path = [leap]
             else:
                 path = path[3:]

@@ -81,10 +81,10 @@ def glad(
         return log_posterior, np.concatenate([of_alpha, of_beta]) - deviation
 
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
+    drawn_starts = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
     optimum = find_optimum(
         objective,
-        [np.full(n_workers + n_units, PRIOR_MEAN), *drawn],
+        [np.full(n_workers + n_units, PRIOR_MEAN), *drawn_starts],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )

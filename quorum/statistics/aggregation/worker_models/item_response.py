@@ -101,7 +101,7 @@ def item_response(
     shape = (people, count)
     yes = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
     no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
-    known = prior == "weak"
+    is_weak = prior == "weak"
 
     def expected_answers(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
@@ -118,7 +118,7 @@ def item_response(
         surplus = np.asarray(hits - (hits + misses) * chance)
         of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
         log_posterior = float(total.sum())
-        if known:
+        if is_weak:
             log_posterior -= 0.5 * float(
                 ((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum()
             )
@@ -135,7 +135,7 @@ def item_response(
     ability = posterior @ _NODES
     hits = np.bincount(item, weights=correct, minlength=count)
     alike = int(((hits == 0) | (hits == times)).sum())
-    bound = "only the prior bounds their difficulty" if known else "their difficulty has no bound"
+    bound = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
     return ResponseResult(
         items=item_names,
         persons=person_names,

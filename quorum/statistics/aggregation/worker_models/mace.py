@@ -73,10 +73,12 @@ def mace(
     objective = _Variational(answers) if training == "variational" else _Smoothed(answers)
     _, n_workers, width = answers.shape
     generator = np.random.default_rng(seed)
-    drawn = (generator.normal(0.0, _START_DEVIATION, n_workers * (width + 1)) for _ in range(restarts - 1))
+    drawn_starts = (
+        generator.normal(0.0, _START_DEVIATION, n_workers * (width + 1)) for _ in range(restarts - 1)
+    )
     optimum = find_optimum(
         objective.evaluate,
-        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn)],
+        [objective.start(logits) for logits in (np.zeros(n_workers * (width + 1)), *drawn_starts)],
         max_iterations=max_iterations,
         tolerance=tolerance,
     )
