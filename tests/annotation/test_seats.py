@@ -615,7 +615,7 @@ def take(worker):
     start.wait()
     try:
         with visiting_from("203.0.113.66"):
-            taken.append(claim_assignment(study=study, worker=worker).created)
+            taken.append(claim_assignment(study=study, worker=worker).is_new)
     except AddressFull:
         pass
     connection.close()
