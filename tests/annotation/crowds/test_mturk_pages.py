@@ -216,7 +216,7 @@ def test_the_fields_of_the_page_come_back_as_answers(protocol: str) -> None:
         (n, expected) for n in range(1, len(units) + 1)
     ]
     assert found.answers[0]["seconds"] == 2.5
-    assert found.missing == []
+    assert found.missing_positions == []
 
 
 def test_the_layout_that_was_shown_decides_what_an_answer_means() -> None:
@@ -241,20 +241,20 @@ def test_the_layout_that_was_shown_decides_what_an_answer_means() -> None:
 
 def test_what_is_left_open_or_contradicts_itself_is_missing() -> None:
     found = read("triplet", {"u1": "1", "u3": "2", "u4": ""})
-    assert ([one["position"] for one in found.answers], found.missing) == ([1, 3], [2, 4])
+    assert ([one["position"] for one in found.answers], found.missing_positions) == ([1, 3], [2, 4])
     # pictures of three captions: ticked, none, neither, both
     found = read("relevance", {"u2": "1", "none4": "1", "none10": "1", "u11": "1"}, images=4)
     assert [one["value"] for one in found.answers] == [0, 1, 0, 0, 0, 0]
-    assert found.missing == [7, 8, 9, 10, 11, 12]
+    assert found.missing_positions == [7, 8, 9, 10, 11, 12]
     found = read("best-worst", {"u1-best": "1", "u1-worst": "1", "u2-best": "1"}, units=2)
-    assert found.missing == [1, 2]
+    assert found.missing_positions == [1, 2]
 
 
 def test_what_the_kind_refuses_is_missing() -> None:
     found = read("caption", {"u1": "dog", "u2": "A dog sits near a red barn.", "u3": "  "}, units=3)
-    assert found.missing == [1, 3]
+    assert found.missing_positions == [1, 3]
     found = read("keywords", {"u1": "submarine", "u2-none": "1"}, units=2)
-    assert found.missing == [1]
+    assert found.missing_positions == [1]
     assert found.answers == [{"position": 2, "answer": []}]
 
 
