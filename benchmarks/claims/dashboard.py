@@ -1,7 +1,7 @@
 # ruff: noqa: E501 (a sentence is one line)
 """Check sentences and notes of the dashboard."""
 
-from annotation.models import Assignment
+from annotation.models import Assignment, ProblemReport
 from benchmarks.claims.patterns import number, sentences_about
 from benchmarks.claims.rows import Rows
 
@@ -26,6 +26,11 @@ def _(rows: Rows) -> bool:
 @says("No page of work is in progress.")
 def _(rows: Rows) -> bool:
     return not Assignment.objects.filter(study=rows.study, state="accepted").exists()
+
+
+@says("No problems yet. Participants report them with “Report a problem” on the page of work.")
+def _(rows: Rows) -> bool:
+    return not ProblemReport.objects.filter(assignment__study=rows.study).exists()
 
 
 @says(

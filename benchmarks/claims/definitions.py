@@ -7,7 +7,7 @@ from benchmarks.claims.patterns import CHECKERS, Checker
 
 DEFINITIONS = (
     "Exports contain these answers and mark them.", "Participants below the pass mark .", "Excluded participants .",
-    "All pages of work that participants have taken", "None.", "Consensus of each item",
+    "All pages of work that participants have taken", "Consensus of each item",
     "“At best” is the value if all unjudged texts were relevant.",
     "“At best” is the value if all unjudged items were relevant.",
     "The table uses the texts that have a consensus and references. It shows 95 % intervals.",
