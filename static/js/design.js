@@ -1,5 +1,5 @@
 // The editor of a design: the server checks each change of the form, and the panes beside it follow.
-// Without this script the button "Look again" posts the form instead.
+// Without this script the button "Update" posts the form instead.
 
 const CHECK_AFTER = 500; // milliseconds without a change before the form is checked
 const RETRY_AFTER = 5000; // milliseconds until the next check if the server did not answer
