@@ -181,7 +181,7 @@ def test_returning_asks_first_keeps_what_was_submitted_and_frees_the_place() -> 
     assignment.refresh_from_db()
     assert (assignment.state, bool(assignment.answers)) == ("accepted", True)
     assert "Return this page of work?" in ada.client.get(address).content.decode()
-    assert "is returned" in ada.client.post(address, {"confirm": "1"}).content.decode()
+    assert "You returned the page of work" in ada.client.post(address, {"confirm": "1"}).content.decode()
     assignment.refresh_from_db()
     assert assignment.state == "returned"
     assert not Judgment.objects.exists()

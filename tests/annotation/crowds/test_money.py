@@ -449,7 +449,7 @@ session = CrowdSession.objects.filter(study=study).select_related("study").first
 up = Publication.objects.filter(pk=session.publication_id)
 up.update(screen_outs=2, screen_outs_held=2, screen_out_cents=50)
 money.book_money(budget=money.budget_of(study, study.platform), key="kept", what="reserve", reserved=100)
-bookings.book = meeting(bookings.book)
+bookings.book_money = meeting(bookings.book_money)
 pay = lambda: bookings.pay_screen_out(session=CrowdSession.objects.get(pk=session.pk))
 answers = at_once(pay, pay)
 """
