@@ -23,39 +23,6 @@ from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
 
-class ReplayRules(OperationCommand):
-    operation = operation_at("annotation.quality.operations.replay_detectors")
-    help = "Run detectors over the finished work of a study, before they are switched on."
-    example = "manage.py replay_rules demo-triplet --rules side-bias,too-fast --output rules.json"
-
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        super().add_arguments(parser)
-        parser.add_argument("--output", metavar="PATH", help="write the findings as JSON")
-
-    def handle(self, *args: Any, **options: Any) -> None:
-        if options["output"]:
-            check_writable_path(Path(options["output"]))
-        study, values = self.study_and_values(options)
-        replays = self.operation.run(study, values, by=None).value
-        for replay in replays:
-            if not replay.applies:
-                why = "no answer holds what it looks at, so it says nothing"
-                self.say(
-                    f"{replay.rule}: {why if replay.unrecorded else 'not applicable to this kind of answers'}."
-                )
-                continue
-            self.say(
-                f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} participants; excluding them would "
-                f"invalidate {replay.judgments:,} judgments and open {replay.slots:,} places."
-            )
-            for hit in replay.found:
-                stopped = "" if hit.standing == "active" else f" ({hit.standing})"
-                self.say(f"  {hit.worker}{stopped}, after {hit.answers:,} answers: {hit.words}")
-        if options["output"]:
-            findings = {"study": study.slug, "rules": [replay.as_json() for replay in replays]}
-            write_json(Path(options["output"]), findings)
-
-
 class SyncCrowd(OperationCommand):
     operation = operation_at("annotation.crowds.operations.sync")
     help = "Bring a study and its crowd together; may be run at any time, any number of times."

@@ -33,8 +33,8 @@ os.environ.pop("DATABASE_URL", None)
 
 from annotation.quality.detectors import RULES, make_rule
 from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
-from annotation.quality.histories import SubmittedPage
-from annotation.quality.looks import replay_detectors
+from contrib.replays.looks import replay_detectors
+from contrib.replays.submitted_pages import SubmittedPage
 from evaluation.presentation.plots.canvas import (
     ACCENT,
     INK,

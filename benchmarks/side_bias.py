@@ -216,8 +216,8 @@ def count_flags(habit: str, studies: int) -> tuple[int, int, int]:
     """
     from annotation.quality.detectors import make_rule
     from annotation.quality.detectors.history import AnswerFormat, OwnJudgment
-    from annotation.quality.histories import SubmittedPage
-    from annotation.quality.looks import replay_detectors
+    from contrib.replays.looks import replay_detectors
+    from contrib.replays.submitted_pages import SubmittedPage
 
     rules = [make_rule("side-bias", {})]
     answers = AnswerFormat.from_values((1, 2), level="nominal", sided=True)

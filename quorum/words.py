@@ -52,8 +52,6 @@ SECTIONS: Commands = {
         "study reopen": ("reopen_units", "more votes for some items",
             "evaluation.results.reopening.reopen"),
         "study close": ("close_study", "offer no more work", "annotation.crowds.operations.close"),
-        "study detect": ("replay_rules", "whom detectors would have flagged",
-            "annotation.management.ReplayRules"),
         "study consent": ("change_consent", "another consent text; people are asked again",
             "annotation.management.ChangeConsent"),
     },

@@ -51,7 +51,7 @@ PAGES_OF_COMMANDS = {
         ("study pause", "study resume", "study extend", "study reopen"),
         "running.md#pause-resume-extend-expire-re-open",
     ),
-    "study detect": "quality.md#trying-a-detector-first",
+    "study detect": "contrib/replays.md",
     "study adopt": "contrib/adoption.md",
     "prove": "privacy.md#what-was-published-stays-provable",
     "crowd sync": "crowds/mturk.md#comparing-both-sides",

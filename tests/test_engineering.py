@@ -63,10 +63,9 @@ def test_the_nearest_name_is_found_whatever_its_case(name: str, known: list[str]
         (["import_candidates", "csv", "x.csv", "--dataset", "animal", "--system", "x"], "animals"),
         (["export_judgments", "animal-triplet", "--format", "jsonll", "--output", "x"], "jsonl"),
         (["evaluate", "animal-triplet", "--metrics", "cidr-d"], "cider-d"),
-        (["replay_rules", "animal-triplet", "--rules", "too-fats"], "too-fast"),
     ],
 )
-def test_a_command_names_the_nearest_study_dataset_format_metric_and_rule(call: list[str], near: str) -> None:
+def test_a_command_names_the_nearest_study_dataset_format_and_metric(call: list[str], near: str) -> None:
     make_study(slug="animal-triplet")
     assert repr(near) in refusal(*call)
 

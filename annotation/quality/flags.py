@@ -15,7 +15,7 @@ from annotation.errors import StudyPaused, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Case, Exclusion, Participation, QualityRule, Worker
 from annotation.models.assignments import FINISHED_STATES, LEASED_STATES, LIVE_STATES
 from annotation.models.quality import worker_excluded
-from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.detectors.base import Finding, Rule, collect_findings
 from annotation.quality.detectors.schedule import pages_since_look
 from annotation.quality.histories import (
     answer_format_of,
@@ -24,7 +24,6 @@ from annotation.quality.histories import (
     count_worker_judgments,
     history_of,
 )
-from annotation.quality.looks import collect_findings
 from annotation.quality.rules import make_study_rule
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.system_pairs import recount_system_pairs

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from operator import itemgetter
-from typing import Any, NamedTuple
-from uuid import UUID
-
-from django.db.models import QuerySet
+from typing import Any
 
 from annotation.models import Assignment, Judgment, Worker
 from annotation.models.assignments import FINISHED_STATES
-from annotation.quality.controls import ROWS_PER_BATCH, ControlAnswer, control_answers
+from annotation.quality.controls import ControlAnswer, control_answers
 from annotation.quality.detectors.history import (
     MAX_TEXTS_OF_OTHERS,
     NAN,
@@ -38,11 +32,6 @@ OPEN_COLUMNS = (*VALUE_COLUMNS, "signals")
 WRITTEN_COLUMNS = (*OPEN_COLUMNS, "answer", "assignment__hit__key", "assignment__worker__name", "pk")
 
 
-class SubmittedPage(NamedTuple):
-    worker: int
-    judgments: Sequence[OwnJudgment]
-
-
 def answer_format_of(study: Study) -> AnswerFormat:
     kind = kind_of(study)
     # read the stored JSON, as in _with_design_settings
@@ -57,13 +46,8 @@ def answer_format_of(study: Study) -> AnswerFormat:
     )
 
 
-def finished_judgments(study: Study) -> QuerySet[Judgment]:
-    finished = Assignment.objects.filter(study=study).finished()
-    return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
-
-
 @dataclass(slots=True)
-class _JudgmentReader:
+class JudgmentReader:
     """A reader that converts rows of ``columns`` into judgments. ``seed`` is set if pages have a hidden line."""
 
     kind: Kind
@@ -71,7 +55,7 @@ class _JudgmentReader:
     seed: int | None = None
 
     @classmethod
-    def for_study(cls, study: Study) -> _JudgmentReader:
+    def for_study(cls, study: Study) -> JudgmentReader:
         hidden = study.design.get("writing", {}).get("hidden_line")
         return cls(KINDS[study.protocol], {}, study.design["seed"] if hidden else None)
 
@@ -132,7 +116,7 @@ def history_of(
         others: whether to add others' judgments on the same units.
         texts: whether to add others' written answers to any unit.
     """
-    reader = _JudgmentReader.for_study(study)
+    reader = JudgmentReader.for_study(study)
     current = Judgment.objects.filter(assignment__state__in=FINISHED_STATES, replaced_by__isnull=True)
     of_worker = current.filter(assignment__study=study, assignment__worker=worker)
     judgments = [
@@ -177,43 +161,14 @@ def control_history_of(study: Study, worker: Worker, *, pages: int) -> History:
     latest = set(finished.order_by("-submitted_at", "-pk").values_list("pk", flat=True)[:pages])
     answers = control_answers(study, workers=[worker.pk])
     kind = kind_of(study)
-    judgments = [_control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
+    judgments = [control_judgment(answer, kind, number) for number, answer in enumerate(answers)]
     fresh = sum(answer.assignment in latest for answer in answers)
     return make_history(judgments, {}, answers=answer_format_of(study), total=len(judgments), fresh=fresh)
 
 
-def _control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
+def control_judgment(answer: ControlAnswer, kind: Kind, number: int) -> OwnJudgment:
     right = float(kind.is_right(answer.answer, answer.expected))
     repeated = answer.control_kind == Unit.ControlKind.REPEATED
     return OwnJudgment(
         number, answer.unit, NAN, NAN, right=NAN if repeated else right, agrees=right if repeated else NAN
     )
-
-
-def pages_of(study: Study) -> Iterator[SubmittedPage]:
-    """Yield the finished pages of a study in order of submission."""
-    kind = kind_of(study)
-    own_judgments: dict[tuple[UUID, int], OwnJudgment] = {
-        (answer.assignment, answer.unit): _control_judgment(answer, kind, 0)
-        for answer in control_answers(study)
-    }
-    reader = _JudgmentReader.for_study(study)
-    in_order = finished_judgments(study).order_by(
-        "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
-    )
-    rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
-    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(-2)):
-        page = list(group)
-        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, own_judgments)))
-
-
-def _with_control_results(
-    rows: Iterable[tuple[Any, ...]],
-    reader: _JudgmentReader,
-    assignment: UUID,
-    known: dict[tuple[UUID, int], OwnJudgment],
-) -> Iterator[OwnJudgment]:
-    for row in rows:
-        judgment = reader.read(row)
-        control = known.get((assignment, judgment.unit))
-        yield judgment if control is None else judgment._replace(right=control.right, agrees=control.agrees)

@@ -18,7 +18,7 @@ from annotation.crowds import backend_of
 from annotation.crowds.sync.schedule import SYNC_LATER
 from annotation.models import Assignment, Case, Exclusion, QualityRule
 from annotation.money.orders import with_confirmation
-from annotation.quality import flags, reviews, rule_replays
+from annotation.quality import flags, reviews
 from annotation.quality import rules as rule_services
 from annotation.quality.detectors import RULES
 from annotation.quality.flags import exclude_worker
@@ -32,6 +32,7 @@ from judgments.models import Study
 from judgments.operations import Outcome, operation, row_of
 from judgments.studies.generation.hand_changes import withdraw_control
 
+SETTINGS_HELP = "Settings that differ from the defaults."
 MAX_SETTING = 10**12  # settings are shares, counts or seconds
 MAX_ASSIGNMENTS = 1000  # assignments that one call can decide on
 EXCLUDED_MESSAGE = gettext_noop(
@@ -57,29 +58,12 @@ class SettingsField(serializers.DictField):
         return {name: int(value) if value.is_integer() else value for name, value in values.items()}
 
 
-class RuleSettingsRequest(Parameters):
-    """The settings with which a detector is tried."""
-
-    settings = SettingsField(required=False, help_text="Settings that differ from the defaults.")
-
-
-class RuleRequest(RuleSettingsRequest):
+class RuleRequest(Parameters):
     """The new settings of a detector."""
 
+    settings = SettingsField(required=False, help_text=SETTINGS_HELP)
     action = serializers.ChoiceField(choices=QualityRule.Action.choices)
     enabled = serializers.BooleanField(required=False, help_text="true unless told.")
-
-
-def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    usual = rule_services.make_study_rule(study, rule, {}).model_dump()
-    texts = {name: text for name, text in query.items() if name != "rule"}
-    unknown = next((name for name in texts if name not in usual), None)
-    if unknown is not None:
-        raise serializers.ValidationError(
-            {unknown: [f"This is no setting of {rule}; it has {', '.join(usual)}."]}
-        )
-    settings: dict[str, float] = SettingsField().run_validation(texts)
-    return settings
 
 
 @operation("set-rule", "Switch a detector on or off, or change it", parameters=RuleRequest, row="rule")
@@ -106,21 +90,6 @@ def set_rule(
     )
     title = RULES[rule].title
     return Outcome(sentence % {"rule": _(title)}, row)
-
-
-class ReplayRequest(Parameters):
-    rules = KeysField(required=False, help_text=f"Names (default: all of {', '.join(RULES)}).")
-
-
-@operation("replay", "Run detectors over finished work", parameters=ReplayRequest, right=Right.VIEW)
-def replay_detectors(*, study: Study, by: User | None, rules: Collection[str] = ()) -> Outcome:
-    """Run the detectors over each page of finished work as it was submitted.
-
-    Nothing is stored, and nobody is excluded.
-    """
-    replays = rule_replays.replay_rules(study=study, rules=rule_replays.rules_to_replay(study, list(rules)))
-    sentence = ngettext("One detector was tried.", "%(replays)s detectors were tried.", len(replays))
-    return Outcome(sentence % {"replays": len(replays)}, replays)
 
 
 class WhyRequest(Reason):

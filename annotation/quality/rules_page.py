@@ -1,31 +1,27 @@
-"""The pages "Detectors" and "Replay" of a study."""
+"""The page "Detectors" of a study."""
 
 from __future__ import annotations
 
 from typing import Any
-from urllib.parse import urlencode
 
 from django.db.models import Count
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
-from rest_framework import serializers
 
-from annotation.models import Case, Judgment, QualityRule
-from annotation.quality.detectors import RULES, describe_evidence
-from annotation.quality.histories import answer_format_of, finished_judgments
-from annotation.quality.operations import RuleSettingsRequest, set_rule, settings_from_query
-from annotation.quality.rule_replays import MAX_REPLAYED_JUDGMENTS, FlaggedWorker, Replay, replay_rule
+from annotation.models import Case, QualityRule
+from annotation.quality.detectors import RULES
+from annotation.quality.histories import answer_format_of
+from annotation.quality.operations import set_rule
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
-from common.errors import QuorumError, WrongState, sentence_of
+from common.errors import WrongState
 from judgments.design.editing.rows import DETECTORS
 from judgments.models import Study
 from judgments.studies.designs import design_of
-from judgments.studies.pages import Context, StudyPlace, StudyStep
-from judgments.studies.step_form import add_operation, read_posted_parameters
-from judgments.studies.study_page import add_step, study_page, study_page_address
+from judgments.studies.pages import Context, StudyPlace
+from judgments.studies.step_form import add_operation
+from judgments.studies.study_page import study_page
 
 SETTING_LABELS = {
     "least": gettext_noop("Minimum number of answers"),
@@ -136,42 +132,5 @@ def setting_label(rule: str, setting: str) -> str:
     return _(SETTING_LABELS.get(f"{rule} {setting}") or SETTING_LABELS.get(setting, setting))
 
 
-@study_page("replay", order=0, parent_page="rules", help="quality.md#trying-a-detector-first")
-def show_replay(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    """Show the workers whom a detector would have flagged in finished work, with the settings in the address."""
-    name = request.GET.get("rule", "")
-    # count up to the limit, including revised judgments; to leave those out, the database would read all rows
-    answers = Judgment.objects.filter(assignment__study=study, assignment__submitted_at__isnull=False)
-    count = answers.order_by()[: MAX_REPLAYED_JUDGMENTS + 1].count()
-    if count <= MAX_REPLAYED_JUDGMENTS:
-        count = finished_judgments(study).count()
-    context |= {"subtitle": _("Replay"), "rule_name": name, "count": count, "most": MAX_REPLAYED_JUDGMENTS}
-    try:
-        if count <= MAX_REPLAYED_JUDGMENTS:
-            settings = settings_from_query(study, name, request.GET.dict())
-            result = replay_rule(study=study, rule=name, settings=settings)
-            context["replay"] = result
-            context["found"] = [(worker, _evidence_of(result, worker)) for worker in result.found]
-            context["rule_title"] = _(RULES[name].title)
-    except QuorumError as error:
-        context["problem"] = str(error)
-    except serializers.ValidationError as error:
-        context["problem"] = sentence_of(error.detail)
-    return TemplateResponse(request, "admin/annotation/study_replay.html", context)
-
-
-def _evidence_of(replay: Replay, worker: FlaggedWorker) -> str:
-    return describe_evidence(
-        replay.rule, {"words": worker.words, "numbers": worker.numbers, "settings": replay.settings}
-    )
-
-
-def _try_rule(request: HttpRequest, study: Study) -> HttpResponse:
-    values = read_posted_parameters(request, RuleSettingsRequest)
-    query = urlencode({"rule": request.POST.get("rule", ""), **values.get("settings", {})})
-    return redirect(f"{study_page_address(study, 'replay')}?{query}")
-
-
 DETECTORS.update({name: rule.title for name, rule in RULES.items()})
 add_operation(set_rule, name="save-rule", label="Change a detector", fields=())
-add_step(StudyStep(name="try-rule", label="Try a detector", run=_try_rule, permission="view"))

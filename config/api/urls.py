@@ -142,7 +142,6 @@ urlpatterns = [
     path(f"{STUDY}/agreement/", results_api.AgreementView.as_view(), name="agreement"),
     path(f"{STUDY}/evaluation/", results_api.EvaluationView.as_view(), name="evaluation"),
     operation_path(quality.set_rule, rules.RuleView, "rules/<str:rule>"),
-    path(f"{STUDY}/replay/", rules.ReplayView.as_view(), name="replay"),
     path(f"{STUDY}/controls/", controls.ControlsView.as_view(), name="controls"),
     path(
         f"{STUDY}/control-items/", controls.ControlItemResource.as_view({"get": "list"}), name="control-items"

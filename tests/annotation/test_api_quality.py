@@ -32,12 +32,9 @@ def study() -> Study:
     return with_a_pause()
 
 
-def test_a_rule_is_listed_and_tried(study: Study, designer: dict[str, str]) -> None:
+def test_a_rule_is_listed(study: Study, designer: dict[str, str]) -> None:
     (row,) = call("get", f"rules/?study={study.slug}", designer).json()["results"]
     assert (row["rule"], row["action"], row["enabled"]) == ("side-bias", "pause", True)
-    found = call("get", f"studies/{study.slug}/replay/?rule=side-bias&least=15", designer).json()
-    assert [one["worker"] for one in found["found"]] == ["spam"]
-    assert found["settings"]["least"] == 15
 
 
 def test_numbers_without_an_end_are_no_settings(study: Study, designer: dict[str, str]) -> None:
@@ -48,8 +45,6 @@ def test_numbers_without_an_end_are_no_settings(study: Study, designer: dict[str
         headers=designer,
     )
     assert answer.status_code == 400
-    for query in ("rule=side-bias&tolerance=inf", "rule=side-bias&least=x", "rule=no", "rule=side-bias&z=1"):
-        assert call("get", f"studies/{study.slug}/replay/?{query}", designer).status_code == 400
 
 
 def test_control_items_come_with_how_workers_fared(study: Study, designer: dict[str, str]) -> None:

@@ -7,14 +7,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.test import Client
 
 from annotation.errors import AnswerProblem
 from annotation.models import Assignment, Case, Exclusion, Judgment, Participation, QualityRule, Worker
 from annotation.privacy.consent import consent_version
 from annotation.quality.detectors.honesty import HIDDEN_WORDS, hidden_word
-from annotation.quality.rule_replays import replay_rules
 from annotation.quality.rules import copy_rules, store_rule
 from annotation.rehearsal.crowd import RehearsalCrowd
 from annotation.rehearsal.run import rehearse
@@ -194,20 +192,6 @@ def test_the_evidence_stands_side_by_side_on_the_review_page(designer: Any) -> N
         assert f">{text}<br>" in html
     assert "by ada, about another item; similarity 1.0" in html
     assert "This is a hint, not a proof" in html
-
-
-def test_a_replay_of_answers_without_counts_clears_nobody(capsys: Any) -> None:
-    study = writing_study(images=3, writing={"record": True})
-    write(study, joined(study).worker)
-    (found,) = replay_rules(study=study, rules=[("typing", {})])
-    assert (found.applies, found.unrecorded, found.found) == (False, True, ())
-    call_command("replay_rules", study.slug, "--rules", "typing,canary")
-    said = capsys.readouterr().out
-    assert "typing: no answer holds what it looks at, so it says nothing." in said
-    assert "canary: no answer holds what it looks at, so it says nothing." in said
-    write(study, joined(study, "bob").worker, signals=PASTED)
-    (found,) = replay_rules(study=study, rules=[("typing", {})])
-    assert found.applies
 
 
 def test_a_rehearsed_cheat_who_pastes_is_found_and_nobody_who_types() -> None:

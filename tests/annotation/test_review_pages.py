@@ -83,28 +83,6 @@ def test_a_rule_is_switched_on_with_settings_of_its_own(designer: Client) -> Non
     assert "is saved and turned off." in off
 
 
-def test_a_rule_is_tried_on_the_finished_work_before_it_is_switched_on(designer: Client) -> None:
-    study = make_watched()
-    work(study, "spam", left, pages=3)
-    tried = designer.post(
-        do(study, "try-rule"),
-        {
-            "page": "rules",
-            "rule": "side-bias",
-            "settings.least": "20",
-            "settings.tolerance": "0.2",
-            "action": "flag",
-        },
-        follow=True,
-    )
-    text = words(tried)
-    assert "Judgments that the detector checked: 30. Participants whom it would have flagged: 1 of 1." in text
-    assert "their judgments are invalidated (30) and their places become open (3)." in text
-    assert "tolerance 0.2" in text
-    assert not Case.objects.exists()
-    assert not QualityRule.objects.exists()
-
-
 def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Client) -> None:
     study = make_study(
         make_dataset(),
@@ -121,12 +99,6 @@ def test_the_rules_of_a_design_are_shown_before_the_study_is_opened(designer: Cl
 
 def test_rules_that_mean_nothing_for_a_kind_say_so(designer: Client, study: Study) -> None:
     assert "Not applicable" in words(designer.get(page(study, "rules")))
-    shown = words(designer.get(page(study, "replay") + "?rule=pasted-text"))
-    assert "Not applicable to this kind of answers." in shown
-    assert "there is no detector 'none'" in words(designer.get(page(study, "replay") + "?rule=none"))
-    none = designer.get(page(study, "replay"))
-    assert "No detector is chosen." in words(none)
-    assert f'href="{page(study, "rules")}"' in none.content.decode()
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """The study's rules look after each page: a case, a pause, an exclusion; and a person decides."""
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
 from rest_framework.serializers import ValidationError
 
 from annotation.crowds.opening import open_study
@@ -15,7 +12,6 @@ from annotation.models import Case, Exclusion, Participation, QualityRule, Worke
 from annotation.quality import operations
 from annotation.quality.flags import confirm_flag, dismiss_flag, exclude_worker, readmit_worker, run_detectors
 from annotation.quality.reviews import approve_assignments, reject_assignments
-from annotation.quality.rule_replays import replay_rule
 from annotation.quality.rules import copy_rules, recommend_rules, store_rule
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import save_answers, submit_and_claim, submit_assignment
@@ -257,42 +253,6 @@ def test_a_change_that_is_none_changes_nothing() -> None:
     with pytest.raises(ValidationError, match="'shout'"):
         operations.set_rule.read({"action": "shout"}, row="side-bias")
     assert QualityRule.objects.get().settings == {}
-
-
-def test_a_replay_finds_whom_the_live_rule_finds_and_stores_nothing() -> None:
-    live = watched_by("flag")
-    for study in (live, later := make_watched("Later")):
-        work(study, f"ada-{study.pk}", careful, pages=4)
-        work(study, f"spam-{study.pk}", left, pages=4)
-    found = replay_rule(study=later, rule="side-bias", settings={})
-    case = Case.objects.get()
-    assert [one.worker for one in found.found] == [f"spam-{later.pk}"]
-    assert found.found[0].answers == case.answers
-    assert found.found[0].words == case.evidence["words"]
-    assert (found.judgments, found.slots, found.workers) == (40, 4, 2)
-    assert not Case.objects.filter(study=later).exists()
-
-
-def test_the_command_says_whom_and_writes_json(tmp_path: Path, capsys: Any) -> None:
-    study = make_watched()
-    work(study, "spam", left, pages=4)
-    path = tmp_path / "rules.json"
-    call_command("replay_rules", study.slug, "--rules", "side-bias,pasted-text", "--output", str(path))
-    said = capsys.readouterr().out
-    assert (
-        "side-bias: 1 of 1 participants; excluding them would invalidate 40 judgments and open 4 places."
-        in said
-    )
-    assert "spam, after 20 answers: Answers that chose the left option: 20 of 20." in said
-    assert "pasted-text: not applicable to this kind of answers." in said
-    rules = json.loads(path.read_text())["rules"]
-    assert rules[0]["found"][0]["worker"] == "spam"
-
-
-def test_the_command_names_a_rule_that_is_none() -> None:
-    study = make_watched()
-    with refuses(CommandError, "side-byas", "too-fast"):
-        call_command("replay_rules", study.slug, "--rules", "side-byas")
 
 
 def test_work_is_approved_together_and_rejected_with_a_reason() -> None:

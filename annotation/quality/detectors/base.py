@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar
 
 from django.utils import translation
@@ -90,3 +90,12 @@ class SequentialRule(Rule):
     def alpha_now(self, history: History) -> float:
         """Return the part of alpha for this look; 0 if no look is due."""
         return self.alpha * alpha_share(self.least, total=history.total, fresh=history.fresh)
+
+
+def collect_findings(
+    rules: Iterable[Rule], history: History, *, judgments: int
+) -> list[tuple[Rule, Finding]]:
+    examined = ((rule, rule.examine(history)) for rule in rules)
+    return [
+        (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None
+    ]

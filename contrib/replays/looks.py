@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 
-from annotation.quality.detectors.base import Finding, Rule
+from annotation.quality.detectors.base import Finding, Rule, collect_findings
 from annotation.quality.detectors.history import (
     MAX_TEXTS_OF_OTHERS,
     WINDOW,
@@ -19,7 +19,7 @@ from annotation.quality.detectors.history import (
     make_history,
 )
 from annotation.quality.detectors.schedule import pages_since_look
-from annotation.quality.histories import SubmittedPage
+from contrib.replays.submitted_pages import SubmittedPage
 
 
 @dataclass(slots=True)
@@ -100,15 +100,6 @@ def examine_latest_page(
         ]
         findings += collect_findings(on_controls, control_history, judgments=total)
     return findings
-
-
-def collect_findings(
-    rules: Iterable[Rule], history: History, *, judgments: int
-) -> list[tuple[Rule, Finding]]:
-    examined = ((rule, rule.examine(history)) for rule in rules)
-    return [
-        (rule, replace(finding, judgments=judgments)) for rule, finding in examined if finding is not None
-    ]
 
 
 def replay_detectors(

@@ -13,10 +13,11 @@ from annotation.models import Assignment, Participation, QualityRule, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.detectors import RULES
 from annotation.quality.detectors.base import Finding, Rule
-from annotation.quality.histories import answer_format_of, finished_judgments, pages_of
-from annotation.quality.looks import replay_detectors
+from annotation.quality.histories import answer_format_of
 from annotation.quality.rules import RECOMMENDED_RULES, make_study_rule
 from common.errors import WrongState, did_you_mean
+from contrib.replays.looks import replay_detectors
+from contrib.replays.submitted_pages import finished_judgments, pages_of
 from judgments.models import Study
 
 MAX_REPLAYED_JUDGMENTS = 50_000  # number of judgments; only the command replays more

@@ -1,0 +1,57 @@
+"""Read a study's finished pages from the database, in order of submission."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from annotation.models import Assignment, Judgment
+from annotation.quality.controls import ROWS_PER_BATCH, control_answers
+from annotation.quality.detectors.history import OwnJudgment
+from annotation.quality.histories import JudgmentReader, control_judgment
+from judgments.models import Study
+from judgments.studies.designs import kind_of
+
+
+class SubmittedPage(NamedTuple):
+    worker: int
+    judgments: Sequence[OwnJudgment]
+
+
+def finished_judgments(study: Study) -> QuerySet[Judgment]:
+    finished = Assignment.objects.filter(study=study).finished()
+    return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
+
+
+def pages_of(study: Study) -> Iterator[SubmittedPage]:
+    """Yield the finished pages of a study in order of submission."""
+    kind = kind_of(study)
+    own_judgments: dict[tuple[UUID, int], OwnJudgment] = {
+        (answer.assignment, answer.unit): control_judgment(answer, kind, 0)
+        for answer in control_answers(study)
+    }
+    reader = JudgmentReader.for_study(study)
+    in_order = finished_judgments(study).order_by(
+        "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
+    )
+    rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
+    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(-2)):
+        page = list(group)
+        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, own_judgments)))
+
+
+def _with_control_results(
+    rows: Iterable[tuple[Any, ...]],
+    reader: JudgmentReader,
+    assignment: UUID,
+    known: dict[tuple[UUID, int], OwnJudgment],
+) -> Iterator[OwnJudgment]:
+    for row in rows:
+        judgment = reader.read(row)
+        control = known.get((assignment, judgment.unit))
+        yield judgment if control is None else judgment._replace(right=control.right, agrees=control.agrees)
