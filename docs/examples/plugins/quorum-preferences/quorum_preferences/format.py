@@ -10,7 +10,7 @@ from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 
 class PreferenceLines(GoldLines):
-    lines = "pairs"
+    count_name = "pairs"
 
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
         if consensus.value not in (FIRST, SECOND) or not (unit.first and unit.second):
