@@ -223,7 +223,7 @@ def lead() -> User:
 
 @pytest.fixture(scope="module")
 def claimed(module_db: None) -> Study:
-    made = make_study("pairwise")
+    made = make_study("pairwise", name="A claimed study")
     assert claim_assignment(study=made, worker=make_worker(made)[0]) is not None
     return made
 
