@@ -3,7 +3,6 @@
 import gc
 import itertools
 import os
-import re
 import sqlite3
 import sys
 import threading
@@ -11,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
-from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +17,12 @@ import pytest
 from django.core.cache import cache
 from django.db import transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.sqlite3.base import DatabaseWrapper, SQLiteCursorWrapper
+from django.db.backends.sqlite3.base import DatabaseWrapper
 from django.test import Client
 from hypothesis import HealthCheck, settings
 from matplotlib.backends import _backend_pdf_ps
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django import DjangoDbBlocker
-from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 import config.admin.site  # noqa: F401 - loads the pages in their order, as a web process does
 from quorum.metrics.meteor.tables import Tables, find_tables
@@ -40,19 +37,6 @@ expect.set_options(timeout=PATIENCE)
 
 # A third of the time of a report goes into cutting fonts for its PDFs, mostly the same characters each time.
 _backend_pdf_ps.get_glyphs_subset = plots.cut_font  # type: ignore[assignment]
-
-
-def _converting_once(convert: Any) -> Any:
-    converted = lru_cache(maxsize=2_000)(partial(convert, None))
-
-    def convert_query(cursor: Any, query: str, *, param_names: Any = None) -> Any:
-        return converted(query) if param_names is None else convert(cursor, query, param_names=param_names)
-
-    return convert_query
-
-
-# Of the time of SQLite's statements, a sixth goes into placeholders of statements that were there before.
-SQLiteCursorWrapper.convert_query = _converting_once(SQLiteCursorWrapper.convert_query)  # type: ignore[method-assign]
 
 CHROMIUM_FLAGS = [
     "--no-sandbox",  # tests may run as root in a container, where the sandbox cannot start
@@ -78,10 +62,6 @@ LONG = (
     "tests/test_query_budgets.py",
     "tests/test_docs_blocks.py",
 )
-# Files with several tests of a browser or of installations, which take a process of pytest-xdist seconds to start.
-STARTED = re.compile(
-    r"tests/(browser|client|upgrade)/|/test_(browser|run|locking|jobs|sqlite_queue|money|\w*races)\.py$"
-)
 _NOT_RUN: Counter[str] = Counter()
 
 
@@ -103,25 +83,6 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "long: of many seconds; `make test-long` runs it")
     for service, title in services.TITLES.items():
         config.addinivalue_line("markers", f"{service}: needs {title}; not run where it is missing")
-
-
-class FileScheduling(LoadFileScheduling):
-    """Keep the tests of a file in one process, and the files that start much in every third."""
-
-    def __init__(self, config: pytest.Config, log: Any) -> None:
-        super().__init__(config, log)
-        self.starting: dict[str, str] = {}
-
-    def _split_scope(self, nodeid: str) -> str:
-        file = super()._split_scope(nodeid)
-        if not STARTED.search(file):
-            return file
-        return self.starting.setdefault(file, f"starting {len(self.starting) % max(1, self.numnodes // 3)}")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
-    return FileScheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
