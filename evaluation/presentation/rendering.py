@@ -114,14 +114,14 @@ def section(
 ) -> Section:
     """Return a section. Reasons and notes of results have the words of earlier releases, which `verify` compares."""
 
-    def former(text: str) -> str:
-        for now, old_word in WORDING_TEMPLATES["former_words"].items():
-            text = text.replace(now, old_word)
+    def in_former_words(text: str) -> str:
+        for words, former_words in WORDING_TEMPLATES["former_words"].items():
+            text = text.replace(words, former_words)
         return text
 
     title = WORDING_TEMPLATES["sections"][name]
-    old_sentences = tuple(former(text) for text in sentences if text)
-    return Section(name, title, old_sentences, tuple(plots), tuple(tables), former(empty))
+    reported = tuple(in_former_words(text) for text in sentences if text)
+    return Section(name, title, reported, tuple(plots), tuple(tables), in_former_words(empty))
 
 
 def table(
