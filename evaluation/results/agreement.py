@@ -30,7 +30,7 @@ from quorum.statistics.agreement import (
     ratings_of_judgments,
 )
 from quorum.statistics.agreement.both_orders import Exchange
-from quorum.statistics.agreement.coefficient import CARELESS_NOTE, ClusteredCoefficient, careless_numbers
+from quorum.statistics.agreement.coefficient import CARELESS_NOTE, PatternCoefficient, careless_numbers
 from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
@@ -98,8 +98,8 @@ def exchange_of(kind: Kind | None) -> Exchange | None:
 
 
 def coefficient_in_both_orders(
-    coefficient: ClusteredCoefficient, exchange: Exchange | None
-) -> ClusteredCoefficient:
+    coefficient: PatternCoefficient, exchange: Exchange | None
+) -> PatternCoefficient:
     return BothOrders(coefficient, exchange) if exchange else coefficient
 
 

@@ -24,11 +24,23 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats, Ints, parts_of, ratio
 from quorum.numeric.packing import declare
-from quorum.statistics.agreement.coefficient import ALPHA, NO_PAIRS, AgreementResult, ReadData, agreement
-from quorum.statistics.agreement.influences import Influences, alpha_influences
-from quorum.statistics.agreement.patterns import UnitPatterns, patterns_of
+from quorum.statistics.agreement.coefficient import (
+    ALPHA,
+    NO_PAIRS,
+    AgreementResult,
+    ReadData,
+    agreement,
+    influences_by_pattern,
+)
+from quorum.statistics.agreement.influences import Influences, PatternInfluences, alpha_influences
+from quorum.statistics.agreement.patterns import (
+    PatternedRatings,
+    UnitPatterns,
+    patterned_ratings,
+    patterns_of,
+)
 from quorum.statistics.agreement.positions import exact_positions
-from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ratings_of, ratings_of_judgments
+from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ratings_of_judgments
 from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import DuplicateJudgment, encode, first_repeated, one_of, same_length
 
@@ -95,7 +107,7 @@ class Alpha:
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 
-    def sample(self, data: Data) -> ReadData:
+    def sample(self, data: Data | PatternedRatings) -> ReadData:
         one_of(self.level, LEVELS, "level")
         patterns = patterns_of(data, numeric=self.level != "nominal").comparable_patterns()
         return ReadData.of_patterns(
@@ -105,8 +117,11 @@ class Alpha:
             NEGATIVE_RATIO if self.level == "ratio" and (patterns.labels < 0).any() else "",
         )
 
-    def influences(self, data: Data) -> Influences | None:
-        return alpha_influences(ratings_of(data, numeric=self.level != "nominal"), self.level)
+    def influences(self, data: Data | PatternedRatings) -> Influences | None:
+        return influences_by_pattern(self, patterned_ratings(data, numeric=self.level != "nominal"))
+
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        return alpha_influences(patterns, self.level)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +164,7 @@ class AlphaOfParts:
 
     def influences(self, data: Parts) -> Influences | None:
         _, unit, cells = _cells(data)
-        influences = alpha_influences(cells, self.level)
+        influences = Alpha(self.level).influences(cells)
         # One judgment answers all parts of a unit, so cluster by unit.
         return influences and replace(influences, items=unit[influences.counts])
 

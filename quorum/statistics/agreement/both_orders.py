@@ -11,9 +11,14 @@ import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.agreement.coefficient import ClusteredCoefficient, ReadData
-from quorum.statistics.agreement.influences import Influences
-from quorum.statistics.agreement.patterns import patterns_of
+from quorum.statistics.agreement.coefficient import PatternCoefficient, ReadData, influences_by_pattern
+from quorum.statistics.agreement.influences import Influences, PatternInfluences, cells_at
+from quorum.statistics.agreement.patterns import (
+    PatternedRatings,
+    UnitPatterns,
+    patterned_ratings,
+    patterns_of,
+)
 from quorum.statistics.agreement.ratings import Data, Ratings, ratings_of
 
 Exchange = Callable[[Floats], Floats]
@@ -25,9 +30,10 @@ def in_both_orders(data: Data, exchange: Exchange) -> Ratings:
     The copies count as judgments of other units.
     """
     ratings = ratings_of(data, numeric=True)
-    labels, unit, code = _columns_of_orders(ratings, exchange)
-    units, rater = np.tile(ratings.units, 2), np.tile(ratings.rater, 2)
-    return Ratings(units, ratings.raters, labels, unit, rater, code)
+    labels, first, second = _labels_of_orders(ratings.labels, exchange)
+    unit = np.concatenate([ratings.unit, ratings.unit + len(ratings.units)])
+    code = np.concatenate([first[ratings.code], second[ratings.code]])
+    return Ratings(np.tile(ratings.units, 2), ratings.raters, labels, unit, np.tile(ratings.rater, 2), code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class BothOrders:
     the same in the other order.
     """
 
-    coefficient: ClusteredCoefficient
+    coefficient: PatternCoefficient
     exchange: Exchange
 
     @property
@@ -52,20 +58,8 @@ class BothOrders:
     def level(self) -> str:
         return self.coefficient.level
 
-    def sample(self, data: Data) -> ReadData:
-        patterns = patterns_of(data, numeric=True)
-        labels, *orders = _labels_of_orders(patterns.labels, self.exchange)
-        row, column = patterns.counts.nonzero()
-        size = len(patterns.frequency), len(labels)
-        tables = [
-            scipy.sparse.csr_array((patterns.counts.data, (row, places[column])), shape=size)
-            for places in orders
-        ]
-        counts = scipy.sparse.csr_array(scipy.sparse.vstack(tables))
-        counts.sort_indices()
-        sample = self.coefficient.sample(
-            replace(patterns, labels=labels, counts=counts, frequency=np.tile(patterns.frequency, 2))
-        )
+    def sample(self, data: Data | PatternedRatings) -> ReadData:
+        sample = self.coefficient.sample(self._both_orders(patterns_of(data, numeric=True))[0])
         # A resample draws a unit in both orders.
         return replace(
             sample,
@@ -74,19 +68,34 @@ class BothOrders:
             pairable=sample.pairable // 2,
         )
 
-    def influences(self, data: Data) -> Influences | None:
-        ratings = ratings_of(data, numeric=True)
-        # Influences do not depend on the names of units and raters, so pass broadcast zeros, which take no memory.
-        nobody, units = (np.broadcast_to(np.int64(0), 2 * len(of)) for of in (ratings.code, ratings.units))
-        labels, unit, code = _columns_of_orders(ratings, self.exchange)
-        influences = self.coefficient.influences(Ratings(units, ratings.raters, labels, unit, nobody, code))
+    def influences(self, data: Data | PatternedRatings) -> Influences | None:
+        return influences_by_pattern(self, patterned_ratings(data, numeric=True))
+
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        """Return the sums of the influences of a judgment in both orders."""
+        both, orders = self._both_orders(patterns)
+        influences = self.coefficient.pattern_influences(both)
         if influences is None:
             return None
-        n, counts = len(influences.values) // 2, influences.counts[: len(ratings.code)]
-        values = influences.values[:n] + influences.values[n:]
-        return replace(
-            influences, values=values, counts=counts, items=ratings.unit[counts], raters=ratings.rater[counts]
-        )
+        (first, second), count = orders, len(patterns.frequency)
+        pattern, label = patterns.cells()
+        values = cells_at(both, influences.values, pattern, first[label])
+        values += cells_at(both, influences.values, pattern + count, second[label])
+        return replace(influences, values=values, counts=influences.counts[:count])
+
+    def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:
+        """Return the patterns in the given order, followed by those in the other order, and the places of labels."""
+        labels, *orders = _labels_of_orders(patterns.labels, self.exchange)
+        row, column = patterns.cells()
+        size = len(patterns.frequency), len(labels)
+        tables = [
+            scipy.sparse.csr_array((patterns.counts.data, (row, places[column])), shape=size)
+            for places in orders
+        ]
+        counts = scipy.sparse.csr_array(scipy.sparse.vstack(tables))
+        counts.sort_indices()
+        frequency = np.tile(patterns.frequency, 2)
+        return replace(patterns, labels=labels, counts=counts, frequency=frequency), orders
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
@@ -99,15 +108,3 @@ def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats,
     every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
     first, second = places.reshape(2, -1)
     return every, first, second
-
-
-def _columns_of_orders(ratings: Ratings, exchange: Exchange) -> tuple[Floats, Ints, Ints]:
-    """Return the labels, and (2 N,) units and codes: first N rows in the given order, then N in the other order."""
-    n = len(ratings.code)
-    labels, *orders = _labels_of_orders(ratings.labels, exchange)
-    unit, code = np.empty((2, 2 * n), dtype=np.int64)
-    unit[:n], unit[n:] = ratings.unit, ratings.unit
-    unit[n:] += len(ratings.units)
-    for start, places in zip((0, n), orders, strict=True):
-        np.take(places, ratings.code, out=code[start : start + n])
-    return labels, unit, code

@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from quorum.numeric.arrays import Floats, Ints
-from quorum.statistics.agreement.influences import Influences
-from quorum.statistics.agreement.patterns import UnitPatterns
+from quorum.statistics.agreement.influences import Influences, PatternInfluences
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns
 from quorum.statistics.crossed import (
     BOTH,
     CONFIDENCE,
@@ -94,6 +94,17 @@ class Coefficient(Protocol):
 @runtime_checkable
 class ClusteredCoefficient(Coefficient, Protocol):
     def influences(self, data: Any) -> Influences | None: ...
+
+
+class PatternCoefficient(ClusteredCoefficient, Protocol):
+    """A coefficient whose influences are those of `PatternInfluences`."""
+
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None: ...
+
+
+def influences_by_pattern(coefficient: PatternCoefficient, rated: PatternedRatings) -> Influences | None:
+    influences = coefficient.pattern_influences(rated.patterns)
+    return None if influences is None else influences.of_judgments(rated)
 
 
 @dataclass(frozen=True, slots=True)

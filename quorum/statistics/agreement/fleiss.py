@@ -14,10 +14,21 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats, Ints, ratio
-from quorum.statistics.agreement.coefficient import AgreementResult, ReadData, agreement
+from quorum.statistics.agreement.coefficient import (
+    AgreementResult,
+    ReadData,
+    agreement,
+    influences_by_pattern,
+)
 from quorum.statistics.agreement.cohen import NO_ANSWERS
-from quorum.statistics.agreement.influences import Influences, alpha_influences
-from quorum.statistics.agreement.patterns import UnitPatterns, count_rows
+from quorum.statistics.agreement.influences import Influences, PatternInfluences, alpha_influences
+from quorum.statistics.agreement.patterns import (
+    PatternedRatings,
+    UnitPatterns,
+    count_rows,
+    patterned_ratings,
+    patterns_of,
+)
 from quorum.statistics.agreement.ratings import Data, Ratings
 from quorum.statistics.crossed import NAIVE
 from quorum.statistics.inference import Sampling, signed
@@ -49,9 +60,9 @@ class FleissKappa:
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
-    def sample(self, data: Data | UnitPatterns) -> ReadData:
-        if isinstance(data, UnitPatterns):
-            patterns = data.comparable_patterns()
+    def sample(self, data: Data | PatternedRatings | UnitPatterns) -> ReadData:
+        if isinstance(data, UnitPatterns | PatternedRatings):
+            patterns = patterns_of(data, numeric=False).comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
             raters = _equal_sizes(patterns.sizes().astype(np.int64))
         else:
@@ -68,18 +79,21 @@ class FleissKappa:
             reason=ONE_CATEGORY if units else NO_ANSWERS,
         )
 
-    def influences(self, data: ArrayLike | Ratings) -> Influences | None:
-        """Return the influences on nominal alpha without its correction (n - 1) / n.
+    def influences(self, data: ArrayLike | Ratings | PatternedRatings) -> Influences | None:
+        """Return the influences. A table of counts does not identify raters, so their influences are None."""
+        if isinstance(data, PatternedRatings | Ratings):
+            return influences_by_pattern(self, patterned_ratings(data, numeric=False))
+        ratings = _ratings(np.asarray(data).astype(np.int64))
+        influences = influences_by_pattern(self, PatternedRatings.from_ratings(ratings))
+        return influences and replace(influences, raters=None)
 
-        A table of counts does not identify raters, so their influences are None.
-        """
-        ratings = data if isinstance(data, Ratings) else _ratings(np.asarray(data).astype(np.int64))
-        influences = alpha_influences(ratings, "nominal")
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        """Return the influences on nominal alpha without its correction (n - 1) / n."""
+        influences = alpha_influences(patterns, "nominal")
         if influences is None:
             return None
-        n = len(influences.values)
-        raters = influences.raters if isinstance(data, Ratings) else None
-        return replace(influences, values=influences.values * n / (n - 1), raters=raters)
+        n = int(patterns.sizes()[influences.counts] @ patterns.frequency[influences.counts])
+        return replace(influences, values=influences.values * n / (n - 1))
 
 
 def _counts(ratings: Ratings) -> Ints:

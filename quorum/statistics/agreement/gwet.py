@@ -22,18 +22,24 @@ import numpy as np
 import scipy  # its submodules load at first use
 from numpy.typing import NDArray
 
-from quorum.numeric.arrays import Floats, parts_of, ratio
+from quorum.numeric.arrays import Floats, ratio
 from quorum.statistics.agreement.coefficient import (
     NO_PAIRS,
     AgreementResult,
     ReadData,
     UnitStatistic,
     agreement,
+    influences_by_pattern,
 )
-from quorum.statistics.agreement.influences import Influences, percent_influences
-from quorum.statistics.agreement.patterns import UnitPatterns, patterns_of
+from quorum.statistics.agreement.influences import Influences, PatternInfluences, percent_influences
+from quorum.statistics.agreement.patterns import (
+    PatternedRatings,
+    UnitPatterns,
+    patterned_ratings,
+    patterns_of,
+)
 from quorum.statistics.agreement.positions import exact_positions
-from quorum.statistics.agreement.ratings import Data, ratings_of
+from quorum.statistics.agreement.ratings import Data
 from quorum.statistics.inference import RaterSampling, signed
 from quorum.statistics.inputs import BadOption, BadValue, encode, encode_with
 
@@ -89,15 +95,17 @@ class Percent:
     categories: Sequence[Any] | None = None
     name: ClassVar[str] = "percent-agreement"
 
-    def sample(self, data: Data) -> ReadData:
+    def sample(self, data: Data | PatternedRatings) -> ReadData:
         patterns = patterns_of(data, numeric=False).comparable_patterns()
         scale = _scale_of(patterns.labels, self.level, self.categories)
         return ReadData.of_patterns(patterns, _percent_of_units(patterns, scale), NO_PAIRS)
 
-    def influences(self, data: Data) -> Influences | None:
-        ratings = ratings_of(data)
-        scale = _scale_of(ratings.labels, self.level, self.categories)
-        return percent_influences(ratings, scale.kind, scale.label_positions, scale.max_distance)
+    def influences(self, data: Data | PatternedRatings) -> Influences | None:
+        return influences_by_pattern(self, patterned_ratings(data, numeric=False))
+
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        scale = _scale_of(patterns.labels, self.level, self.categories)
+        return percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +117,7 @@ class Gwet:
     def name(self) -> str:
         return "gwet-ac1" if self.level == "identity" else "gwet-ac2"
 
-    def sample(self, data: Data) -> ReadData:
+    def sample(self, data: Data | PatternedRatings) -> ReadData:
         patterns = patterns_of(data, numeric=False)
         scale = _scale_of(patterns.labels, self.level, self.categories)
         corrected = _chance_corrected(scale)
@@ -123,31 +131,27 @@ class Gwet:
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return ReadData.of_patterns(patterns, gwet, reason)
 
-    def influences(self, data: Data) -> Influences | None:
-        ratings = ratings_of(data)
-        scale = _scale_of(ratings.labels, self.level, self.categories)
-        observed = percent_agreement(ratings, self.level, categories=self.categories)
-        on_percent = percent_influences(ratings, scale.kind, scale.label_positions, scale.max_distance)
-        if on_percent is None or len(scale.positions) < 2:
+    def influences(self, data: Data | PatternedRatings) -> Influences | None:
+        return influences_by_pattern(self, patterned_ratings(data, numeric=False))
+
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        scale = _scale_of(patterns.labels, self.level, self.categories)
+        percent = percent_influences(patterns, scale.kind, scale.label_positions, scale.max_distance)
+        if percent is None or len(scale.positions) < 2:
             return None
-        sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
-        each = 1 / np.maximum(sizes, 1)
-        units = np.count_nonzero(sizes)
-        shares = np.bincount(ratings.code, weights=each[ratings.unit], minlength=len(ratings.labels)) / units
+        frequency = patterns.frequency.astype(np.float64)
+        observed = float(_percent_of_units(patterns, scale)(frequency[np.newaxis])[0])
+        each = (patterns.frequency / patterns.sizes()) / patterns.units
+        shares = np.asarray(each @ patterns.counts)
         factor = _chance_factor(scale)
         expected = factor * float((shares * (1 - shares)).sum())
         slopes = factor * (1 - 2 * shares)
         slopes -= float(slopes @ shares)
-        rows = on_percent.values
-        rows /= 1 - expected
-        if len(rows) < len(ratings.code):
-            rows = np.zeros(len(ratings.code))
-            rows[on_percent.counts] = on_percent.values
-        for part in parts_of(len(rows)):
-            of_expected = slopes[ratings.code[part]] * each[ratings.unit[part]] / units
-            rows[part] += -(1 - observed) / (1 - expected) ** 2 * of_expected
-        every = np.ones(len(rows), dtype=np.bool_)
-        return Influences(rows, every, ratings.unit, ratings.rater, on_percent.judges, 1 - expected)
+        pattern, label = patterns.cells()
+        expected_effects = slopes[label] / patterns.sizes()[pattern] / patterns.units
+        values = percent.values / (1 - expected) - (1 - observed) / (1 - expected) ** 2 * expected_effects
+        every = np.ones(len(patterns.frequency), dtype=np.bool_)
+        return PatternInfluences(values, every, percent.judges, 1 - expected)
 
 
 @dataclass(frozen=True, slots=True)

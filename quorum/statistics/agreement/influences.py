@@ -1,7 +1,8 @@
 """The influence of each judgment, which is the derivative of the coefficient by the judgment's weight.
 
 The sum of the influences of a unit's or a rater's judgments is the contribution of the unit or rater to the
-coefficient. Intervals over items and raters are computed from these sums.
+coefficient. Intervals over items and raters are computed from these sums. Judgments with the same answer have the same
+influence if their units have the same pattern of answers, so influences are computed once for each pattern.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quorum.numeric.arrays import Flags, Floats, Ints, parts_of, starts_of
+from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns
 from quorum.statistics.agreement.positions import distance_at, positions_at
-from quorum.statistics.agreement.ratings import Ratings
 from quorum.statistics.crossed import Clusters, coefficient_interval, share_interval
 
 
@@ -50,47 +51,86 @@ class Influences:
 
 
 @dataclass(frozen=True, slots=True)
-class _ComparedJudgments:
-    """The N judgments of units with two judgments or more, among M judgments in all.
+class PatternInfluences:
+    """Influences of judgments by the pattern of their unit and by their answer.
 
-    counts: (M,) flags that are true for these judgments. unit, rater, code: (N,). apart: (N,) sum of the distances
-    from the other judgments of the unit. sizes: (U,) number of judgments. disagreement: (U,) sum of the distances
-    over ordered pairs.
+    values: (C,) influences of a judgment, one for each cell of `UnitPatterns.counts`. counts: (P,) whether judgments of
+    units with the pattern count. The other fields are as in `Influences`.
+    """
+
+    values: Floats
+    counts: Flags
+    judges: float
+    chance_of_difference: float = 1.0
+    share: bool = False
+
+    def of_judgments(self, rated: PatternedRatings) -> Influences:
+        """Return the influences of judgments with these patterns."""
+        ratings, values = rated.ratings, np.empty(len(rated.ratings.code))
+        for part in parts_of(len(values)):
+            values[part] = cells_at(rated.patterns, self.values, *rated.pattern_and_label(part))
+        if self.counts.all():
+            counts = np.ones(len(values), dtype=np.bool_)
+            items, raters = ratings.unit, ratings.rater
+        else:
+            counts = self.counts[rated.unit_pattern][ratings.unit]
+            values, items, raters = values[counts], ratings.unit[counts], ratings.rater[counts]
+        return Influences(values, counts, items, raters, self.judges, self.chance_of_difference, self.share)
+
+
+def cells_at(patterns: UnitPatterns, values: Floats, pattern: Ints, label: Ints) -> Floats:
+    """Return the (N,) values at cells of `patterns.counts`, from one value for each cell."""
+    from quorum.statistics.kernels.agreement import fill_from_cells
+
+    cells, starts = np.empty(len(pattern)), patterns.counts.indptr.astype(np.int64)
+    fill_from_cells(starts, patterns.cells()[1], values, pattern, label, cells)
+    return cells
+
+
+@dataclass(frozen=True, slots=True)
+class _ComparedCells:
+    """The C cells of P patterns, of which those with two judgments or more are compared.
+
+    counts: (P,) whether the pattern is compared. pattern, code: (C,) row and column of each cell. weight: (C,) number
+    of judgments in all units with the pattern. distances: (C,) sum of the distances of the cell's value from the
+    judgments of the unit. sizes: (P,) number of judgments. disagreement: (P,) sum of the distances over ordered pairs.
+    frequency: (P,) number of units. Weights and frequencies of patterns that are not compared are 0.
     """
 
     counts: Flags
-    unit: Ints
-    rater: Ints
+    pattern: Ints
     code: Ints
-    apart: Floats
+    weight: Floats
+    distances: Floats
     sizes: Floats
     disagreement: Floats
+    frequency: Floats
 
     @classmethod
-    def from_ratings(cls, ratings: Ratings, kind: int, positions: Floats) -> _ComparedJudgments:
-        several = np.bincount(ratings.unit, minlength=len(ratings.units)) >= 2
-        counts = several[ratings.unit]
-        compared = ratings if several.all() else ratings.subset(counts)
-        apart = distances_within(compared.unit, compared.code, kind, positions)
-        sizes = np.bincount(compared.unit).astype(np.float64)
-        disagreement = np.bincount(compared.unit, weights=apart).astype(np.float64)
-        return cls(counts, compared.unit, compared.rater, compared.code, apart, sizes, disagreement)
+    def from_patterns(cls, patterns: UnitPatterns, kind: int, positions: Floats) -> _ComparedCells:
+        from quorum.statistics.kernels.agreement import fill_value_sums
 
-    def influences(self, values: Floats) -> Influences:
-        values -= values.mean()
-        return Influences(values, self.counts, self.unit, self.rater, float(self.sizes.mean()))
+        (pattern, code), starts = patterns.cells(), patterns.counts.indptr.astype(np.int64)
+        amounts, sizes = patterns.counts.data, patterns.sizes()
+        counts = sizes >= 2
+        frequency = np.where(counts, patterns.frequency, 0).astype(np.float64)
+        distances = np.empty(len(code))
+        fill_value_sums(starts, code, amounts, kind, positions, distances)
+        disagreement = np.bincount(pattern, weights=amounts * distances, minlength=len(sizes)).astype(
+            np.float64
+        )
+        return cls(
+            counts, pattern, code, amounts * frequency[pattern], distances, sizes, disagreement, frequency
+        )
+
+    def influences(self, values: Floats) -> PatternInfluences:
+        """Return influences, whose sum over all compared judgments is zero, from (C,) values."""
+        values = np.where(self.counts[self.pattern], values - values @ self.weight / self.weight.sum(), 0.0)
+        judges = float(self.sizes @ self.frequency / self.frequency.sum())
+        return PatternInfluences(values, self.counts, judges)
 
 
-def distances_within(groups: Ints, codes: Ints, kind: int, positions: Floats) -> Floats:
-    from quorum.statistics.kernels.agreement import fill_judgment_distances, group_rows
-
-    groups = np.ascontiguousarray(groups)  # kernels are compiled once for each layout
-    starts, apart = starts_of(np.bincount(groups)), np.empty(len(codes))
-    fill_judgment_distances(starts, group_rows(groups, starts), codes, kind, positions, apart)
-    return apart
-
-
-def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
+def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | None:
     """Return the influences on alpha = 1 - (n - 1) O / E, or None if alpha is undefined.
 
     A judgment changes O by 2 D / (m - 1) - P / (m (m - 1)), where D is the sum of its distances from the unit's
@@ -100,45 +140,44 @@ def alpha_influences(ratings: Ratings, level: str) -> Influences | None:
     from quorum.statistics.kernels.distances import fill_value_distances
 
     kind = distance_at(level)
-    values = len(ratings.labels)
-    totals = np.bincount(ratings.code[ratings.has_judgments(2)], minlength=values).astype(np.float64)
-    positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, ratings.labels)
+    values = len(patterns.labels)
+    totals = np.asarray(np.where(patterns.sizes() >= 2, patterns.frequency, 0) @ patterns.counts)
+    positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, patterns.labels)
     if np.count_nonzero(totals) < 2:
         return None
-    compared = _ComparedJudgments.from_ratings(ratings, kind, positions)
+    compared = _ComparedCells.from_patterns(patterns, kind, positions)
     # alpha = 1 - (n - 1) O / E
-    n, less = totals.sum(), compared.sizes - 1
-    observed = float((compared.disagreement / less).sum())
+    n, other_judges = totals.sum(), np.maximum(compared.sizes - 1, 1)
+    observed = float(compared.disagreement / other_judges @ compared.frequency)
     from_all = np.empty(values)
     fill_value_distances(kind, positions, totals, from_all)
     expected = float(totals @ from_all)
     if not expected > 0:
         return None
     # The effect of one more judgment of a value on O through the ranks (ordinal level only), and on E.
-    of_ranks, of_expected = np.zeros(values), 2 * from_all
+    rank_effects, expected_effects = np.zeros(values), 2 * from_all
     if level == "ordinal":
-        of_ranks = _rank_effects(_observed_slopes(compared, positions))
+        rank_effects = _rank_effects(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
-        of_expected += _rank_effects(4 * n * totals * (positions - mean))
-    of_unit = compared.disagreement / compared.sizes
-    of_value = (n - 1) * observed / expected**2 * of_expected - observed / expected
-    rows = compared.apart
-    for part in parts_of(len(rows)):
-        unit, code = compared.unit[part], compared.code[part]
-        # The effect of a judgment on O, then on alpha by the derivative of the quotient.
-        of_observed = (2 * rows[part] - of_unit[unit]) / less[unit] + of_ranks[code]
-        rows[part] = of_observed * ((1 - n) / expected) + of_value[code]
+        expected_effects += _rank_effects(4 * n * totals * (positions - mean))
+    mean_distance = (compared.disagreement / compared.sizes)[compared.pattern]
+    observed_effects = (2 * compared.distances - mean_distance) / other_judges[compared.pattern]
+    observed_effects += rank_effects[compared.code]
+    # The effect on alpha, by the derivative of the quotient.
+    effects = observed_effects * ((1 - n) / expected)
+    effects += ((n - 1) * observed / expected**2 * expected_effects - observed / expected)[compared.code]
     chance = float(totals @ (n - totals)) / (n * (n - 1))
-    return replace(compared.influences(rows), chance_of_difference=chance)
+    return replace(compared.influences(effects), chance_of_difference=chance)
 
 
-def _observed_slopes(compared: _ComparedJudgments, positions: Floats) -> Floats:
-    at = positions[compared.code]
-    sums = np.bincount(compared.unit, weights=at)
-    moves = (
-        4 * (compared.sizes[compared.unit] * at - sums[compared.unit]) / (compared.sizes - 1)[compared.unit]
-    )
-    return np.bincount(compared.code, weights=moves, minlength=len(positions)).astype(np.float64)
+def _observed_slopes(compared: _ComparedCells, positions: Floats) -> Floats:
+    """Return the (V,) derivatives of O by the mid-rank of each value."""
+    at, sizes, pattern = positions[compared.code], compared.sizes, compared.pattern
+    sums = np.bincount(pattern, weights=compared.weight * at, minlength=len(sizes))
+    means = sums / np.maximum(compared.frequency, 1) / sizes
+    moves = 4 * sizes[pattern] * (at - means[pattern]) / np.maximum(sizes - 1, 1)[pattern]
+    slopes = np.bincount(compared.code, weights=compared.weight * moves, minlength=len(positions))
+    return slopes.astype(np.float64)
 
 
 def _rank_effects(slopes: Floats) -> Floats:
@@ -151,22 +190,20 @@ def _rank_effects(slopes: Floats) -> Floats:
     return np.asarray(above - slopes / 2, dtype=np.float64)
 
 
-def percent_influences(ratings: Ratings, kind: int, positions: Floats, longest: float) -> Influences | None:
+def percent_influences(
+    patterns: UnitPatterns, kind: int, positions: Floats, longest: float
+) -> PatternInfluences | None:
     """Return the influences on percent agreement, or None if no unit counts.
 
     Percent agreement is the mean of 1 - P / (m (m - 1) longest), with P and m as in `alpha_influences`.
     """
-    compared = _ComparedJudgments.from_ratings(ratings, kind, positions)
-    if not len(compared.sizes):
+    compared = _ComparedCells.from_patterns(patterns, kind, positions)
+    units, sizes = compared.frequency.sum(), compared.sizes
+    if not units:
         return None
-    pairs = compared.sizes * (compared.sizes - 1)
+    pairs = np.maximum(sizes * (sizes - 1), 1)
     share = 1 - compared.disagreement / pairs / longest
-    of_unit = share
-    of_unit -= share.mean()
-    of_unit /= len(share) * compared.sizes
-    of_unit += 2 / longest / len(share) * (compared.disagreement / (compared.sizes * pairs))
-    rows = compared.apart
-    for part in parts_of(len(rows)):
-        unit = compared.unit[part]
-        rows[part] = rows[part] / pairs[unit] * (-2 / longest / len(share)) + of_unit[unit]
-    return replace(compared.influences(rows), share=True)
+    unit_effects = (share - share @ compared.frequency / units) / (units * sizes)
+    unit_effects += 2 / longest / units * (compared.disagreement / (sizes * pairs))
+    effects = compared.distances / pairs[compared.pattern] * (-2 / longest / units)
+    return replace(compared.influences(effects + unit_effects[compared.pattern]), share=True)

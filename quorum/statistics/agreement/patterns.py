@@ -17,6 +17,7 @@ from quorum.statistics.agreement.ratings import (
     Ratings,
     check_numeric,
     is_given,
+    ratings_of,
     reliability_table,
 )
 from quorum.statistics.inputs import BadValue, encode
@@ -53,6 +54,11 @@ class UnitPatterns:
     def sizes(self) -> Floats:
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
+    def cells(self) -> tuple[Ints, Ints]:
+        """Return the (C,) patterns and the (C,) indices of labels of the cells of `counts` that are not 0."""
+        pattern = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
+        return pattern, self.counts.indices.astype(np.int64)
+
     def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
         pairable = np.flatnonzero(self.sizes() >= 2)
@@ -63,13 +69,46 @@ class UnitPatterns:
         )
 
 
-def patterns_of(data: Data | UnitPatterns, *, numeric: bool) -> UnitPatterns:
+@dataclass(frozen=True, slots=True)
+class PatternedRatings:
+    """N judgments of U units, with P patterns of units, which several coefficients can share.
+
+    unit_pattern: (U,) index of each unit's pattern; of no meaning for a unit without judgments. label_index: (V,)
+    index in `patterns.labels` of each label of the ratings; of no meaning for a label without judgments.
+    """
+
+    ratings: Ratings
+    patterns: UnitPatterns
+    unit_pattern: Ints
+    label_index: Ints
+
+    @classmethod
+    def from_ratings(cls, ratings: Ratings) -> PatternedRatings:
+        raters = int((np.bincount(ratings.rater) > 0).sum())
+        patterns, unit_pattern = _patterns_of_units(
+            ratings.unit, ratings.code, ratings.labels, raters, len(ratings.units)
+        )
+        occurs = np.isin(ratings.labels, patterns.labels)
+        return cls(ratings, patterns, unit_pattern, np.cumsum(occurs) - 1)
+
+    def pattern_and_label(self, rows: slice) -> tuple[Ints, Ints]:
+        """Return the indices of the patterns, and of the answers in `patterns.labels`, of these judgments."""
+        ratings = self.ratings
+        return self.unit_pattern[ratings.unit[rows]], self.label_index[ratings.code[rows]]
+
+
+def patterned_ratings(data: Data | PatternedRatings, *, numeric: bool) -> PatternedRatings:
+    if isinstance(data, PatternedRatings):
+        check_numeric(data.ratings) if numeric else None
+        return data
+    return PatternedRatings.from_ratings(ratings_of(data, numeric=numeric))
+
+
+def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) -> UnitPatterns:
     if isinstance(data, UnitPatterns):
         return data
-    if isinstance(data, Ratings):
-        rows = check_numeric(data) if numeric else data
-        raters = int((np.bincount(rows.rater) > 0).sum())
-        return patterns_of_rows(rows.unit, rows.code, rows.labels, raters=raters)
+    if isinstance(data, PatternedRatings | Ratings):
+        return patterned_ratings(data, numeric=numeric).patterns
     table = reliability_table(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _patterns_of_numbers(table)
@@ -80,16 +119,25 @@ def patterns_of(data: Data | UnitPatterns, *, numeric: bool) -> UnitPatterns:
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> UnitPatterns:
-    sizes = np.bincount(units)
+    return _patterns_of_units(units, values, labels, raters, int(units.max(initial=-1)) + 1)[0]
+
+
+def _patterns_of_units(
+    units: Ints, values: Ints, labels: NDArray[Any], raters: int, unit_count: int
+) -> tuple[UnitPatterns, Ints]:
+    """Return the patterns of (N,) judgments, and the index of each unit's pattern."""
+    sizes = np.bincount(units, minlength=unit_count)
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= KEY_BITS:
         keys = np.zeros(len(sizes), dtype=np.int64)
         for part in parts_of(len(units)):
             np.add.at(keys, units[part], np.int64(1) << (values[part] * bits))
-        return _patterns_of_keys(keys, bits, labels, raters)
+        occurring, frequency = _count_keys(keys, bits * len(labels))
+        patterns = _patterns_of_keys(occurring, frequency, bits, labels, raters)
+        return patterns, np.searchsorted(occurring, keys)
     counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
     judged_units = np.flatnonzero(sizes)
-    return UnitPatterns(
+    patterns = UnitPatterns(
         labels,
         scipy.sparse.csr_array(counts[judged_units]),
         np.ones(len(judged_units), dtype=np.int64),
@@ -97,6 +145,7 @@ def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters:
         raters,
         len(units),
     )
+    return patterns, np.cumsum(sizes > 0) - 1
 
 
 def count_rows(table: Ints) -> tuple[Ints, Ints]:
@@ -117,7 +166,8 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # no answers at all
-        return _patterns_of_keys(np.empty(0, dtype=np.int64), 1, np.empty(0), 0)
+        nothing = np.empty(0, dtype=np.int64)
+        return _patterns_of_keys(nothing, nothing, 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE_MESSAGE)
     bits = len(matrix).bit_length()
@@ -125,7 +175,8 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     if low.is_integer() and high - low < max_values and abs(low) + max_values < 2.0**53:
         keyed = _keys(matrix, low, bits)
         if keyed is not None:
-            return _patterns_of_keys(keyed[0], bits, np.arange(low, high + 1), keyed[1])
+            scale = np.arange(low, high + 1)
+            return _patterns_of_keys(*_count_keys(keyed[0], bits * len(scale)), bits, scale, keyed[1])
     answered = ~np.isnan(matrix)
     labels, codes = encode(matrix[answered], "reliability_data")
     if len(labels) > max_values:
@@ -136,7 +187,7 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     numbered[answered] = codes
     keyed = _keys(numbered, 0.0, bits)
     assert keyed is not None, "positions are whole numbers"
-    return _patterns_of_keys(keyed[0], bits, labels, keyed[1])
+    return _patterns_of_keys(*_count_keys(keyed[0], bits * len(labels)), bits, labels, keyed[1])
 
 
 def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
@@ -149,16 +200,22 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
     return keys, int(np.count_nonzero(answers))
 
 
-def _patterns_of_keys(keys: Ints, bits: int, labels: NDArray[Any], raters: int) -> UnitPatterns:
-    # Sort by key, so that resamples do not depend on the order of the units.
-    if bits * len(labels) <= _TABLE_BITS:
-        table = np.bincount(keys, minlength=1)
-        table[0] = 0  # units without an answer
-        occurring = np.flatnonzero(table)
-        frequency = table[occurring]
-    else:
+def _count_keys(keys: Ints, bits: int) -> tuple[Ints, Ints]:
+    """Return the distinct keys of units with answers, ascending, and how often each occurs. Keys have `bits` bits."""
+    if bits > _TABLE_BITS:
         occurring, frequency = np.unique(keys[keys > 0], return_counts=True)
-    counts = (occurring[:, np.newaxis] >> (np.arange(len(labels)) * bits)) & ((1 << bits) - 1)
+        return occurring, frequency
+    table = np.bincount(keys, minlength=1)
+    table[0] = 0  # units without an answer
+    occurring = np.flatnonzero(table)
+    return occurring, table[occurring]
+
+
+def _patterns_of_keys(
+    keys: Ints, frequency: Ints, bits: int, labels: NDArray[Any], raters: int
+) -> UnitPatterns:
+    """Return the patterns in the order of their keys, so that resamples do not depend on the order of the units."""
+    counts = (keys[:, np.newaxis] >> (np.arange(len(labels)) * bits)) & ((1 << bits) - 1)
     used = counts.any(axis=0)
     judgments = int(counts.sum(axis=1) @ frequency)
     sparse = scipy.sparse.csr_array(counts[:, used].astype(np.float64))

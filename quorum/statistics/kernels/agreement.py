@@ -88,55 +88,55 @@ def fill_unit_disagreement(
 
 
 @compiled
-def group_rows(groups: Ints, starts: Ints) -> Ints:
-    """Return the (N,) rows sorted by group, ascending within each. The rows of group g begin at starts[g] (G + 1,)."""
-    free = starts.copy()
-    rows = np.empty(len(groups), dtype=np.int64)
-    for row in range(len(groups)):
-        rows[free[groups[row]]] = row
-        free[groups[row]] += 1
-    return rows
-
-
-@compiled
-def fill_judgment_distances(
-    starts: Ints, rows: Ints, codes: Ints, kind: int, positions: Floats, apart: Floats
+def fill_value_sums(
+    starts: Ints, codes: Ints, amounts: Floats, kind: int, positions: Floats, sums: Floats
 ) -> None:
-    """Fill `apart` (N,) with the sum of each judgment's distances from its group.
+    """Fill `sums` (N,) with the sum of the distances of each row's value from all answers to the row's unit.
 
-    `rows` is the result of `group_rows`.
+    Rows are as in `fill_unit_disagreement`.
     """
-    value_counts = np.zeros(len(positions))
-    sums = np.empty(len(positions))
-    occurring = np.empty(len(positions), dtype=np.int64)
-    for group in range(len(starts) - 1):
-        # Count how often each value occurs.
-        kinds = 0
-        for row in rows[starts[group] : starts[group + 1]]:
-            code = codes[row]
-            if value_counts[code] == 0:
-                occurring[kinds] = code
-                kinds += 1
-            value_counts[code] += 1.0
-        size = float(starts[group + 1] - starts[group])
+    for unit in range(len(starts) - 1):
+        rows = range(starts[unit], starts[unit + 1])
+        size = 0.0
+        for row in rows:
+            size += amounts[row]
         mean = 0.0
         squares = 0.0
         if kind == SQUARED:
-            for code in occurring[:kinds]:
-                mean += value_counts[code] * positions[code] / size
-            for code in occurring[:kinds]:
-                squares += value_counts[code] * (positions[code] - mean) ** 2
-        # Sum each value's distances from all answers of the group.
-        for code in occurring[:kinds]:
+            for row in rows:
+                mean += amounts[row] * positions[codes[row]] / size
+            for row in rows:
+                squares += amounts[row] * (positions[codes[row]] - mean) ** 2
+        for row in rows:
             if kind == DIFFERENT:
-                sums[code] = size - value_counts[code]
+                sums[row] = size - amounts[row]
             elif kind == SQUARED:
-                sums[code] = squares + size * (positions[code] - mean) ** 2 if kinds > 1 else 0.0
+                # the rounding error of the mean must not make equal answers differ
+                sums[row] = squares + size * (positions[codes[row]] - mean) ** 2 if len(rows) > 1 else 0.0
             else:
-                sums[code] = 0.0
-                for other in occurring[:kinds]:
-                    sums[code] += value_counts[other] * distance(kind, positions[code], positions[other])
-        for row in rows[starts[group] : starts[group + 1]]:
-            apart[row] = sums[codes[row]]
-        for code in occurring[:kinds]:
-            value_counts[code] = 0.0
+                sums[row] = 0.0
+                for other in rows:
+                    sums[row] += amounts[other] * distance(
+                        kind, positions[codes[row]], positions[codes[other]]
+                    )
+
+
+@compiled
+def fill_from_cells(
+    starts: Ints, columns: Ints, values: Floats, row: Ints, column: Ints, filled: Floats
+) -> None:
+    """Fill `filled` (N,) with the values of the cells at `row` and `column` (N,) of a sparse table.
+
+    Row r of the table has the columns columns[starts[r]:starts[r + 1]], ascending, with their `values`. All cells that
+    are asked for must be in the table.
+    """
+    for index in range(len(row)):
+        low = starts[row[index]]
+        high = starts[row[index] + 1] - 1
+        while low < high:  # binary search
+            middle = (low + high) // 2
+            if columns[middle] < column[index]:
+                low = middle + 1
+            else:
+                high = middle
+        filled[index] = values[low]
