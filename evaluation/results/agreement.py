@@ -31,6 +31,7 @@ from quorum.statistics.agreement import (
 )
 from quorum.statistics.agreement.both_orders import Exchange
 from quorum.statistics.agreement.coefficient import CARELESS_NOTE, PatternCoefficient, careless_numbers
+from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns, patterned_ratings
 from quorum.statistics.crossed import (
     CONFIDENCE,
     ITEM,
@@ -60,7 +61,7 @@ ANONYMOUS_REASON = (
 
 
 def agreement_coefficients(
-    ratings: Ratings,
+    ratings: Ratings | PatternedRatings,
     level: str,
     *,
     names: Collection[str] = COEFFICIENTS,
@@ -77,18 +78,18 @@ def agreement_coefficients(
         clusters: see ``quorum.statistics.agreement.agreement``.
         categories: the whole scale; by default the values that occur.
     """
-    scale = list(categories) or None
+    rated, scale = patterned_ratings(ratings, numeric=False), list(categories) or None
     coefficients: dict[str, dict[str, Any]] = {}
     for name in COEFFICIENTS:
         if name not in names:
             continue
         if name == "fleiss":
-            coefficients[name] = _fleiss(ratings, resamples, seed, clusters, exchange)
+            coefficients[name] = _fleiss(rated, resamples, seed, clusters, exchange)
         else:
             gwet = coefficient_in_both_orders(Gwet(WEIGHTS[level], scale), exchange)
             coefficient = gwet if name == "gwet" else Percent(categories=scale)
             coefficients[name] = _figure(
-                agreement(ratings, coefficient, resamples=resamples, seed=seed, clusters=clusters)
+                agreement(rated, coefficient, resamples=resamples, seed=seed, clusters=clusters)
             )
     return coefficients
 
@@ -104,7 +105,7 @@ def coefficient_in_both_orders(
 
 
 def _fleiss(
-    ratings: Ratings,
+    rated: PatternedRatings,
     resamples: int,
     seed: int,
     clusters: ClusterColumns | Clusters,
@@ -114,15 +115,14 @@ def _fleiss(
 
     It is undefined if their numbers of judgments differ.
     """
-    sizes = np.bincount(ratings.unit, minlength=len(ratings.units))
-    several = sizes >= 2
-    if len(np.unique(sizes[several])) > 1:
+    compared = rated.patterns.comparable_patterns()
+    if len(np.unique(compared.sizes())) > 1:
         return {
-            "statistic": "fleiss-kappa", "value": None, "low": None, "high": None, "n": int(several.sum()),
-            "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
+            "statistic": "fleiss-kappa", "value": None, "low": None, "high": None,
+            "n": int(compared.frequency.sum()), "weights": "nominal", "reason": UNEQUAL_JUDGMENTS,
         }  # fmt: skip
     kappa = coefficient_in_both_orders(FleissKappa(), exchange)
-    return _figure(agreement(ratings, kappa, resamples=resamples, seed=seed, clusters=clusters))
+    return _figure(agreement(rated, kappa, resamples=resamples, seed=seed, clusters=clusters))
 
 
 def _figure(result: AgreementResult) -> dict[str, Any]:
@@ -175,34 +175,37 @@ def measure_agreement(
     exchange = exchange_of(kind) if both_orders else None
     counted_judgments = agreement_rows(table, full_depth)
     ratings, grouped = counted_ratings(table, units, counted_judgments, images, anonymous=anonymous)
+    rated = PatternedRatings.from_ratings(ratings)
     of_counted = grouped if full_depth is None else None
     bias = side_bias(table, units, images, anonymous=anonymous, of_counted=of_counted)
 
     def alpha(
-        rows: Ratings,
-        keep: Flags | None = None,
+        rows: Ratings | PatternedRatings,
+        clusters: Clusters | None = grouped,
         level: str = kind.aggregation.level,
         exchange: Exchange | None = exchange,
     ) -> dict[str, Any]:
-        rows = rows if keep is None else rows.subset(keep)
-        clusters = grouped if keep is None or grouped is None else grouped.subset(keep)
         return alpha_of_ratings(
             rows, clusters, level, seed=seed, exchange=exchange, control_items=control_items
         )
 
-    figures: dict[str, Any] = {"alpha": alpha(ratings)}
+    def alpha_of_subset(rows: Ratings, keep: Flags, **options: Any) -> dict[str, Any]:
+        return alpha(rows.subset(keep), None if grouped is None else grouped.subset(keep), **options)
+
+    figures: dict[str, Any] = {"alpha": alpha(rated)}
     if kind.aggregation.level == "interval":
-        figures["ordinal"] = alpha(ratings, level="ordinal")
+        figures["ordinal"] = alpha(rated, level="ordinal")
     # Ordinal alpha needs degrees of preference, not only sides.
     if kind.two_sided and len({value % SURE for value in kind.values}) > len(SIDES):
         preference = preferences_of(table.full_value[counted_judgments])
         compared = ~np.isnan(preference)
         labels, codes = encode(np.where(compared, preference, 0), "values")
         preferences = replace(ratings, labels=labels, code=codes)
-        figures["ordinal"] = alpha(preferences, compared, "ordinal", exchange and np.negative)
+        opposite = exchange and np.negative
+        figures["ordinal"] = alpha_of_subset(preferences, compared, level="ordinal", exchange=opposite)
     if len(kind.outcomes) <= MAX_OUTCOMES:
         figures["coefficients"] = agreement_coefficients(
-            ratings,
+            rated,
             kind.aggregation.level,
             categories=kind.outcomes,
             resamples=RESAMPLES,
@@ -213,10 +216,10 @@ def measure_agreement(
     kinds, names = _kinds_of(ratings.units, units)
     if names:
         figures["by_kind"] = {
-            name: alpha(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
+            name: alpha_of_subset(ratings, (kinds == code)[ratings.unit]) for code, name in names.items()
         }
     if kind.aggregation.level == "nominal":
-        figures["one_against_rest"] = _one_against_rest(ratings, units, grouped)
+        figures["one_against_rest"] = _one_against_rest(rated, units, grouped)
     if grouped is not None and not anonymous:
         figures["components"] = components_of(kind, ratings.labels[ratings.code], grouped)
     if bias:
@@ -228,7 +231,7 @@ def measure_agreement(
 
 
 def alpha_of_ratings(
-    ratings: Ratings,
+    ratings: Ratings | PatternedRatings,
     clusters: ClusterColumns | Clusters | None,
     level: str,
     *,
@@ -239,7 +242,12 @@ def alpha_of_ratings(
 ) -> dict[str, Any]:
     alpha, clusters = coefficient_in_both_orders(Alpha(level), exchange), clusters or NAIVE
     result = agreement(
-        ratings, alpha, resamples=resamples, seed=seed, clusters=clusters, control_items=control_items
+        patterned_ratings(ratings, numeric=level != "nominal"),
+        alpha,
+        resamples=resamples,
+        seed=seed,
+        clusters=clusters,
+        control_items=control_items,
     )
     return alpha_dict(result) | ({"coding": BOTH_ORDERS} if exchange else {})
 
@@ -469,12 +477,15 @@ def one_against_rest(
     to use. ``images`` is as in ``measure_agreement``.
     """
     ratings, grouped = counted_ratings(table, units, counted, images, anonymous=anonymous)
-    return _one_against_rest(ratings, units, grouped)
+    return _one_against_rest(PatternedRatings.from_ratings(ratings), units, grouped)
 
 
-def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clusters | None) -> dict[str, Any]:
+def _one_against_rest(
+    rated: PatternedRatings, units: Sequence[UnitRow], grouped: Clusters | None
+) -> dict[str, Any]:
+    ratings = rated.ratings
     kinds, names = _kinds_of(ratings.units, units)
-    decided, same = _agreement_with_others(ratings)
+    decided, same = (rated.judgment_values(flags) > 0 for flags in _agreement_with_others(rated.patterns))
     figures = {}
     for code, name in (*names.items(), (None, "all")):
         of_kind = np.ones(len(decided), dtype=bool) if code is None else (kinds == code)[ratings.unit]
@@ -487,22 +498,24 @@ def _one_against_rest(ratings: Ratings, units: Sequence[UnitRow], grouped: Clust
     return figures
 
 
-def _agreement_with_others(ratings: Ratings) -> tuple[Flags, Flags]:
-    """Return two columns of (N,) flags.
+def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
+    """Return two columns of 0 and 1, one for each cell of ``patterns.counts``.
 
-    They say whether the unit's other judges have a majority, and whether the judgment agrees with it.
+    They say whether a unit's judges have a majority without one judge who gave the answer, and whether the judge agrees
+    with this majority.
     """
-    labels, size = len(ratings.labels), len(ratings.units)
-    cell = ratings.code * size + ratings.unit
-    answers = np.bincount(cell, minlength=labels * size).reshape(labels, size)
-    decided, same = np.zeros((2, labels, size), dtype=np.bool_)
-    for label in range(labels):
-        answers[label] -= 1  # leave out the judge's own answer
-        largest_counts = answers.max(axis=0)
-        decided[label] = (largest_counts > 0) & ((answers == largest_counts).sum(axis=0) == 1)
-        same[label] = decided[label] & (answers[label] == largest_counts)
-        answers[label] += 1
-    return decided.ravel()[cell], same.ravel()[cell]
+    counts, starts, pattern = patterns.counts.data, patterns.counts.indptr[:-1], patterns.cells()[0]
+    if not len(counts):
+        return counts, counts
+    largest = np.maximum.reduceat(counts, starts)[pattern]
+    leading = np.add.reduceat((counts == largest) * 1.0, starts)[
+        pattern
+    ]  # number of the most frequent answers
+    second = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
+    same = (counts == largest) & (leading == 1) & (counts - 1 > second)
+    # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
+    differs = leading == np.where(counts < largest, 1, 2)
+    return (same | differs) * 1.0, same * 1.0
 
 
 def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:

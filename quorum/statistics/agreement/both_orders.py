@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.agreement.coefficient import PatternCoefficient, ReadData, influences_by_pattern
-from quorum.statistics.agreement.influences import Influences, PatternInfluences, cells_at
+from quorum.statistics.agreement.influences import Influences, PatternInfluences
 from quorum.statistics.agreement.patterns import (
     PatternedRatings,
     UnitPatterns,
@@ -79,8 +79,8 @@ class BothOrders:
             return None
         (first, second), count = orders, len(patterns.frequency)
         pattern, label = patterns.cells()
-        values = cells_at(both, influences.values, pattern, first[label])
-        values += cells_at(both, influences.values, pattern + count, second[label])
+        values = both.values_at(influences.values, pattern, first[label])
+        values += both.values_at(influences.values, pattern + count, second[label])
         return replace(influences, values=values, counts=influences.counts[:count])
 
     def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
+from quorum.numeric.arrays import Flags, Floats, Ints
 from quorum.statistics.agreement.patterns import PatternedRatings, UnitPatterns
 from quorum.statistics.agreement.positions import distance_at, positions_at
 from quorum.statistics.crossed import Clusters, coefficient_interval, share_interval
@@ -66,9 +66,7 @@ class PatternInfluences:
 
     def of_judgments(self, rated: PatternedRatings) -> Influences:
         """Return the influences of judgments with these patterns."""
-        ratings, values = rated.ratings, np.empty(len(rated.ratings.code))
-        for part in parts_of(len(values)):
-            values[part] = cells_at(rated.patterns, self.values, *rated.pattern_and_label(part))
+        ratings, values = rated.ratings, rated.judgment_values(self.values)
         if self.counts.all():
             counts = np.ones(len(values), dtype=np.bool_)
             items, raters = ratings.unit, ratings.rater
@@ -76,15 +74,6 @@ class PatternInfluences:
             counts = self.counts[rated.unit_pattern][ratings.unit]
             values, items, raters = values[counts], ratings.unit[counts], ratings.rater[counts]
         return Influences(values, counts, items, raters, self.judges, self.chance_of_difference, self.share)
-
-
-def cells_at(patterns: UnitPatterns, values: Floats, pattern: Ints, label: Ints) -> Floats:
-    """Return the (N,) values at cells of `patterns.counts`, from one value for each cell."""
-    from quorum.statistics.kernels.agreement import fill_from_cells
-
-    cells, starts = np.empty(len(pattern)), patterns.counts.indptr.astype(np.int64)
-    fill_from_cells(starts, patterns.cells()[1], values, pattern, label, cells)
-    return cells
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,6 +59,14 @@ class UnitPatterns:
         pattern = np.repeat(np.arange(self.counts.shape[0]), np.diff(self.counts.indptr))
         return pattern, self.counts.indices.astype(np.int64)
 
+    def values_at(self, values: Floats, pattern: Ints, label: Ints) -> Floats:
+        """Return the (N,) values of cells, given by pattern and index of the label, from (C,) values of all cells."""
+        from quorum.statistics.kernels.agreement import fill_from_cells
+
+        cells, starts = np.empty(len(pattern)), self.counts.indptr.astype(np.int64)
+        fill_from_cells(starts, self.cells()[1], values, pattern, label, cells)
+        return cells
+
     def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
         pairable = np.flatnonzero(self.sizes() >= 2)
@@ -91,10 +99,14 @@ class PatternedRatings:
         occurs = np.isin(ratings.labels, patterns.labels)
         return cls(ratings, patterns, unit_pattern, np.cumsum(occurs) - 1)
 
-    def pattern_and_label(self, rows: slice) -> tuple[Ints, Ints]:
-        """Return the indices of the patterns, and of the answers in `patterns.labels`, of these judgments."""
+    def judgment_values(self, values: Floats) -> Floats:
+        """Return (N,) values of judgments, given (C,) values of the cells of `patterns.counts`."""
         ratings = self.ratings
-        return self.unit_pattern[ratings.unit[rows]], self.label_index[ratings.code[rows]]
+        rows = np.empty(len(ratings.code))
+        for part in parts_of(len(rows)):
+            pattern, label = self.unit_pattern[ratings.unit[part]], self.label_index[ratings.code[part]]
+            rows[part] = self.patterns.values_at(values, pattern, label)
+        return rows
 
 
 def patterned_ratings(data: Data | PatternedRatings, *, numeric: bool) -> PatternedRatings:

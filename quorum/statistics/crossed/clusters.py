@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load at first use
 
-from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
 from quorum.statistics.crossed.spread import NO_SPREAD, Spread, crossed_covariance, crossed_spread
 from quorum.statistics.crossed.variance import MIN_CLUSTERS, Squares, cluster_correction, effective_number
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, encode, same_length
@@ -224,9 +224,10 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
     """
     # If p and q differ, n_pq is the size of a cell; summed over rows, n_p n_q of their clusters gives sum_pq n_pq n_p
     # n_q.
-    rows = len(codes[0])
-    row_sizes = [size[of_kind] for of_kind, size in zip(codes, sizes, strict=True)]
-    pairs = np.array([[by_p @ by_q for by_q in row_sizes] for by_p in row_sizes])
+    rows, pairs = len(codes[0]), np.zeros((len(codes), len(codes)))
+    for part in parts_of(rows):
+        row_sizes = np.stack([size[of_kind[part]] for of_kind, size in zip(codes, sizes, strict=True)])
+        pairs += row_sizes @ row_sizes.T
     squares = np.array([np.square(size).sum() for size in sizes])
     shared = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
     expected: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
