@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from quorum.numeric.arrays import Flags, Floats, Ints
+from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
 
 # Sums with a smaller relative difference are equal, because the order of the terms changes the last digits.
 ROUNDING = 1e-12
@@ -95,7 +95,9 @@ def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[N
     present[codes] = True
     labels = (np.flatnonzero(present) + int(low)).astype(array.dtype)
     if not present.all():
-        codes = (np.cumsum(present) - 1)[codes]
+        numbers = np.cumsum(present) - 1
+        for part in parts_of(len(codes)):  # in place, because a second array may be large
+            codes[part] = numbers[codes[part]]
     return labels, codes
 
 

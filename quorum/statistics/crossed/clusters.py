@@ -237,7 +237,8 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
 def renumber_codes(codes: Ints) -> Ints:
     """Return the codes renumbered from 0, without gaps, in the same order."""
     if codes.max(initial=0) < len(codes):  # count instead of sorting
-        return np.asarray(np.cumsum(np.bincount(codes) > 0) - 1, dtype=np.int64)[codes]
+        occurs = np.bincount(codes) > 0
+        return codes if occurs.all() else np.asarray(np.cumsum(occurs) - 1, dtype=np.int64)[codes]
     order = order_of(codes)
     ordered = codes[order]
     numbers = np.zeros(len(codes), dtype=np.int64)
