@@ -70,7 +70,7 @@ def _(rows: Rows, ends: str | None, n: str) -> bool:
 @says(
     "{Agreement> no item has two judgments yet|No item has two judgments yet.|Agreement is shown "
     "when an item has two judgments.|Agreement is not available: no item has two judgments.|"
-    "Agreement is not measured: no unit has two judgments.}"
+    "Agreement is not measured: no item has two judgments.}"
 )
 def _(rows: Rows) -> bool:
     return not rows.pairable

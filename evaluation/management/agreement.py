@@ -16,6 +16,7 @@ from common.errors import QuorumError, did_you_mean
 from common.features import of_features
 from common.files import indented_json, write_json
 from evaluation.data.judgment_sets.files import (
+    CONTROL_ITEMS,
     FileJudgments,
     OpenJudgments,
     checked_kind,
@@ -43,6 +44,9 @@ from quorum.statistics.inputs import StatisticsError, encode
 from quorum.statistics.resampling import RESAMPLES
 
 _PROTOCOLS = ", ".join(f"{protocol} {kind.aggregation.level}" for protocol, kind in KINDS.items())
+EXCLUDED_ROWS = {
+    CONTROL_ITEMS: "check questions"
+}  # names of excluded rows, where they differ from the file's
 
 HELP = f"""\
 Krippendorff's alpha of a judgments file, with a 95 % interval by item and by participant. Items are those of the
@@ -152,7 +156,7 @@ class Agreement(QuorumCommand):
             clusters = Clusters.of_codes(clusters)
         sides = set(table.values.tolist()) <= {NO_DIFFERENCE, FIRST, SECOND, NEITHER}
         exchange = exchange_of(KINDS.get(table.protocol or "")) if sides else None
-        control_items = "control items" in table.excluded_counts
+        control_items = CONTROL_ITEMS in table.excluded_counts
         result = agreement(
             ratings,
             coefficient_in_both_orders(Alpha(level), exchange),
@@ -211,7 +215,7 @@ class Agreement(QuorumCommand):
             resamples=options["resamples"],
             seed=options["seed"],
             clusters=_clusters(table, table.items, naive=options["naive"]),
-            control_items="control items" in table.excluded_counts,
+            control_items=CONTROL_ITEMS in table.excluded_counts,
         )
         figures = {
             "alpha": {name: json_float(getattr(result, name)) for name in ("value", "low", "high")},
@@ -237,7 +241,7 @@ class Agreement(QuorumCommand):
 
     def _say_notes(self, left_out: Mapping[str, int], reason: str, note: str, undefined: bool) -> None:
         for why, count in left_out.items():
-            self.stderr.write(f"Left out: {count:,} ({why.replace('control items', 'check questions')}).")
+            self.stderr.write(f"Left out: {count:,} ({EXCLUDED_ROWS.get(why, why)}).")
         if reason:
             self.stderr.write(f"{'Alpha' if undefined else 'Its interval'} is undefined: {reason}.")
         if note:

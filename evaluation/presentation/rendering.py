@@ -43,9 +43,8 @@ TEX = {
 LAST_LATIN_LETTER = "\u017f"
 FOLDER = Path(__file__).parent
 # Version of the wording of reports and of the templates of releases. Each release states its version. `verify` renders
-# texts of this version again; for other versions it compares only sections. Increase it when you change wording.toml or
-# the templates.
-WORDING_VERSION = 1
+# all texts again, and knows how earlier versions differ. Increase it when you change wording.toml or the templates.
+WORDING_VERSION = 2
 WORDING_TEMPLATES: dict[str, Any] = tomllib.loads((FOLDER / "wording.toml").read_text(encoding="utf-8"))
 HEADINGS.update(WORDING_TEMPLATES["on_pages"]["headings"])
 
@@ -100,7 +99,7 @@ def fill_template(text: str, values: dict[str, Any]) -> str:
 
 def render_sentence(name: str, /, *, wording: int = WORDING_VERSION, **values: Any) -> str:
     """Return the named sentence with these values. ``wording`` is the wording's version, lower for older releases."""
-    earlier = WORDING_TEMPLATES["earlier"] if wording < WORDING_VERSION else {}
+    earlier = {} if wording else WORDING_TEMPLATES["earlier"]
     return fill_template(earlier.get(name, WORDING_TEMPLATES["sentences"][name]), values)
 
 
@@ -112,16 +111,8 @@ def section(
     *,
     empty: str = "",
 ) -> Section:
-    """Return a section. Reasons and notes of results have the words of earlier releases, which `verify` compares."""
-
-    def in_former_words(text: str) -> str:
-        for words, former_words in WORDING_TEMPLATES["former_words"].items():
-            text = text.replace(words, former_words)
-        return text
-
     title = WORDING_TEMPLATES["sections"][name]
-    reported = tuple(in_former_words(text) for text in sentences if text)
-    return Section(name, title, reported, tuple(plots), tuple(tables), in_former_words(empty))
+    return Section(name, title, tuple(filter(None, sentences)), tuple(plots), tuple(tables), empty)
 
 
 def table(

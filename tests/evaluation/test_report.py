@@ -240,11 +240,11 @@ def test_a_study_without_judgments_says_so_and_draws_nothing(tmp_path: Path) -> 
     assert "There is no judgment that counts" in written(study, tmp_path / "report")["index.html"].decode()
 
 
-def test_a_report_gives_reasons_in_the_words_of_earlier_releases() -> None:
+def test_a_report_gives_the_reasons_of_the_results() -> None:
     study = StudyOf(make_dataset("pets", IMAGES), "graded").study
     assert aggregate_study(study=study)["agreement"]["alpha"]["reason"] == "no item has two judgments"
     [said] = [section.empty for section in build_report(study).sections if section.name == "agreement"]
-    assert said == "Agreement is not measured: no unit has two judgments."
+    assert said == "Agreement is not measured: no item has two judgments."
 
 
 def test_words_mean_themselves_in_every_form() -> None:

@@ -206,6 +206,33 @@ def test_a_release_of_before_keeps_its_words_and_verifies(tmp_path: Path) -> Non
 
 
 @pytest.mark.django_db
+@pytest.mark.usefixtures("undrawn")
+def test_a_release_with_the_former_words_of_a_reason_verifies_whole(tmp_path: Path) -> None:
+    images = {f"{name}.jpg": [f"a {name} runs"] for name in ("cat", "dog")}
+    study = StudyOf(make_dataset("pets", images), "graded", imported=True, controls={"per_hit": 0})
+    for name in ("cat", "dog"):
+        unit = study.unit(f"u-{name}", image=f"{name}.jpg", first=f"a {name} runs")
+        study.answer(study.hit(f"h-{name}", [unit]), "ann", [3])
+
+    def say_unit(files: dict[str, bytes]) -> None:
+        reports = [name for name, data in files.items() if b"no item has two judgments" in data]
+        assert {"report/report.json", "report/report.md", "report/report.tex"} <= set(reports)
+        for name in reports:
+            files[name] = files[name].replace(b"no item has two judgments", b"no unit has two judgments")
+
+    for wording in (1, 2):
+        path = tmp_path / f"{wording}.zip"
+        with patch(
+            "evaluation.reports.releases.making.Settings",
+            lambda number=wording, **values: Settings(**values | {"wording": number}),
+        ):
+            released(study.study, path, version=f"{wording}.0")
+        rewrite(path, say_unit, hashed=True)
+    assert verify_bundle(tmp_path / "1.zip").differences == ()
+    assert "report/report.md is not what" in " ".join(verify_bundle(tmp_path / "2.zip").differences)
+
+
+@pytest.mark.django_db
 def test_two_systems_have_no_correlation_and_anonymous_votes_no_count_of_people() -> None:
     dataset = make_dataset("toy", {f"{name}.jpg": [f"a {name} runs"] for name in ("cat", "dog", "cow")})
     study = StudyOf(dataset, "pairwise", imported=True, controls={"per_hit": 0})

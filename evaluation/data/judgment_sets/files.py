@@ -40,7 +40,8 @@ from quorum.statistics.aggregation.pair_answers import MUCH
 from quorum.statistics.inputs import MAX_NUMBER
 
 DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
-REASONS = ("not used", "control items", "without a value")
+CONTROL_ITEMS = "control items"
+REASONS = ("not used", CONTROL_ITEMS, "without a value")
 MAX_LABELS = 10_000  # largest number of different texts that are compared for similar ones
 _STEP = 1000  # number of rows between two calls of `progress`
 
@@ -191,7 +192,7 @@ def _included_records(
         if not _read_flag(record, "used", True):
             left_out["not used"] += 1
         elif _read_flag(record, "control", False):
-            left_out["control items"] += 1
+            left_out[CONTROL_ITEMS] += 1
         elif (value := _read_value(record, numeric)) is None:
             left_out["without a value"] += 1
         else:

@@ -28,10 +28,12 @@ from evaluation.reports.releases.findings import RELEASE, Findings, compute_find
 from evaluation.reports.sections.registration import Deviation, RegisteredPlan, plan_hash
 from evaluation.reports.storage import texts_of_report
 from evaluation.results.aggregation import compute_aggregation
+from evaluation.results.agreement import FULL_DEPTH
 from judgments.design.tables.plan import RegistrationPlan
 from judgments.models import Study
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
+from quorum.statistics.agreement.coefficient import NO_PAIRS
 
 FORMAT = 1
 DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
@@ -48,7 +50,19 @@ ADDED_KEYS = frozenset({"coefficients", "orders", "pearson", "scope", "side_bias
 REASONS = (".reason", ".note")  # keys of sentences that later versions may word differently
 ADDED_TABLES = frozenset({"rank-correlations"})  # tables that reports of wording 0 lack
 
-# Replacements by text of reports of wording 0, applied to stated and to computed reports.
+# Reasons and notes of reports of wording 1 and 0, and what they are now.
+REWORDED_REASONS = {
+    "No item has two captions, so none can be held against the others.": (
+        "No item has two captions, so none can be compared with the others."
+    ),
+    "No unit has two judgments, so nobody can be held against anybody.": (
+        "No item has two judgments, so participants cannot be compared."
+    ),
+    "Judgments stop where an outcome is settled; agreement is of the units drawn to get all of them.": FULL_DEPTH,
+    "no unit has two judgments": NO_PAIRS,
+    "control items keep them out": "check questions keep them out",
+}
+# Further replacements by text of reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
@@ -170,18 +184,18 @@ def _verify_bundle(reader: BundleReader) -> Verification:
         checked += count
         differences += others
         changed_files: list[str] = []
-        if bundle.rows.settings.wording == WORDING_VERSION:
+        if wording := bundle.rows.settings.wording:
             now, texts = _render_again(reader, bundle, report)
-            documents[f"{REPORT}report.json"] = (report, as_json(now))
+            documents[f"{REPORT}report.json"] = (_reword(report, wording), as_json(now))
             changed_files = [
                 f"{name} is not what the rows, {MANIFEST} and {REPORT}report.json say."
                 for name, text in texts.items()
-                if reader.text(name) != text
+                if _reword(reader.text(name), wording) != text
             ]
         else:
             documents[f"{REPORT}report.json"] = (
-                _reword_sentences(_sections(report)),
-                [_without_added_tables(section) for section in _reword_sentences(as_json(findings.sections))],
+                _reword(_sections(report), wording),
+                [_without_added_tables(section) for section in _reword(as_json(findings.sections), wording)],
             )
     except VerificationError as error:
         differences.append(str(error))
@@ -253,15 +267,17 @@ def _compare_rows(reader: BundleReader, name: str, rows: Iterable[Any]) -> tuple
     return checked, differences
 
 
-def _reword_sentences(value: Any) -> Any:
-    """Return a part of a report of wording 0 with its sentences in the current wording."""
+def _reword(value: Any, wording: int) -> Any:
+    """Return a part of a report of this version of the wording with its sentences in the current version."""
     if isinstance(value, dict):
-        return {key: _reword_sentences(part) for key, part in value.items()}
+        return {key: _reword(part, wording) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_reword_sentences(part) for part in value]
-    if isinstance(value, str):
-        for earlier, now in REWORDED_PATTERNS.items():
-            value = re.sub(earlier, now, value)
+        return [_reword(part, wording) for part in value]
+    if isinstance(value, str) and wording < WORDING_VERSION:
+        for earlier, now in REWORDED_REASONS.items():
+            value = value.replace(earlier, now)
+        for pattern, now in () if wording else REWORDED_PATTERNS.items():
+            value = re.sub(pattern, now, value)
     return value
 
 
