@@ -24,7 +24,7 @@ from annotation.work.seats import take_pause_lock
 from annotation.work.slots.release import expire_overdue, release_reserved
 from common.errors import WrongState
 from judgments.access.study_log import note_event
-from judgments.design.requirements import requirements_not_stated
+from judgments.design.requirements import unsupported_requirements
 from judgments.design.study_design import StudyDesign
 from judgments.jobs.runs import Progress
 from judgments.models import Study
@@ -152,7 +152,7 @@ def obstacles(study: Study, *, cents: int) -> list[Obstacle]:
 
 
 def _refuse_unstated(study: Study, design: StudyDesign) -> None:
-    unsaid = requirements_not_stated(design.workers, design.crowd_name)
+    unsaid = unsupported_requirements(design.workers, design.crowd_name)
     if unsaid:
         raise WrongState(
             _(

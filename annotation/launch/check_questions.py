@@ -8,7 +8,7 @@ from django.utils.translation import ngettext
 
 from common.amounts import percent
 from judgments.design.study_design import StudyDesign
-from judgments.design.tables.controls import CAREFUL, GUESSING
+from judgments.design.tables.controls import CAREFUL_ACCURACY, GUESSING_ACCURACY
 from judgments.kinds import KINDS
 
 
@@ -27,14 +27,14 @@ def chance_of_exclusion(design: StudyDesign, accuracy: float) -> tuple[int, floa
     """
     on_a_page = items_among(design, design.controls.per_hit)
     seen = on_a_page * math.ceil(design.controls.least / on_a_page)
-    return seen, design.controls.chance_set_aside(seen, accuracy)
+    return seen, design.controls.exclusion_probability(seen, accuracy)
 
 
 def describe_rule(design: StudyDesign) -> str:
     """Describe the pass mark in a sentence; return "" if the study has none."""
     if not design.controls.per_hit or not design.controls.threshold:
         return ""
-    seen_count, careful = chance_of_exclusion(design, CAREFUL)
+    seen_count, careful = chance_of_exclusion(design, CAREFUL_ACCURACY)
     return ngettext(
         "Answers of participants below the pass mark of %(mark)s are not used. After one check question, about "
         "%(careful)s of 100 careful participants are below the pass mark. Of 100 participants who guess, about "
@@ -49,5 +49,5 @@ def describe_rule(design: StudyDesign) -> str:
         "mark": percent(design.controls.threshold),
         "seen": seen_count,
         "careful": round(100 * careful),
-        "guessing": round(100 * chance_of_exclusion(design, GUESSING)[1]),
+        "guessing": round(100 * chance_of_exclusion(design, GUESSING_ACCURACY)[1]),
     }

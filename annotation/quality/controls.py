@@ -138,7 +138,7 @@ def control_record(seen: int, right: int, rule: Controls) -> ControlRecord:
     """Return a worker's results on control items. ``used`` is false if the control rule excludes the worker."""
     share = right / seen if seen else None
     return ControlRecord(
-        answers=seen, right_answers=right, share=share, is_used=not rule.sets_aside(seen, right)
+        answers=seen, right_answers=right, share=share, is_used=not rule.excludes(seen, right)
     )
 
 

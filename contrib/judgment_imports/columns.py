@@ -14,7 +14,7 @@ from common.incoming.archives import UploadRefused
 from common.incoming.bounded_files import uploaded_text
 from judgments.datasets.table_columns import PEOPLE, TableUse, UploadTable, add_table_use
 from judgments.design.reading.study_files import toml_values
-from judgments.design.scale import InferredScale, limits_of, scale_of
+from judgments.design.scale import InferredScale, bounds_of, scale_of
 from judgments.importers.mapping import NAMES
 from judgments.kinds import KINDS
 
@@ -103,6 +103,6 @@ add_table_use(
 def parse_scale(text: str) -> str:
     """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
     text = text.strip()
-    if text and limits_of(text).step:
+    if text and bounds_of(text).step:
         scale_of(text)
     return text

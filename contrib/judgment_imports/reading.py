@@ -109,7 +109,7 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
 def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
     """Return the scale that an option or a study file states. Raise an error if they differ."""
     of_design = scale_of_design(keys)
-    if scale and of_design and not scale_of(scale).same_points(scale_of(of_design)):
+    if scale and of_design and not scale_of(scale).has_same_points(scale_of(of_design)):
         raise DataConflict(
             f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
         )

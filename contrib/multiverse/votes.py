@@ -112,7 +112,7 @@ class StudyVotes:
         rule = self.rule.model_copy(update={"threshold": threshold})
         records = self.table.records.items()
         return frozenset(
-            worker for worker, record in records if rule.sets_aside(record.answers, record.right_answers)
+            worker for worker, record in records if rule.excludes(record.answers, record.right_answers)
         )
 
     def _with_controls(self, threshold: float) -> JudgmentTable:

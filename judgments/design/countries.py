@@ -28,10 +28,12 @@ def country_name(code: str) -> str:
 def countries_by_name() -> dict[str, str]:
     """Return the countries sorted by their translated names, ignoring diacritics."""
     names = {code: country_name(code) for code in COUNTRIES}
-    return dict(sorted(names.items(), key=lambda named: _plain_name(named[1])))
+    return dict(sorted(names.items(), key=lambda item: _plain_name(item[1])))
 
 
 def _plain_name(name: str) -> str:
     return "".join(
-        sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign)
+        letter
+        for letter in unicodedata.normalize("NFKD", name.casefold())
+        if not unicodedata.combining(letter)
     )

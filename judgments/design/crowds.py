@@ -22,7 +22,7 @@ class CrowdOffer:
     Attributes:
         requirements: keys of ``workers`` that the crowd checks, or that Quorum checks for it: the country that a
             worker declares, and Quorum's own record of approved work.
-        currency: the only currency that it pays in; "" if a study may choose.
+        currency: the only currency that the crowd pays in; "" if a study may choose.
         panel: whether the crowd is a panel with an API, which studies name by ``panel.preset`` with ``panel.api``.
         keys: study-file keys that only its studies use.
     """
@@ -36,6 +36,7 @@ class CrowdOffer:
 
     @property
     def named_by(self) -> str:
+        """The line of a study file that chooses the crowd."""
         return "panel.api = true" if self.panel else f'crowd.backend = "{self.name}"'
 
 
@@ -78,8 +79,8 @@ def installed_crowds() -> dict[str, CrowdOffer]:
     return {name: offer for name, (_feature, offer) in _crowds_of_apps().items()} | CROWDS
 
 
-def feature_of_crowd(name: str) -> str:
-    """Return the crowd's feature if it is disabled; "" otherwise."""
+def disabled_feature_of(name: str) -> str:
+    """Return the feature that declares the crowd if it is disabled; "" otherwise."""
     feature, _offer = _crowds_of_apps().get(name, ("", None))
     return "" if name in CROWDS else feature
 
@@ -91,5 +92,5 @@ def crowd_labels() -> dict[str, str]:
 
 def keys_of_absent_crowds() -> frozenset[str]:
     """Return the study-file keys that are only for crowds of disabled features."""
-    absent = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
-    return frozenset(key for offer in absent for key in offer.keys)
+    absent_offers = [offer for name, offer in installed_crowds().items() if name not in CROWDS]
+    return frozenset(key for offer in absent_offers for key in offer.keys)

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from judgments.design.panels import PANEL_PRESETS
-from judgments.design.tables.panel import Panel, placeholders
+from judgments.design.tables.panel import Panel, placeholders_in
 
 SIGNATURE = "sig"  # the parameter with the signature in links that Quorum makes
 
@@ -33,6 +33,7 @@ def project_parameter(panel: Panel) -> str:
 
 
 def entry_query(panel: Panel) -> str:
+    """Return the query of the address that a panel opens, with the panel's placeholders for ids."""
     preset = PANEL_PRESETS[panel.preset]
     pairs = (
         (worker_parameter(panel), preset.values.get(preset.worker, "")),
@@ -47,7 +48,7 @@ def return_address(panel: Panel, outcome: str, *, code: str, worker: str, sessio
     if panel.finish == "code":
         return ""
     address = panel.address_of(outcome) or PANEL_PRESETS[panel.preset].addresses.get(outcome, "")
-    known = {"code": code, "worker": worker, "session": session}
-    if any(not known[name] for name in placeholders(address)):
+    ids = {"code": code, "worker": worker, "session": session}
+    if any(not ids[name] for name in placeholders_in(address)):
         return ""
-    return address.format(**{name: quote(value, safe="") for name, value in known.items()})
+    return address.format(**{name: quote(value, safe="") for name, value in ids.items()})

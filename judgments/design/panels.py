@@ -21,6 +21,8 @@ OUTCOMES: tuple[str, ...] = get_args(Outcome)
 
 @dataclass(frozen=True, slots=True)
 class PanelColumns:
+    """The names that each column may have in a panel's export."""
+
     worker: tuple[str, ...]
     session: tuple[str, ...] = ()
     status: tuple[str, ...] = ("status",)
@@ -50,7 +52,7 @@ class PanelPreset:
     pays_by_session: bool = False
 
 
-def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
+def _make_preset(*, columns: Mapping[str, list[str]], address: str = "", **values: Any) -> PanelPreset:
     return PanelPreset(
         columns=PanelColumns(**{name: tuple(names) for name, names in columns.items()}),
         addresses=dict.fromkeys(OUTCOMES, address) if address else {},
@@ -59,6 +61,6 @@ def _preset(*, columns: Mapping[str, list[str]], address: str = "", **values: An
 
 
 PANEL_PRESETS = {
-    name: _preset(**values)
+    name: _make_preset(**values)
     for name, values in tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8")).items()
 }

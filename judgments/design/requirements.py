@@ -29,13 +29,14 @@ from judgments.design.tables.base import Count, Listed, Part
 
 MAX_GROUPS = 75  # groups of a quota at Prolific ("How do I balance my sample within demographics?")
 
-DEVICES_ASKED = {
+# in a sentence about a requirement
+DEVICE_PHRASES = {
     "desktop": gettext_noop("desktop computer"),
     "tablet": gettext_noop("tablet"),
     "mobile": gettext_noop("mobile phone"),
 }
-
-DEVICE_WORDS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
+# as choices of the form
+DEVICE_LABELS = {"desktop": "Desktop computer", "tablet": "Tablet", "mobile": "Mobile phone"}
 MAX_QUALIFICATION_LENGTH = 80
 QUALIFICATION = "[-a-zA-Z0-9_.]"  # the characters of a qualification's name
 QualificationName = Annotated[str, Field(pattern=f"^{QUALIFICATION}+$", max_length=MAX_QUALIFICATION_LENGTH)]
@@ -136,7 +137,7 @@ class Workers(Part):
         (),
         title="Devices",
         description="If you choose no device, all devices are allowed.",
-        json_schema_extra={"words": {**DEVICE_WORDS}},
+        json_schema_extra={"words": {**DEVICE_LABELS}},
     )
     requires: Listed[QualificationName] = Field(
         (),
@@ -189,14 +190,14 @@ class Workers(Part):
 
     @model_validator(mode="after")
     def _check_no_contradiction(self) -> Workers:
-        both = set(self.requires) & set(self.forbids)
-        if both:
+        contradictory = set(self.requires) & set(self.forbids)
+        if contradictory:
             raise ValueError(
                 gettext(
                     "“requires” and “forbids” both contain %(min)r; remove this qualification from one of "
                     "them"
                 )
-                % {"min": min(both)}
+                % {"min": min(contradictory)}
             )
         if self.grants and self.grants in self.requires:
             raise ValueError(
@@ -210,12 +211,11 @@ class Workers(Part):
 
     @model_validator(mode="after")
     def _check_quotas(self) -> Workers:
-        named = [(quota.by, quota.value) for quota in self.quotas]
-        if len(set(named)) < len(named):
-            twice = next(quota for quota in named if named.count(quota) > 1)
+        traits_and_values = [(quota.by, quota.value) for quota in self.quotas]
+        if len(set(traits_and_values)) < len(traits_and_values):
+            trait, value = next(pair for pair in traits_and_values if traits_and_values.count(pair) > 1)
             raise ValueError(
-                gettext("“quotas” contains %(twice)s %(twice2)r twice")
-                % {"twice": twice[0], "twice2": twice[1]}
+                gettext("“quotas” contains %(twice)s %(twice2)r twice") % {"twice": trait, "twice2": value}
             )
         ages = sorted(quota.ages for quota in self.quotas if quota.by == "age")
         for (_, last), (first, _) in pairwise(ages):
@@ -235,72 +235,73 @@ class Workers(Part):
                     "countries in both, or an empty “countries”"
                 )
             )
-        groups = math.prod(Counter(quota.by for quota in self.quotas).values())
-        if groups > MAX_GROUPS:
+        group_count = math.prod(Counter(quota.by for quota in self.quotas).values())
+        if group_count > MAX_GROUPS:
             raise ValueError(
                 gettext("“quotas” makes too many groups (%(groups)s); expected at most %(most_groups)s")
-                % {"groups": groups, "most_groups": MAX_GROUPS}
+                % {"groups": group_count, "most_groups": MAX_GROUPS}
             )
         return self
 
 
 def requirements_of(workers: Workers) -> dict[str, str]:
     """Return a phrase about each requirement, by the key of ``workers`` that states the requirement."""
-    sentences: dict[str, str] = {}
+    phrases: dict[str, str] = {}
     if workers.countries:
-        named = ", ".join(country_name(code) for code in workers.countries)
-        sentences[RESIDENCE] = gettext("live in %(countries)s") % {"countries": named}
+        country_names = ", ".join(country_name(code) for code in workers.countries)
+        phrases[RESIDENCE] = gettext("live in %(countries)s") % {"countries": country_names}
     if workers.approval_above:
-        sentences[APPROVAL_RATE] = gettext("more than %(share)s %% of reviewed pages of work approved") % {
+        phrases[APPROVAL_RATE] = gettext("more than %(share)s %% of reviewed pages of work approved") % {
             "share": f"{workers.approval_above * 100:g}"
         }
     if workers.approved_at_least:
-        sentences[APPROVED] = gettext("approved pages of work: at least %(n)d") % {
+        phrases[APPROVED] = gettext("approved pages of work: at least %(n)d") % {
             "n": workers.approved_at_least
         }
     if workers.hits_at_most:
-        sentences[HITS_AT_MOST] = gettext("pages of work in this study: at most %(n)d") % {
+        phrases[HITS_AT_MOST] = gettext("pages of work in this study: at most %(n)d") % {
             "n": workers.hits_at_most
         }
     if workers.languages:
-        sentences[LANGUAGES] = gettext("fluent in %(languages)s") % {
+        phrases[LANGUAGES] = gettext("fluent in %(languages)s") % {
             "languages": gettext(" or ").join(workers.languages)
         }
     if workers.devices:
-        sentences[DEVICES] = gettext(" or ").join(gettext(DEVICES_ASKED[name]) for name in workers.devices)
+        phrases[DEVICES] = gettext(" or ").join(gettext(DEVICE_PHRASES[name]) for name in workers.devices)
     if workers.requires or workers.forbids:
         wanted_phrases = [gettext("the qualification %(name)s") % {"name": name} for name in workers.requires]
-        unwanted = [
+        unwanted_phrases = [
             gettext("without the qualification %(name)s") % {"name": name} for name in workers.forbids
         ]
-        sentences[QUALIFIED] = gettext(" and ").join([*wanted_phrases, *unwanted])
+        phrases[QUALIFIED] = gettext(" and ").join([*wanted_phrases, *unwanted_phrases])
     if workers.quotas:
         traits = dict.fromkeys(gettext(quota.by) for quota in workers.quotas)
-        sentences[QUOTAS] = gettext("quotas by %(traits)s") % {"traits": gettext(" and ").join(traits)}
-    return sentences
+        phrases[QUOTAS] = gettext("quotas by %(traits)s") % {"traits": gettext(" and ").join(traits)}
+    return phrases
 
 
-def own_record_needed(workers: Workers, backend: str) -> str:
+def why_nobody_may_qualify(workers: Workers, backend: str) -> str:
     """Return a warning if a requirement counts only work approved on this installation; "" otherwise.
 
     A new installation has approved no work yet, so nobody could join the study.
     """
     if backend != "local" or not workers.approved_at_least:
         return ""
-    off = (
+    remedy = (
         'requirements = "" under [workers], or None on the design form, takes that off.'
         if workers.requirements
         else "approved_at_least = 0 under [workers] takes that off."
     )
     return (
         f"Only participants with {workers.approved_at_least} pages of work approved on this site can join, which may "
-        f"be nobody: {off}"
+        f"be nobody: {remedy}"
     )
 
 
-def requirements_not_stated(workers: Workers, crowd: str) -> list[str]:
-    can = CROWDS[crowd].requirements
-    return [sentence for name, sentence in requirements_of(workers).items() if name not in can]
+def unsupported_requirements(workers: Workers, crowd: str) -> list[str]:
+    """Return a phrase about each requirement that neither the crowd nor Quorum can check there."""
+    supported = CROWDS[crowd].requirements
+    return [phrase for name, phrase in requirements_of(workers).items() if name not in supported]
 
 
 def approval_is_enough(approved: int, rejected: int, above: float) -> bool:

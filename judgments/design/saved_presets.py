@@ -32,12 +32,14 @@ def saved_presets() -> dict[str, Preset]:
     }
 
 
-def newest_presets(most: int) -> list[SavedPreset]:
-    rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:most]
+def newest_presets(limit: int) -> list[SavedPreset]:
+    """Return at most ``limit`` of the newest presets, sorted by title."""
+    rows = SavedPreset.objects.exclude(slug__in=PRESETS).defer("values").order_by("-made_at", "-pk")[:limit]
     return sorted(rows, key=lambda preset: (preset.title, preset.slug))
 
 
 def preset_values(design: StudyDesign) -> dict[str, Any]:
+    """Return the values of a design that a preset may keep for other studies."""
     values = design.model_dump(mode="json")
     for key in OWN_KEYS:
         values.pop(key, None)
@@ -60,15 +62,15 @@ def store_preset(
         DesignError: the slug is invalid.
         DataConflict: a preset with this slug exists.
     """
-    checked = make_design({"name": title, "slug": slug, "dataset": "any", "protocol": design.protocol})
-    if checked.slug in PRESETS:
+    named_design = make_design({"name": title, "slug": slug, "dataset": "any", "protocol": design.protocol})
+    if named_design.slug in PRESETS:
         raise DataConflict(
             gettext("Quorum has a built-in preset %(slug)r; choose another short name.") % {"slug": slug}
         )
     try:
         with transaction.atomic():
             return SavedPreset.objects.create(
-                slug=checked.slug,
+                slug=named_design.slug,
                 title=title.strip(),
                 description=description.strip(),
                 values=preset_values(design),

@@ -19,11 +19,11 @@ from pydantic import AfterValidator, Field, PlainSerializer, ValidationError, mo
 from judgments.design.numbers import NUMBER, display_number, exact_fraction, number_text, plain_number
 from judgments.design.tables.base import Part
 
-MAX_POINTS = 100_001
+MAX_POINTS = 100_001  # from 0 to 1 in steps of 0.00001
 MAX_NUMBER = 1_000_000
 
-_Plain = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
-Number = Annotated[_Plain, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
+_PlainNumber = Annotated[float, AfterValidator(plain_number), PlainSerializer(plain_number, return_type=Any)]
+Number = Annotated[_PlainNumber, Field(ge=-MAX_NUMBER, le=MAX_NUMBER)]
 Label = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -34,7 +34,7 @@ class Scale(Part):
 
     low: Number = Field(title="Lowest answer", description="Value of the worst answer, such as 1, 0 or -3.")
     high: Number = Field(title="Highest answer", description="Value of the best answer, such as 5, 100 or 3.")
-    step: Annotated[_Plain, Field(ge=0.000001, le=MAX_NUMBER)] = Field(
+    step: Annotated[_PlainNumber, Field(ge=0.000001, le=MAX_NUMBER)] = Field(
         1, title="Step", description="Distance from one answer to the next, such as 1 or 0.5."
     )
     labels: dict[str, Label] = Field(
@@ -108,7 +108,7 @@ class Scale(Part):
         return self
 
     def __contains__(self, number: float) -> bool:
-        return number in self._places
+        return number in self._point_set
 
     def __len__(self) -> int:
         return len(self.points)
@@ -125,7 +125,7 @@ class Scale(Part):
         return tuple(plain_number(float(low + number * step)) for number in range(count))
 
     @cached_property
-    def _places(self) -> frozenset[float]:
+    def _point_set(self) -> frozenset[float]:
         return frozenset(self.points)
 
     @property
@@ -175,27 +175,21 @@ class Scale(Part):
 
         The distance is at most ``share`` of the scale's length, but at least one step.
         """
-        steps = max(
-            1,
-            math.floor(
-                exact_fraction(share)
-                * (exact_fraction(self.high) - exact_fraction(self.low))
-                / exact_fraction(self.step)
-            ),
-        )
+        length = exact_fraction(self.high) - exact_fraction(self.low)
+        steps = max(1, math.floor(exact_fraction(share) * length / exact_fraction(self.step)))
         position = self.points.index(point)
         return self.points[max(0, position - steps)], self.points[min(len(self) - 1, position + steps)]
 
-    def same_points(self, other: Scale) -> bool:
+    def has_same_points(self, other: Scale) -> bool:
         return str(self) == str(other)
 
 
 @lru_cache(maxsize=64)
 def scale_of(text: str) -> Scale:
     """Parse LOW:HIGH or LOW:HIGH:STEP as a scale, with step 1 by default. Raise ValueError for other texts."""
-    limits = limits_of(text)
+    bounds = bounds_of(text)
     try:
-        return Scale(low=limits.low, high=limits.high, step=limits.step or 1)
+        return Scale(low=bounds.low, high=bounds.high, step=bounds.step or 1)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]["msg"].removeprefix("Value error, ")
         raise ValueError(
@@ -213,7 +207,7 @@ class ScaleBounds:
     step: float | None = None
 
 
-def limits_of(text: str) -> ScaleBounds:
+def bounds_of(text: str) -> ScaleBounds:
     """Parse LOW:HIGH or LOW:HIGH:STEP. Raise ValueError for other texts."""
     parts = text.strip().split(":")
     if len(parts) not in (2, 3) or not all(NUMBER.fullmatch(part.strip()) for part in parts):
@@ -249,17 +243,19 @@ class InferredScale:
         return cls(exact_fraction(number), exact_fraction(number)).with_number(number)
 
     @classmethod
-    def from_bounds(cls, limits: ScaleBounds) -> InferredScale:
-        low, high = exact_fraction(limits.low), exact_fraction(limits.high)
-        return cls(low, high, origin=low).with_number(limits.high)
+    def from_bounds(cls, bounds: ScaleBounds) -> InferredScale:
+        low, high = exact_fraction(bounds.low), exact_fraction(bounds.high)
+        return cls(low, high, origin=low).with_number(bounds.high)
 
     def with_number(self, number: float) -> InferredScale:
+        """Return the scale that also reaches ``number``."""
         value = exact_fraction(number)
         distance = abs(value - self.origin)
-        common = math.gcd(
+        # the greatest common divisor of two fractions with a common denominator
+        numerator = math.gcd(
             self.step.numerator * distance.denominator, distance.numerator * self.step.denominator
         )
-        step = Fraction(common, self.step.denominator * distance.denominator)
+        step = Fraction(numerator, self.step.denominator * distance.denominator)
         return replace(self, low=min(self.low, value), high=max(self.high, value), step=step)
 
     def scale_by_values(self, usual: Scale) -> Scale:
@@ -272,12 +268,12 @@ class InferredScale:
         Raises:
             ValueError: the scale has too many points, or the numbers are too large.
         """
-        ends = exact_fraction(usual.low), exact_fraction(usual.high)
-        if ends[0] <= self.low and self.high <= ends[1]:
+        usual_low, usual_high = exact_fraction(usual.low), exact_fraction(usual.high)
+        if usual_low <= self.low and self.high <= usual_high:
             if self.step == usual.step:
                 return usual
-            if self.high > ends[1] / 10:
-                return _scale_between(*ends, self.step)
+            if self.high > usual_high / 10:
+                return _scale_between(usual_low, usual_high, self.step)
         high = math.ceil(self.high)
         low = 1 if self.low >= 1 else 0
         if self.low < 0:

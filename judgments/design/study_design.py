@@ -30,7 +30,7 @@ from judgments.design.tables.questions import (
     Source,
     Spans,
     Template,
-    check_judged,
+    check_text_type,
 )
 from judgments.design.tables.sampling import Arena, Chosen, Filter, HandChange, ItemSampling
 from judgments.design.tables.translations import Language, Texts
@@ -57,10 +57,10 @@ PURPOSES = {
 }
 
 
-def currency_named(crowd: Crowd, panel: Panel) -> str:
+def stated_currency(crowd: Crowd, panel: Panel) -> str:
     """Return the crowd's currency, else the study's, else the panel's usual currency; "" if none is stated."""
-    usual = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
-    return CROWDS[crowd.backend].currency or crowd.currency or usual
+    panel_currency = PANEL_PRESETS[panel.preset].currency if crowd.backend == "external" else ""
+    return CROWDS[crowd.backend].currency or crowd.currency or panel_currency
 
 
 class StudyDesign(Part):
@@ -133,20 +133,20 @@ class StudyDesign(Part):
         title="Language of the judged texts",
         description="A code such as en, de or ar. Empty: not specified.",
     )
-    judged: Annotated[Literal["caption", "summary", "translation", "text"], BeforeValidator(check_judged)] = (
-        Field(
-            CAPTION,
-            title="Item content",
-            description="Determines the wording of the page of work.",
-            json_schema_extra={
-                "words": {
-                    "caption": "Captions of images",
-                    "summary": "Summaries",
-                    "translation": "Translations",
-                    "text": "Other texts",
-                }
-            },
-        )
+    judged: Annotated[
+        Literal["caption", "summary", "translation", "text"], BeforeValidator(check_text_type)
+    ] = Field(
+        CAPTION,
+        title="Item content",
+        description="Determines the wording of the page of work.",
+        json_schema_extra={
+            "words": {
+                "caption": "Captions of images",
+                "summary": "Summaries",
+                "translation": "Translations",
+                "text": "Other texts",
+            }
+        },
     )
     labels: Listed[Annotated[str, Field(min_length=1, max_length=200)]] = Field(
         (),
@@ -216,7 +216,7 @@ class StudyDesign(Part):
     @property
     def named_currency(self) -> str:
         """The currency that crowd, study or panel states, or "". Workers must not see a guessed currency."""
-        return currency_named(self.crowd, self.panel)
+        return stated_currency(self.crowd, self.panel)
 
 
 def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
@@ -229,10 +229,10 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                 yield gettext(
                     "translations.%(language)s.%(name)s (entries: %(given)s): expected %(wanted)s, as in the design"
                 ) % {"language": language, "name": name, "given": count, "wanted": expected}
-        for number, (translated, question) in enumerate(
+        for number, (translation, question) in enumerate(
             zip(texts.questions, design.quiz.questions, strict=False), start=1
         ):
-            if len(translated.options) != len(question.options):
+            if len(translation.options) != len(question.options):
                 yield (
                     gettext(
                         "translations.%(language)s.questions: the number of options of question %(number)s is %(n)s; "
@@ -241,7 +241,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
                     % {
                         "language": language,
                         "number": number,
-                        "n": len(translated.options),
+                        "n": len(translation.options),
                         "n2": len(question.options),
                     }
                 )
@@ -266,8 +266,8 @@ def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
         if (text := getattr(texts, name))
     }
     examples = [
-        example.model_copy(update=translated.filled_texts)
-        for example, translated in zip(design.examples, texts.examples, strict=False)
+        example.model_copy(update=translation.filled_texts)
+        for example, translation in zip(design.examples, texts.examples, strict=False)
     ]
     return design.model_copy(
         update={

@@ -59,8 +59,8 @@ def read_wordings(path: Path) -> dict[str, dict[str, Wording]]:
     """Return the wordings in a TOML file, by kind and by type of judged text."""
     return {
         kind: {
-            judged: Wording(**{name: _translate_field(name, value) for name, value in values.items()})
-            for judged, values in wordings.items()
+            text_type: Wording(**{name: _translate_field(name, value) for name, value in values.items()})
+            for text_type, values in wordings.items()
         }
         for kind, wordings in tomllib.loads(path.read_text(encoding="utf-8")).items()
     }

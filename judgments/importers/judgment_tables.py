@@ -18,7 +18,7 @@ from common.files import unguard_formula
 from common.incoming import quote_value
 from common.texts import one_text, quote_difference
 from judgments.design.numbers import number_text, range_of
-from judgments.design.scale import InferredScale, Scale, ScaleBounds, limits_of, scale_of
+from judgments.design.scale import InferredScale, Scale, ScaleBounds, bounds_of, scale_of
 from judgments.design.tables.sampling import SIDES
 from judgments.drawing.keys import text_key
 from judgments.importers.names import NamesOfImages
@@ -83,7 +83,7 @@ class AnswerRule:
             raise ValueError(f"expected no scale, which {self.plain.name} has not")
         if self.scale_text:
             raise ValueError(f"expected {self.scale_text}, as before")
-        self.scale_text, self._limits = text, limits_of(text)
+        self.scale_text, self._limits = text, bounds_of(text)
         self._extent = InferredScale.from_bounds(self._limits)
         if self._limits.step:
             self._take_scale(scale_of(text))
@@ -142,7 +142,7 @@ class AnswerRule:
         assert usual is not None
         if problem := self.plain.scale_problem(scale):
             raise ValueError(f"as one of {len(scale):,} answers from {scale.in_words}; {problem}")
-        self.setting = "" if scale.same_points(usual) else str(scale)
+        self.setting = "" if scale.has_same_points(usual) else str(scale)
 
 
 def answer_problem(answer: object, error: ValueError, kind: Kind) -> tuple[str, str]:

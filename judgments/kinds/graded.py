@@ -152,7 +152,7 @@ class Graded(ImageCaptionKind):
 
     def setting(self, design: StudyDesign) -> str:
         usual = type(self).scale
-        return "" if design.scale is None or design.scale.same_points(usual) else str(design.scale)
+        return "" if design.scale is None or design.scale.has_same_points(usual) else str(design.scale)
 
     def with_setting(self, setting: str) -> Kind:
         return self.on_scale(scale_of(setting)) if setting else self

@@ -45,13 +45,13 @@ def count_discarded_rows(study: Study) -> dict[str, Any]:
 
 def why_not_discarded(study: Study) -> str:
     """Return why the pages of work of a study cannot be discarded; "" if they can be."""
-    about = {"slug": study.slug}
+    names = {"slug": study.slug}
     if study.source != Study.Source.DESIGNED:
         return (
-            gettext("Study %(slug)r has imported judgments, so it has no pages of work to discard.") % about
+            gettext("Study %(slug)r has imported judgments, so it has no pages of work to discard.") % names
         )
     if study.state == Study.State.DRAFT:
-        return gettext("Study %(slug)r is a draft, so it has no pages of work to discard.") % about
+        return gettext("Study %(slug)r is a draft, so it has no pages of work to discard.") % names
     for _receiver, reason in pages_in_use.send(sender=Study, study=study):
         if reason:
             return str(reason)
@@ -61,7 +61,7 @@ def why_not_discarded(study: Study) -> str:
                 "Study %(slug)r was opened to participants, so its pages of work cannot be discarded. Duplicate the "
                 "study instead."
             )
-            % about
+            % names
         )
     if is_registered(study):
         return (
@@ -69,11 +69,11 @@ def why_not_discarded(study: Study) -> str:
                 "The design of study %(slug)r was registered, so its pages of work cannot be discarded. Duplicate "
                 "the study instead."
             )
-            % about
+            % names
         )
-    under_way = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
-    if under_way.exists():
-        return gettext("A job of study %(slug)r is running; try again when it has finished.") % about
+    running_jobs = Job.objects.under_way().filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)
+    if running_jobs.exists():
+        return gettext("A job of study %(slug)r is running; try again when it has finished.") % names
     return ""
 
 
@@ -95,9 +95,9 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     lock_study(study, no_key=False)
     if problem := why_not_discarded(study):
         raise WrongState(problem)
-    discarded = count_discarded_rows(study)
+    counts = count_discarded_rows(study)
     pages_discarded.send(sender=Study, study=study)
-    rows: tuple[models.QuerySet[models.Model], ...] = (
+    querysets: tuple[models.QuerySet[models.Model], ...] = (
         HITUnit.objects.filter(hit__study=study),
         OutcomeBounds.objects.filter(unit__study=study),
         HIT.objects.filter(study=study),
@@ -107,9 +107,9 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
         DrawState.objects.filter(study=study),
         CachedFigures.objects.filter(study=study),
     )
-    for batch in rows:
+    for rows in querysets:
         # This does not load the rows. It fails if a foreign key of another table refers to them.
-        batch._raw_delete(batch.db)
+        rows._raw_delete(rows.db)
     generated_at = study.generated_at
     study.state, study.generated_at = Study.State.DRAFT, None
     study.notes = {name: study.notes[name] for name in TEMPLATE_NOTES if name in study.notes}
@@ -117,11 +117,11 @@ def discard_hits(*, study: Study, by: User | None = None) -> dict[str, Any]:
     note_event(
         study=study,
         what="discarded",
-        sentence=f"Discarded: {with_noun(discarded['hits'], 'page')} of work, with "
-        f"{with_noun(discarded['units'], 'item')} and "
-        f"{with_noun(discarded['controls'], 'check question')}. The design is a draft again.",
+        sentence=f"Discarded: {with_noun(counts['hits'], 'page')} of work, with "
+        f"{with_noun(counts['units'], 'item')} and "
+        f"{with_noun(counts['controls'], 'check question')}. The design is a draft again.",
         by=by,
         generated_at=str(generated_at),
-        **discarded,
+        **counts,
     )
-    return discarded
+    return counts

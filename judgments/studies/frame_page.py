@@ -18,26 +18,28 @@ from judgments.studies.designs import design_of, kind_of
 from judgments.studies.pages import Context, StudyPlace, StudyStep
 from judgments.studies.study_page import PAGE_PARTS, PAGES, STEPS, first_page, study_page_address
 
-EVERY_SECONDS = 2  # seconds between polls for figures that are being computed
+POLL_SECONDS = 2  # time between polls for figures that are being computed
+
+MAX_JOBS = 20  # newest jobs of a study that are looked at
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
-    busy = {job.kind for job in jobs if job.is_under_way}
+    busy_kinds = {job.kind for job in jobs if job.is_under_way}
     steps = [
         step
         for step in STEPS.values()
         if step.has_button(study)
         and step.permission in rights
-        and step.job not in busy
+        and step.job not in busy_kinds
         and (not step.requires or signed_in(request).has_perm(step.requires))
     ]
     next_step = next_step_of(steps, study, active)
-    others = [step for step in steps if step is not next_step]
+    other_steps = [step for step in steps if step is not next_step]
     may_preview = study.source == Study.Source.DESIGNED
-    never_opened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
-    may_delete = never_opened and Right.OWN in rights
+    is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    may_delete = is_unopened and Right.OWN in rights
     return {
         **site.each_context(request),
         "title": study.name,
@@ -56,10 +58,10 @@ def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active
         "next_link": study_page_address(study, "launch")
         if _waits_for_its_launch(study, next_step, active)
         else "",
-        "other_steps": others,
+        "other_steps": other_steps,
         "may_preview": may_preview,
         "may_delete": may_delete,
-        "in_menu": len(others) + may_preview + may_delete > 1,  # a single action is a button
+        "in_menu": len(other_steps) + may_preview + may_delete > 1,  # a single action is a button
         "active_page": active,
         "preview_link": preview_address(study),
         "rights": rights,
@@ -80,8 +82,8 @@ def _studies_of_criteria(study: Study, request: HttpRequest) -> list[tuple[str, 
 
 
 def _waits_for_its_launch(study: Study, next_step: StudyStep | None, active: str) -> bool:
-    waits = study.state == Study.State.GENERATED and not study.simulated
-    return waits and next_step is None and active != "launch"
+    is_generated = study.state == Study.State.GENERATED and not study.simulated
+    return is_generated and next_step is None and active != "launch"
 
 
 def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Context]:
@@ -90,7 +92,7 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
     The current page has a tab even if the study has no content for it.
     """
     page = PAGES.get(active)
-    marked = page.parent_page if page and page.parent_page else active
+    marked_page = page.parent_page if page and page.parent_page else active
     groups = []
     for group in StudyPlace:
         tabs = [
@@ -98,13 +100,13 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
                 "label": gettext(page.label),
                 "link": study_page_address(study, page.name),
                 # "page" marks the current page itself; "true" marks the tab of a page that has no tab
-                "current": ("page" if page.name == active else "true") if page.name == marked else "",
+                "current": ("page" if page.name == active else "true") if page.name == marked_page else "",
             }
             for page in sorted(PAGES.values(), key=lambda page: page.order)
             if page.label
             and page.place_in(study) == group
             and page.permission in rights
-            and (page.name == marked or (group.has_content(study) and page.has_tab(study)))
+            and (page.name == marked_page or (group.has_content(study) and page.has_tab(study)))
         ]
         if tabs:
             is_active = any(tab["current"] for tab in tabs)
@@ -114,15 +116,15 @@ def tab_groups(study: Study, rights: Collection[str], active: str) -> list[Conte
 
 
 def next_step_of(steps: Sequence[StudyStep], study: Study, active: str) -> StudyStep | None:
-    of_page = [step for step in steps if active in step.primary_on]
-    of_state = [step for step in steps if study.state in step.primary_in]
-    return next(iter([*of_page, *of_state]), None)
+    page_steps = [step for step in steps if active in step.primary_on]
+    state_steps = [step for step in steps if study.state in step.primary_in]
+    return next(iter([*page_steps, *state_steps]), None)
 
 
 def jobs_to_show(study: Study) -> list[Job]:
-    """Return queued and running jobs. For each kind of job, also return the last job if it failed."""
+    """Return the newest job of each kind if it is queued or running, or if it failed."""
     jobs_by_kind: dict[str, Job] = {}
-    for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:20]:
+    for job in Job.objects.filter(of_studies(study.slug)).exclude(kind__in=QUIET_JOBS)[:MAX_JOBS]:
         jobs_by_kind.setdefault(job.kind, job)
     return [job for job in jobs_by_kind.values() if job.is_under_way or job.error]
 
@@ -130,10 +132,15 @@ def jobs_to_show(study: Study) -> list[Job]:
 def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     """Show that figures are being computed. The page's script polls this view, which answers 204 until then."""
     job = newest_figures_job(study)
-    failed = job is not None and job.has_failed
-    if request.headers.get("HX-Request") and not failed:
+    has_failed = job is not None and job.has_failed
+    if request.headers.get("HX-Request") and not has_failed:
         return HttpResponse(status=204)
-    context |= {"counting": job, "failed": failed, "address": request.get_full_path(), "every": EVERY_SECONDS}
+    context |= {
+        "counting": job,
+        "failed": has_failed,
+        "address": request.get_full_path(),
+        "every": POLL_SECONDS,
+    }
     answer = TemplateResponse(request, "judgments/study/counting.html", context)
     answer["Cache-Control"] = "no-store"
     return answer

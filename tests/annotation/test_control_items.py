@@ -46,7 +46,13 @@ from evaluation.data.judgment_sets.loaders import control_records_of
 from evaluation.data.judgment_sets.study_signatures import hash_of_judgments
 from evaluation.results.aggregation import aggregate_study
 from judgments.design.reading.checking import make_design, stored_design
-from judgments.design.tables.controls import CAREFUL, GUESSING, LOST, Controls, usual_least
+from judgments.design.tables.controls import (
+    CAREFUL_ACCURACY,
+    GUESSING_ACCURACY,
+    MAX_WRONG_EXCLUSION,
+    Controls,
+    usual_least,
+)
 from judgments.drawing.controls.pool import mark_of
 from judgments.kinds import KINDS
 from judgments.models import HIT, Caption, Item, Study, StudyRole
@@ -381,10 +387,10 @@ def test_nobody_is_set_aside_before_the_least_number_of_check_questions() -> Non
     assert control_record(6, 0, rule).is_used
     assert not control_record(7, 4, rule).is_used
     # 7 choose 5 to 7 right: scipy.stats.binom.cdf(4, 7, (.95, .5)) is .00376 and .77344
-    assert rule.chance_set_aside(7, 0.95) == pytest.approx(0.003757, abs=1e-6)
-    assert rule.chance_set_aside(7, 0.5) == pytest.approx(0.7734375)
+    assert rule.exclusion_probability(7, 0.95) == pytest.approx(0.003757, abs=1e-6)
+    assert rule.exclusion_probability(7, 0.5) == pytest.approx(0.7734375)
     assert [usual_least(threshold) for threshold in (0.0, 0.6, 0.7, 0.8, 1.0)] == [1, 5, 7, 20, 1]
-    assert RULE.chance_set_aside(6, CAREFUL) > LOST
+    assert RULE.exclusion_probability(6, CAREFUL_ACCURACY) > MAX_WRONG_EXCLUSION
     table = re.findall(
         r"^\| ([.\d]+) \| (\d+)(?: \(after 2 items\))? \| (\d+) of 100 \| (\d+)", DOCS, flags=re.M
     )
@@ -392,7 +398,8 @@ def test_nobody_is_set_aside_before_the_least_number_of_check_questions() -> Non
     for threshold, least, *rates in table:
         rule = Controls(threshold=float(threshold), least=int(least))
         set_aside = [
-            round(100 * rule.chance_set_aside(max(2, rule.least), right)) for right in (CAREFUL, GUESSING)
+            round(100 * rule.exclusion_probability(max(2, rule.least), right))
+            for right in (CAREFUL_ACCURACY, GUESSING_ACCURACY)
         ]
         assert set_aside == [int(rate) for rate in rates]
 

@@ -15,9 +15,9 @@ from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import (
     approval_is_enough,
-    own_record_needed,
-    requirements_not_stated,
     requirements_of,
+    unsupported_requirements,
+    why_nobody_may_qualify,
 )
 from judgments.design.study_design import StudyDesign
 from judgments.studies.designs import design_of
@@ -89,7 +89,7 @@ def test_a_stored_design_stays_as_it_is() -> None:
 def test_what_only_this_site_s_record_can_meet_is_said(
     workers: dict[str, object], backend: str, off: str | None
 ) -> None:
-    said = own_record_needed(design(**workers).workers, backend)
+    said = why_nobody_may_qualify(design(**workers).workers, backend)
     assert bool(said) == (off is not None)
     assert (off or "") in said
 
@@ -120,10 +120,10 @@ def test_requirements_that_cannot_be_are_refused_by_name(workers: dict[str, Any]
 
 def test_a_crowd_of_another_site_cannot_tell_what_was_approved_there() -> None:
     asked = design(requirements="vedantam-2015").workers
-    assert requirements_not_stated(asked, "mturk") == []
-    assert requirements_not_stated(asked, "local") == []
-    assert requirements_not_stated(asked, "prolific") == []
-    assert requirements_not_stated(asked, "external") == [
+    assert unsupported_requirements(asked, "mturk") == []
+    assert unsupported_requirements(asked, "local") == []
+    assert unsupported_requirements(asked, "prolific") == []
+    assert unsupported_requirements(asked, "external") == [
         "more than 95 % of reviewed pages of work approved",
         "approved pages of work: at least 500",
     ]
@@ -154,7 +154,7 @@ def test_a_study_of_v15_here_says_who_can_join_and_is_rehearsed(designer: Client
     small = {"pairs": {"HC": 2, "HI": 2, "HM": 0, "MM": 2}, "references": 2}
     values = {"name": "V15", "dataset": "animals", "preset": "vedantam-2015-triplet", "sampling": small}
     study = create_study(design=make_design(values))
-    said = own_record_needed(design_of(study).workers, "local")
+    said = why_nobody_may_qualify(design_of(study).workers, "local")
 
     plan = designer.get(page(study, "plan")).content.decode()
     assert said in html.unescape(plan)
@@ -171,5 +171,5 @@ def test_a_study_of_v15_here_says_who_can_join_and_is_rehearsed(designer: Client
 def test_a_study_without_requirements_says_nothing_of_them(designer: Client) -> None:
     make_dataset()
     study = make_study(opened=False)
-    assert own_record_needed(design_of(study).workers, "local") == ""
+    assert why_nobody_may_qualify(design_of(study).workers, "local") == ""
     assert "sentences" not in study.notes

@@ -19,7 +19,7 @@ from common.amounts import thousands
 from judgments.design.crowds import CROWDS
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.quiz import asks_anything
-from judgments.design.tables.controls import CAREFUL, usual_least
+from judgments.design.tables.controls import CAREFUL_ACCURACY, usual_least
 from judgments.models import Item, Study
 from judgments.studies.pages import was_opened
 from judgments.templatetags.judgments_tags import cents
@@ -124,12 +124,12 @@ def _attention_item(launch: Launch) -> Iterable[ChecklistItem]:
     if not rates:
         yield launch.point(title, Readiness.READY, sentence)
         return
-    seen_count, careful = chance_of_exclusion(launch.design, CAREFUL)
+    seen_count, careful = chance_of_exclusion(launch.design, CAREFUL_ACCURACY)
     usual, met = usual_least(rule.threshold), launch.max_distinct_checks
     parts, key = [sentence, rates], ""
     if careful > TOLERABLE_LOSS:
         key = "controls.least"
-        if rule.sets_aside(seen_count, seen_count - 1):
+        if rule.excludes(seen_count, seen_count - 1):
             parts.append(_("One wrong answer is enough to be below the pass mark."))
         if usual > rule.least:
             remedy = ngettext(

@@ -39,7 +39,7 @@ IF_MATCH = OpenApiParameter(
     "If-Match",
     str,
     OpenApiParameter.HEADER,
-    description="The ETag that the design was read with; 412 where it was changed since.",
+    description="The ETag of the design as it was read. If the design was changed since, the status is 412.",
 )
 
 
@@ -66,7 +66,7 @@ class PresetSerializer(serializers.Serializer[Any]):
     )
     suits = serializers.DictField(
         child=serializers.IntegerField(),
-        help_text="Purposes that it suits; the smaller the number, the plainer the way.",
+        help_text="Purposes that the preset suits. The smaller the number, the simpler the protocol.",
     )
     choose = serializers.CharField(help_text="When to choose it.")
 
@@ -91,7 +91,7 @@ class DesignView(APIView):
         summary="A study's design",
     )
     def get(self, request: Request, slug: str) -> Response:
-        """Return the complete study file, with an ETag that a change of it must send."""
+        """Return the complete study file. To change it, send the ETag of the response in `If-Match`."""
         return _design_response(study_for(request, slug))
 
     @extend_schema(
@@ -159,8 +159,8 @@ def _design_response(study: Study) -> Response:
 @transaction.atomic
 def _change_study(request: Request, study: Study, design: StudyDesign) -> Study:
     locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    known = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
-    if "*" not in known and _etag(locked.design) not in known:
+    accepted_tags = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
+    if "*" not in accepted_tags and _etag(locked.design) not in accepted_tags:
         raise EditConflict(
             f"The design of study {study.slug!r} was changed since it was read; read it again."
         )
@@ -171,11 +171,11 @@ def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, An
     """Return the design with a JSON Merge Patch applied to it (RFC 7396)."""
     result = dict(design)
     for key, value in change.items():
-        below = result.get(key)
+        nested = result.get(key)
         if value is None:
             result.pop(key, None)
         elif isinstance(value, dict):
-            result[key] = _apply_patch(below if isinstance(below, dict) else {}, value)
+            result[key] = _apply_patch(nested if isinstance(nested, dict) else {}, value)
         else:
             result[key] = value
     return result

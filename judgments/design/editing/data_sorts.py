@@ -13,7 +13,7 @@ from judgments.design.wordings import CAPTION
 from judgments.kinds import KINDS, Kind
 from judgments.models import Caption, Dataset, Output
 
-TEXTS_READ = 200  # texts of a dataset from which the type of its texts is guessed
+MAX_TEXTS_READ = 200  # texts of a dataset from which the type of its texts is guessed
 MAX_SHARED_SHARE = 0.4  # share of a translation's words that its source also has, such as names
 MAX_SUMMARY_RATIO = 0.6  # length of a summary as a fraction of its source, in characters
 # A word of at least four letters, since many languages share short words; or a character of a script without blanks.
@@ -34,12 +34,12 @@ def judged_text_type(dataset: Dataset) -> str:
         outputs.values_list("item__text", "caption__text"),
         references.values_list("item__text", "text"),
     ):
-        pairs = [pair for pair in rows[:TEXTS_READ] if all(pair)]
+        pairs = [pair for pair in rows[:MAX_TEXTS_READ] if all(pair)]
         if pairs:
             if median(_share_of_words(*pair) for pair in pairs) < MAX_SHARED_SHARE:
                 return "translation"
-            short = median(len(text) / len(source) for source, text in pairs) < MAX_SUMMARY_RATIO
-            return "summary" if short else "text"
+            is_short = median(len(text) / len(source) for source, text in pairs) < MAX_SUMMARY_RATIO
+            return "summary" if is_short else "text"
     return "text"
 
 

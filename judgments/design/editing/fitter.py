@@ -8,6 +8,7 @@ from contextlib import suppress
 from copy import deepcopy
 from functools import cached_property
 from itertools import chain
+from math import ceil
 from typing import Any
 
 from django.utils.translation import gettext, gettext_noop, ngettext
@@ -69,9 +70,9 @@ class DesignFitter:
     """One way to fit a design to its dataset.
 
     Attributes:
-        checks: number of check questions that a page should have.
-        asked: number of judged items; 0 if the design cannot be drawn.
-        lasts: number of pages that a worker can do before a check question repeats.
+        checks_per_page: number of check questions that a page should have.
+        judged_items: number of judged items; 0 if the design cannot be drawn.
+        pages_before_repeat: number of pages that a worker can do before a check question repeats.
     """
 
     def __init__(
@@ -85,10 +86,10 @@ class DesignFitter:
         self.values = deepcopy(values) | {"dataset": reader.dataset.name}
         self.dataset, self.reader, self.purpose = reader.dataset, reader, values.get("purpose", "")
         self.sentences: list[str] = []
-        self.asked = self.lasts = 0
+        self.judged_items = self.pages_before_repeat = 0
         self.fit_requirements()
         self.fit_source()
-        self.checks = self.fit_purpose(per_hit)
+        self.checks_per_page = self.fit_purpose(per_hit)
         if repeating:  # even careful people may answer a hard item differently the second time
             self.values["controls"] |= {"kinds": [REPEATED], "threshold": MIN_EQUAL_SHARE}
         with suppress(DesignError):  # other errors are shown next to their fields
@@ -98,8 +99,10 @@ class DesignFitter:
     def has_enough_checks(self) -> bool:
         """Return whether a participant gets enough check questions to distinguish careful answers from guesses."""
         rule = Controls(**self.values["controls"])
-        each = self.values["captions_per_image"] if KINDS[self.values["protocol"]].grouped else 1
-        return self.lasts * rule.per_hit * each >= max(rule.least, usual_least(rule.threshold))
+        grouped = KINDS[self.values["protocol"]].grouped
+        answers_per_check = self.values["captions_per_image"] if grouped else 1
+        answers = self.pages_before_repeat * rule.per_hit * answers_per_check
+        return answers >= max(rule.least, usual_least(rule.threshold))
 
     def design(self) -> StudyDesign:
         names = {key: self.values[key] or "open" for key in ("name", "slug")}
@@ -118,8 +121,10 @@ class DesignFitter:
             or "approved_at_least" not in preset.values
         ):
             return
-        nothing = Workers().model_dump(mode="json")
-        self.values["workers"] = workers | {"requirements": ""} | {key: nothing[key] for key in preset.values}
+        defaults = Workers().model_dump(mode="json")
+        self.values["workers"] = (
+            workers | {"requirements": ""} | {key: defaults[key] for key in preset.values}
+        )
         self.sentences.append(
             gettext(
                 "The requirements of the paper (%(title)s) are off, because there is no record of "
@@ -162,11 +167,8 @@ class DesignFitter:
         Returns:
             The number of check questions per page.
         """
-        purpose, kind, controls = (
-            PURPOSES.get(self.purpose),
-            KINDS[self.values["protocol"]],
-            self.values["controls"],
-        )
+        purpose = PURPOSES.get(self.purpose)
+        kind, controls = KINDS[self.values["protocol"]], self.values["controls"]
         if purpose is not None and (not kind.is_open or controls["per_hit"]):
             controls["per_hit"] = purpose.checks_per_hit
         if per_hit is not None:
@@ -203,31 +205,33 @@ class DesignFitter:
         self.fit_controls(material)
 
     def fit_splits(self, material: Material) -> None:
+        """If the dataset lacks the split to sample from, use its largest one; likewise for check questions."""
         sizes = Counter(image.split for image in material.images if image.split)
         sampling, controls = self.values["sampling"], self.values["controls"]
         if not sizes:
             return
         if not sizes[sampling["split"]]:
-            others = [split for split, _ in sizes.most_common() if split != controls["split"]]
-            missing, sampling["split"] = sampling["split"], (others or list(sizes))[0]
+            other_splits = [split for split, _ in sizes.most_common() if split != controls["split"]]
+            missing_split, sampling["split"] = sampling["split"], (other_splits or list(sizes))[0]
             self.sentences.append(
                 gettext("The split %(sampling)r is used, because the dataset has no split %(asked)r.")
-                % {"sampling": sampling["split"], "asked": missing}
+                % {"sampling": sampling["split"], "asked": missing_split}
             )
         if not sizes[controls["split"]]:
             controls["split"] = sampling["split"]
 
     def fit_pairs(self, material: Material) -> None:
+        """Set the number of pairs of each kind, or of an arena, to what can be sampled from the dataset."""
         design = self.design()
-        rest, _ = divide_for_quiz(design, material)
-        images = divide_images(design, rest).judged_images
+        work_material, _ = divide_for_quiz(design, material)
+        images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
         shows_picture = KINDS[design.protocol].page.shows_picture
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
         pairs_wanted = requested or dict.fromkeys(PAIR_WORDS, DEFAULT_PER_KIND)
-        if not rest.published_pairs or sampling["source"] == "references":
+        if not work_material.published_pairs or sampling["source"] == "references":
             pairs_wanted = _pairs_per_image(pairs_wanted, requested, images, systems_meet=shows_picture)
         references = design.sampling.references
         drawing: dict[str, Any] = {
@@ -235,9 +239,9 @@ class DesignFitter:
             "seed": design.seed,
             "allow_no_references": shows_picture,
         }
-        available = count_pairs(rest, images, wanted=pairs_wanted, references=references, **drawing)
+        available = count_pairs(work_material, images, wanted=pairs_wanted, references=references, **drawing)
         if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
-            all_pairs = count_pairs(rest, images, wanted=pairs_wanted, references="all", **drawing)
+            all_pairs = count_pairs(work_material, images, wanted=pairs_wanted, references="all", **drawing)
             if sum(all_pairs.values()) > sum(available.values()):
                 available, sampling["references"] = all_pairs, "all"
                 self.sentences.append(
@@ -251,12 +255,14 @@ class DesignFitter:
             return
         if self.purpose == "ranking" and available["MM"] and draws_arenas():
             sampling["pairs"] = {"MM": available["MM"]}
-            pages = -(-ROUNDS * available["MM"] // self.values["units_per_hit"])
+            pages = ceil(ROUNDS * available["MM"] / self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
-        named = {str(name) for name in design.sampling.pairs}
+        designed_kinds = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
-            name: available.get(name, 0) for name in PAIR_WORDS if name in named or available.get(name)
+            name: available.get(name, 0)
+            for name in PAIR_WORDS
+            if name in designed_kinds or available.get(name)
         }
         if any(available[name] < count for name, count in requested.items()):
             self.sentences.append(_pairs_sentence(requested, available))
@@ -267,21 +273,25 @@ class DesignFitter:
         Also switch the filter off if some items have no references.
         """
         sampling, filter_ = self.values["sampling"], self.values["filter"]
-        outputs = any(image.outputs for image in material.images)
-        retrieved = any(image.retrievals for image in material.images)
+        has_outputs = any(image.outputs for image in material.images)
+        has_retrievals = any(image.retrievals for image in material.images)
         source = sampling["pairs_from"]
-        lists = {"annotation": outputs, "search": retrieved, "both": outputs or retrieved}[sampling["task"]]
-        if (source == "top-k" and not lists) or (source in ("outputs", "crossed") and not outputs):
-            sampling["pairs_from"] = "outputs" if outputs else "references"
+        has_lists = {
+            "annotation": has_outputs,
+            "search": has_retrievals,
+            "both": has_outputs or has_retrievals,
+        }[sampling["task"]]
+        if (source == "top-k" and not has_lists) or (source in ("outputs", "crossed") and not has_outputs):
+            sampling["pairs_from"] = "outputs" if has_outputs else "references"
             what = (
                 gettext("the captions of each system")
-                if outputs
+                if has_outputs
                 else gettext("people's texts, with texts of other items")
             )
             self.sentences.append(
                 (
                     gettext("The dataset has no ranked lists. Participants judge %(what)s instead.")
-                    if source == "top-k" and outputs
+                    if source == "top-k" and has_outputs
                     else gettext("The dataset has no systems. Participants judge %(what)s instead.")
                 )
                 % {"what": what}
@@ -293,6 +303,7 @@ class DesignFitter:
             )
 
     def fit_options(self, material: Material) -> None:
+        """Lower the number of texts that are shown together to the most that an item has."""
         design = self.design()
         max_options = max(
             (
@@ -316,7 +327,8 @@ class DesignFitter:
     def fit_controls(self, material: Material) -> None:
         """Lower the number of check questions until the design can be drawn, and count the judged items."""
         controls = self.values["controls"]
-        for _ in range(self.checks + 2):
+        # each failure takes one check question away or, once, the filter
+        for _ in range(self.checks_per_page + 2):
             design = self.design()
             if not (design.filter.bleu_pre or needs_split(design)):
                 self.values["filter"]["fill_to"] = 0  # without controls, groups need not have the same size
@@ -333,15 +345,15 @@ class DesignFitter:
                 else:
                     return
             else:
-                self.lasts = pool_of(batch.hits, grouped=kind.grouped).lasts
+                self.pages_before_repeat = pool_of(batch.hits, grouped=kind.grouped).lasts
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
-                self.asked = sum(not (unit.control or unit.filtered) for unit in units)
-                if 0 < (n := controls["per_hit"]) < self.checks:
-                    fewer = gettext(
+                self.judged_items = sum(not (unit.control or unit.filtered) for unit in units)
+                if 0 < (n := controls["per_hit"]) < self.checks_per_page:
+                    fewer_checks = gettext(
                         "Check questions on each page: %(n)s instead of %(checks)s, because the "
                         "dataset has too few items."
                     )
-                    self.sentences.append(fewer % {"n": n, "checks": self.checks})
+                    self.sentences.append(fewer_checks % {"n": n, "checks": self.checks_per_page})
                 return
 
 
@@ -359,12 +371,12 @@ def _pairs_per_image(
     return pairs
 
 
-def _pairs_sentence(requested: Mapping[str, int], there: Mapping[str, int]) -> str:
+def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
     listed = "; ".join(
-        f"{there[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if there[name]
+        f"{available[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if available[name]
     )
-    of = ", ".join(thousands(count) for count in sorted(set(requested.values())))
+    requested_counts = ", ".join(thousands(count) for count in sorted(set(requested.values())))
     sentence = gettext(
         "Pairs that can be sampled from this dataset: %(listed)s. Pairs of each kind that the preset asks for: %(of)s."
     )
-    return sentence % {"listed": listed, "of": of}
+    return sentence % {"listed": listed, "of": requested_counts}

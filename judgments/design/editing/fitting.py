@@ -14,7 +14,7 @@ from judgments.drawing.controls.makers import SPLIT_CONTROLS
 from judgments.kinds import KINDS
 from judgments.models import Dataset
 
-CHECKS = 2  # check questions on a page
+CHECKS_PER_PAGE = 2
 ITEMS_PER_RESERVED = 10  # one in this many items may be left out for check questions
 RESERVE = "reserve"  # check questions come from items that are left out
 REPEAT = "repeat"  # check questions repeat items
@@ -71,11 +71,13 @@ def fit_to_dataset(
     reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
-        checked = DesignFitter(values | {"controls": values["controls"] | {"per_hit": CHECKS}}, reader)
-        if checked.has_enough_checks():
-            about = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
-            checked.sentences.append(about % {"n": CHECKS})
-            return _keep_items(checked, values, reader, checks)
+        with_checks = DesignFitter(
+            values | {"controls": values["controls"] | {"per_hit": CHECKS_PER_PAGE}}, reader
+        )
+        if with_checks.has_enough_checks():
+            note = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
+            with_checks.sentences.append(note % {"n": CHECKS_PER_PAGE})
+            return _keep_items(with_checks, values, reader, checks)
     return _keep_items(DesignFitter(values, reader), values, reader, checks)
 
 
@@ -89,30 +91,36 @@ def _keep_items(
         checks: the designer's choice, as in `fit_to_dataset`.
     """
     controls = with_reserve.values["controls"]
-    if not with_reserve.checks or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
+    if not with_reserve.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return FittedDesign(with_reserve.values, with_reserve.sentences)
     without_checks = DesignFitter(values, reader, per_hit=0)
-    lost_items = without_checks.asked - with_reserve.asked
+    lost_items = without_checks.judged_items - with_reserve.judged_items
     if controls["per_hit"] and lost_items <= 0:
         return FittedDesign(with_reserve.values, with_reserve.sentences)
     grouped = KINDS[with_reserve.values["protocol"]].grouped
     with_repeats = DesignFitter(
-        values, reader, per_hit=1 if grouped else min(with_reserve.checks, CHECKS), repeating=True
+        values,
+        reader,
+        per_hit=1 if grouped else min(with_reserve.checks_per_page, CHECKS_PER_PAGE),
+        repeating=True,
     )
     designs = {REPEAT: with_repeats, RESERVE: with_reserve, OMIT: without_checks}
-    if not with_repeats.values["controls"]["per_hit"] or with_repeats.asked < without_checks.asked:
+    if (
+        not with_repeats.values["controls"]["per_hit"]
+        or with_repeats.judged_items < without_checks.judged_items
+    ):
         del designs[REPEAT]
     if not controls["per_hit"]:
         return _design_without_reserve(designs)
     reserve_is_small = (
-        with_reserve.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= without_checks.asked
+        with_reserve.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= without_checks.judged_items
     )
     proposed = _proposed_answer(checks, designs, reserve_is_small)
-    others = tuple(name for name in designs if name != proposed)
+    other_answers = tuple(name for name in designs if name != proposed)
     return FittedDesign(
         designs[proposed].values,
         designs[proposed].sentences,
-        ChecksQuestion(proposed, others, lost_items, without_checks.asked),
+        ChecksQuestion(proposed, other_answers, lost_items, without_checks.judged_items),
     )
 
 

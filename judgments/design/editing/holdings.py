@@ -17,7 +17,14 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """The counts of a dataset's contents. ``systems`` counts the systems that the person may use."""
+    """The counts of a dataset's contents.
+
+    Attributes:
+        captioned: number of items that have a reference.
+        captions: number of references.
+        texts, boxes: number of items that have a source text, or boxes.
+        systems: number of systems with outputs that the person may use.
+    """
 
     images: int
     pictures: int
@@ -29,7 +36,7 @@ class Holdings:
     pairs: int
 
     @property
-    def of_texts(self) -> bool:
+    def has_only_texts(self) -> bool:
         return bool(self.images) and self.texts == self.images and not self.pictures
 
     def missing_for(self, preset: Preset) -> str:
@@ -52,14 +59,14 @@ class Holdings:
         return ""
 
     def _reason_not_to_judge(self, kind: Kind) -> str:
-        two_captions = self.captions > self.captioned
+        has_two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {
                 "least": kind.least_options,
                 "systems": self.systems,
             }
         if kind.compares_pairs and not (
-            self.pairs or self.systems > 1 or two_captions or (self.systems and self.captions)
+            self.pairs or self.systems > 1 or has_two_captions or (self.systems and self.captions)
         ):
             return self._shortage_sentence(gettext("Needs two texts for each item, by people or systems"), 0)
         if kind.compares_pairs and not kind.page.shows_picture and not self.captions:
@@ -68,12 +75,12 @@ class Holdings:
             return self._shortage_sentence(gettext("Needs texts by people or systems"), 0)
         return ""
 
-    def _shortage_sentence(self, needs: str, there: int) -> str:
+    def _shortage_sentence(self, needs: str, count: int) -> str:
         return ngettext(
             "%(needs)s. %(there)s of %(n)s item in this dataset meets this requirement.",
             "%(needs)s. Items in this dataset that meet this requirement: %(there)s of %(n)s.",
             self.images,
-        ) % {"needs": needs, "there": thousands(there), "n": thousands(self.images)}
+        ) % {"needs": needs, "there": thousands(count), "n": thousands(self.images)}
 
 
 def holdings_of(dataset: Dataset, person: Person) -> Holdings:

@@ -16,14 +16,13 @@ MAX_PREVIEWS = 4  # two open forms, with the previous preview of each
 
 
 def store_preview(session: MutableMapping[str, Any], design: StudyDesign) -> str:
+    """Store a design in the session as its newest preview, and return the preview's key."""
     values = design.model_dump(mode="json")
     key = content_key("look", design.model_dump_json())[:32]
-    shelf: dict[str, Any] = session.get(PREVIEWS, {})
-    if list(shelf)[-1:] != [key]:
-        others = [(name, design_values) for name, design_values in shelf.items() if name != key][
-            -MAX_PREVIEWS + 1 :
-        ]
-        session[PREVIEWS] = dict([*others, (key, values)])
+    previews: dict[str, Any] = session.get(PREVIEWS, {})
+    if list(previews)[-1:] != [key]:
+        other_previews = [(name, stored) for name, stored in previews.items() if name != key]
+        session[PREVIEWS] = dict([*other_previews[1 - MAX_PREVIEWS :], (key, values)])
     return key
 
 

@@ -15,9 +15,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 MAX_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
-BLANK = "__row__"  # number of the row that the button "Add" copies
+BLANK_NUMBER = "__row__"  # number of the row that the button "Add" copies
 DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
 SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
+# labels of the columns whose keys have no title
 LABELS = {
     "by": "Trait",
     "expected": "Right answer",
@@ -32,21 +33,23 @@ LABELS = {
     "settings": "Settings, such as least = 20",
     "why": "Reason",
 }
-Shape = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]
+InputType = Literal["text", "paragraphs", "lines", "whole", "whole-or-text", "settings", "choice"]
 Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class RowColumn:
+    """An input of each row. ``shape`` says which input it is, and how its text is read."""
+
     key: str
     label: str
     help: str
-    shape: Shape
+    shape: InputType
     is_needed: bool
     choices: tuple[tuple[str, str], ...] = ()
 
     @property
-    def counts(self) -> bool:
+    def marks_use(self) -> bool:
         """Whether a filled cell shows that the row is used; false for a choice with a default, which is never empty."""
         return self.shape != "choice" or self.is_needed
 
@@ -57,16 +60,17 @@ class RowColumn:
             return "\n".join(map(str, value))
         return "" if value is None else str(value)
 
-    def shown_value(self, value: Any) -> str:
+    def display_text(self, value: Any) -> str:
         text = self.text_of(value)
         label = dict(self.choices).get(text)
         return gettext(label) if label else text
 
     def read(self, text: str, where: str) -> Any:
+        """Return the value that a person typed. Raise ValidationError, which names ``where``, if it is invalid."""
         if self.shape == "lines":
             return [line.strip() for line in text.splitlines() if line.strip()]
         if self.shape == "settings":
-            return _settings(text, where)
+            return _read_settings(text, where)
         if self.shape == "paragraphs":
             return text.replace("\r\n", "\n")
         whole = re.fullmatch(r"-?\d{1,12}", text)
@@ -79,36 +83,36 @@ class RowColumn:
 
 
 def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
-    return [_column(key, field) for key, field in model.model_fields.items()]
+    return [_make_column(key, field) for key, field in model.model_fields.items()]
 
 
-def _column(key: str, field: FieldInfo) -> RowColumn:
-    shape: Shape = "text"
+def _make_column(key: str, field: FieldInfo) -> RowColumn:
+    shape: InputType = "text"
     choices: list[tuple[str, str]] = []
-    kind = field.annotation
+    annotation = field.annotation
     extra = field.json_schema_extra if isinstance(field.json_schema_extra, dict) else {}
     if key == "rule" and DETECTORS:
         shape, choices = "choice", list(DETECTORS.items())
-    elif get_origin(kind) is Literal:
-        shape, choices = "choice", [(choice, choice) for choice in get_args(kind)]
-    elif get_origin(kind) is tuple:
+    elif get_origin(annotation) is Literal:
+        shape, choices = "choice", [(choice, choice) for choice in get_args(annotation)]
+    elif get_origin(annotation) is tuple:
         shape = "lines"
     elif "rows" in extra:
         shape = "paragraphs"
-    elif get_origin(kind) is dict:
+    elif get_origin(annotation) is dict:
         shape = "settings"
-    elif kind is int:
+    elif annotation is int:
         shape = "whole"
-    elif int in get_args(kind):
+    elif int in get_args(annotation):
         shape = "whole-or-text"
-    needed = field.is_required()
-    if needed and choices:
+    is_needed = field.is_required()
+    if is_needed and choices:
         choices.insert(0, ("", "Choose"))
     label = field.title or LABELS.get(key, key.capitalize())
-    return RowColumn(key, label, field.description or "", shape, needed, tuple(choices))
+    return RowColumn(key, label, field.description or "", shape, is_needed, tuple(choices))
 
 
-def _settings(text: str, where: str) -> dict[str, Any]:
+def _read_settings(text: str, where: str) -> dict[str, Any]:
     settings: dict[str, Any] = {}
     for part in re.split(r"[,\n]", text):
         if not part.strip():
@@ -130,7 +134,9 @@ def _settings(text: str, where: str) -> dict[str, Any]:
 def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
     lines = []
     for row in rows:
-        cells = [(column, column.shown_value(row.get(column.key)).replace("\n", " / ")) for column in columns]
+        cells = [
+            (column, column.display_text(row.get(column.key)).replace("\n", " / ")) for column in columns
+        ]
         lines.append(
             " · ".join(f"{gettext(column.label).partition(',')[0]}: {text}" for column, text in cells if text)
         )
@@ -168,16 +174,16 @@ class RowsWidget(InputRows):
             match = re.fullmatch(rf"{re.escape(name)}-(\d{{1,6}})-([a-z_]+)", key)
             if match:
                 rows.setdefault(int(match[1]), {})[match[2]] = str(data.get(key))
-        counting = [column.key for column in self.columns if column.counts]
+        marking_keys = [column.key for column in self.columns if column.marks_use]
         return [
             rows[number]
             for number in sorted(rows)
-            if any(rows[number].get(key, "").strip() for key in counting)
+            if any(rows[number].get(key, "").strip() for key in marking_keys)
         ]
 
     def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
         rows = list(value or [])
-        shown_rows = [
+        shown_columns = [
             column
             for column in self.columns
             if column.key not in self.hidden_keys or any(row.get(column.key) for row in rows)
@@ -186,14 +192,14 @@ class RowsWidget(InputRows):
             "name": name,
             "id": (attrs or {}).get("id", f"id_{name}"),
             "too_many": len(rows) if len(rows) > MAX_ROWS else 0,
-            "rows": [_row(name, shown_rows, str(number), row) for number, row in enumerate(rows)],
-            "blank": _row(name, shown_rows, BLANK, {}),
-            "next": _row(name, shown_rows, str(len(rows)), {}),
+            "rows": [_row_context(name, shown_columns, str(number), row) for number, row in enumerate(rows)],
+            "blank": _row_context(name, shown_columns, BLANK_NUMBER, {}),
+            "next": _row_context(name, shown_columns, str(len(rows)), {}),
         }
         return render_to_string("judgments/parts/rows.html", context)
 
 
-def _row(name: str, columns: list[RowColumn], number: str, row: Row) -> dict[str, Any]:
+def _row_context(name: str, columns: list[RowColumn], number: str, row: Row) -> dict[str, Any]:
     cells = [
         {
             "column": column,
@@ -202,7 +208,7 @@ def _row(name: str, columns: list[RowColumn], number: str, row: Row) -> dict[str
         }
         for column in columns
     ]
-    return {"title": "" if number == BLANK else int(number) + 1, "cells": cells}
+    return {"title": "" if number == BLANK_NUMBER else int(number) + 1, "cells": cells}
 
 
 class RowsField(forms.Field):

@@ -36,10 +36,10 @@ TITLES = {
     EXAMPLES: gettext_noop("Worked examples"),
     QUESTIONS: gettext_noop("Questions of the quiz"),
 }
-LANGUAGE = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
-MARKDOWN = ("question", "instructions", "consent")
+LANGUAGE_COLUMN = RowColumn("language", "Language", "", "choice", True, (("", "Choose"), *settings.LANGUAGES))
+MARKDOWN_KEYS = ("question", "instructions", "consent")
 MAX_ROW_NUMBER = 100  # rows are filled up to the highest number
-NUMBERS = {
+NUMBER_COLUMNS = {
     EXAMPLES: RowColumn("number", "Example", "Position in the design, starting at 1.", "whole", True),
     QUESTIONS: RowColumn("number", "Question", "Position in the design, starting at 1.", "whole", True),
 }
@@ -47,6 +47,8 @@ NUMBERS = {
 
 @dataclass(frozen=True, slots=True)
 class TranslationRows:
+    """Rows of the form by part: TEXTS, EXAMPLES or QUESTIONS."""
+
     rows_by_part: dict[str, list[Row]] = field(default_factory=dict)
 
     @property
@@ -54,12 +56,12 @@ class TranslationRows:
         return max(map(len, self.rows_by_part.values()), default=0)
 
 
-def part_name(name: str, part: str) -> str:
+def input_name(name: str, part: str) -> str:
     return name if part == TEXTS else f"{name}_{part}"
 
 
-def _numbered(part: str, model: type[BaseModel]) -> RowsField:
-    return RowsField([LANGUAGE, NUMBERS[part], *row_columns_of(model)])
+def _numbered_rows_field(part: str, model: type[BaseModel]) -> RowsField:
+    return RowsField([LANGUAGE_COLUMN, NUMBER_COLUMNS[part], *row_columns_of(model)])
 
 
 def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
@@ -80,7 +82,7 @@ class TranslationsWidget(InputRows):
     def value_from_datadict(self, data: Any, files: Any, name: str) -> TranslationRows:
         return TranslationRows(
             {
-                part: list(rows_field.widget.value_from_datadict(data, files, part_name(name, part)))
+                part: list(rows_field.widget.value_from_datadict(data, files, input_name(name, part)))
                 for part, rows_field in self.parts.items()
             }
         )
@@ -90,7 +92,7 @@ class TranslationsWidget(InputRows):
         parts = [
             (
                 gettext(TITLES[part]),
-                rows_field.widget.render(part_name(name, part), value.rows_by_part.get(part)),
+                rows_field.widget.render(input_name(name, part), value.rows_by_part.get(part)),
             )
             for part, rows_field in self.parts.items()
         ]
@@ -106,12 +108,12 @@ class TranslationsField(forms.Field):
         texts = [
             replace(column, label="Name in this language") if column.key == "name" else column
             for column in row_columns_of(Texts)
-            if column.key not in NUMBERS
+            if column.key not in NUMBER_COLUMNS
         ]
         self.parts = {
-            TEXTS: RowsField([LANGUAGE, *texts]),
-            EXAMPLES: _numbered(EXAMPLES, ExampleTexts),
-            QUESTIONS: _numbered(QUESTIONS, QuestionTexts),
+            TEXTS: RowsField([LANGUAGE_COLUMN, *texts]),
+            EXAMPLES: _numbered_rows_field(EXAMPLES, ExampleTexts),
+            QUESTIONS: _numbered_rows_field(QUESTIONS, QuestionTexts),
         }
         super().__init__(required=False, widget=TranslationsWidget(self.parts), **options)
 
@@ -131,7 +133,7 @@ class TranslationsField(forms.Field):
                     % {"number": number, "language": _language_title(language)}
                 )
             translations[language] = row
-        for part in NUMBERS:
+        for part in NUMBER_COLUMNS:
             for language, rows in self._numbered_rows(value, part).items():
                 translations.setdefault(language, {})[part] = rows
         return translations or None
@@ -159,7 +161,7 @@ class TranslationsField(forms.Field):
                     % {"part": gettext(TITLES[part]), "language": _language_title(language), "number": number}
                 )
             rows[number] = row
-        numbered = {}
+        rows_in_order = {}
         for language, rows in by_language.items():
             missing_numbers = [number for number in range(1, max(rows)) if number not in rows]
             if part == QUESTIONS and missing_numbers:
@@ -174,13 +176,13 @@ class TranslationsField(forms.Field):
                         "number": missing_numbers[0],
                     }
                 )
-            numbered[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
-        return numbered
+            rows_in_order[language] = [rows.get(number, {}) for number in range(1, max(rows) + 1)]
+        return rows_in_order
 
     def as_posted(self, name: str, rows: TranslationRows) -> dict[str, str]:
         form_data: dict[str, str] = {}
         for part, rows_field in self.parts.items():
-            form_data |= rows_field.as_posted(part_name(name, part), rows.rows_by_part.get(part, []))
+            form_data |= rows_field.as_posted(input_name(name, part), rows.rows_by_part.get(part, []))
         return form_data
 
 
@@ -196,7 +198,7 @@ def _text_of_markdown(source: str) -> str:
 def describe_translations(translations: Mapping[str, Any]) -> str:
     rows = translation_rows(translations).rows_by_part
     rows[TEXTS] = [
-        {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN if row.get(name)}}
+        {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN_KEYS if row.get(name)}}
         for row in rows[TEXTS]
     ]
     parts = TranslationsField().parts.items()

@@ -34,15 +34,15 @@ class DesignComparison:
 
 
 def compare_designs(
-    this: StudyDesign | dict[str, Any],
-    that: StudyDesign | dict[str, Any],
+    first_design: StudyDesign | dict[str, Any],
+    second_design: StudyDesign | dict[str, Any],
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
-    first, second = _values(this), _values(that)
+    first, second = _values(first_design), _values(second_design)
     tables: dict[str, list[DesignDifference]] = {}
-    first_values, second_values = dict(_keys(first)), dict(_keys(second))
-    for key in _in_file_order(first_values, second_values):
+    first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))
+    for key in _sort_as_in_file(first_values, second_values):
         if key in first_values and key in second_values and first_values[key] == second_values[key]:
             continue
         table, _, _ = key.rpartition(".")
@@ -58,24 +58,24 @@ def compare_designs(
     return DesignComparison(tables=tables, lines=list(lines))
 
 
-def changed_keys(this: dict[str, Any], that: dict[str, Any]) -> list[str]:
-    return [difference.key for rows in compare_designs(this, that).tables.values() for difference in rows]
+def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    return [difference.key for rows in compare_designs(before, after).tables.values() for difference in rows]
 
 
 def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
     return design.model_dump(mode="json") if isinstance(design, StudyDesign) else design
 
 
-def _keys(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+def _dotted_items(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
     for key, value in values.items():
-        dotted = f"{table}.{key}" if table else key
+        dotted_key = f"{table}.{key}" if table else key
         if isinstance(value, dict) and value:
-            yield from _keys(value, dotted)
+            yield from _dotted_items(value, dotted_key)
         elif value != {}:
-            yield dotted, value
+            yield dotted_key, value
 
 
-def _in_file_order(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def _sort_as_in_file(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     """Return the keys in the order of a study file: top-level keys first, then tables in the order of the design."""
     keys = [*before, *(key for key in after if key not in before)]
     roots = [*StudyDesign.model_fields]

@@ -29,21 +29,27 @@ def slugify_name(name: str) -> str:
 
 
 def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict[str, Any]:
+    """Return the values with those of their preset, and with the defaults of their kind.
+
+    Raises:
+        DesignError: the preset is unknown, or for another protocol.
+    """
     preset_name = values.get("preset", "")
     preset: dict[str, Any] = {}
     presets = {**saved, **PRESETS}
-    complete = values.keys() >= COMPLETE_TABLES
-    if complete:
+    is_complete = values.keys() >= COMPLETE_TABLES
+    if is_complete:
         values = with_pairs_from(values)
+        # a design that Quorum wrote leaves `least` out if it is 1, whatever its preset says
         values = _merge_files({"controls": {"least": 1}}, values)
-    if not isinstance(preset_name, str) or (preset_name and not complete and preset_name not in presets):
+    if not isinstance(preset_name, str) or (preset_name and not is_complete and preset_name not in presets):
         raise DesignError(
             gettext("preset is %(preset_name)s; expected one of %(listed)s.")
             % {"preset_name": quoted_value(preset_name), "listed": ", ".join(presets)}
             + did_you_mean(preset_name, presets),
             field="preset",
         )
-    if preset_name in (PRESETS if complete else presets):
+    if preset_name in (PRESETS if is_complete else presets):
         preset = presets[preset_name].values
         protocol = values.get("protocol", preset["protocol"])
         if protocol != preset["protocol"]:
@@ -58,31 +64,33 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
                 },
                 field="protocol",
             )
-    merged = _merge_files(preset, values)
-    kind = KINDS.get(str(merged.get("protocol", "")))
+    design_values = _merge_files(preset, values)
+    kind = KINDS.get(str(design_values.get("protocol", "")))
     if kind is not None:
-        merged = _merge_files(kind.defaults_for(merged), merged)
+        design_values = _merge_files(kind.defaults_for(design_values), design_values)
         if "question" not in values:
-            merged["question"] = kind.question_for(merged)
-    merged = _with_requirements(merged)
-    if not complete:
-        merged = _with_usual_least(merged, presets.get(preset_name))
-    if not complete and makes_own_links(merged):
-        merged["panel"] = {"signature": SIGNATURE} | merged.get("panel", {})
-    if isinstance(merged.get("name"), str):
-        merged.setdefault("slug", slugify_name(merged["name"]))
-    return merged
+            design_values["question"] = kind.question_for(design_values)
+    design_values = _with_requirements(design_values)
+    if not is_complete:
+        design_values = _with_usual_least(design_values, presets.get(preset_name))
+    if not is_complete and makes_own_links(design_values):
+        design_values["panel"] = {"signature": SIGNATURE} | design_values.get("panel", {})
+    if isinstance(design_values.get("name"), str):
+        design_values.setdefault("slug", slugify_name(design_values["name"]))
+    return design_values
 
 
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
     """Set the default of ``controls.least``, unless the paper states the control rule without a minimum."""
     controls = values.get("controls", {})
-    published = preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
-    if not isinstance(controls, dict) or (published and "threshold" in published):
+    published_controls = (
+        preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
+    )
+    if not isinstance(controls, dict) or (published_controls and "threshold" in published_controls):
         return values
     threshold = controls.get("threshold", Controls().threshold)
-    valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, but not a share
-    return values | {"controls": {"least": usual_least(threshold) if valid else 1} | controls}
+    is_valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, but not a share
+    return values | {"controls": {"least": usual_least(threshold) if is_valid else 1} | controls}
 
 
 def with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
@@ -99,23 +107,27 @@ def with_pairs_from(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_requirements(values: dict[str, Any]) -> dict[str, Any]:
+    """Fill the empty requirements from the predefined set that the values name."""
     workers = values.get("workers")
-    named = workers.get("requirements") if isinstance(workers, dict) else None
-    preset = REQUIREMENT_PRESETS.get(named) if isinstance(named, str) else None
+    preset_name = workers.get("requirements") if isinstance(workers, dict) else None
+    preset = REQUIREMENT_PRESETS.get(preset_name) if isinstance(preset_name, str) else None
     if not isinstance(workers, dict) or preset is None:
         return values
-    filled = {key: value for key, value in preset.values.items() if not workers.get(key)}
-    return values | {"workers": workers | filled}
+    preset_values = {key: value for key, value in preset.values.items() if not workers.get(key)}
+    return values | {"workers": workers | preset_values}
 
 
-def _merge_files(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    """Merge two study files, table by table; ``sampling.pairs`` and ``chosen`` are replaced as a whole."""
-    merged = dict(below)
-    for key, value in above.items():
-        under = below.get(key)
-        merged[key] = (
-            _merge_files(under, value)
-            if isinstance(under, dict) and isinstance(value, dict) and key not in ("pairs", "chosen")
+def _merge_files(base: dict[str, Any], overrides: dict[str, Any]) -> dict[str, Any]:
+    """Merge two study files, table by table. Values of ``overrides`` win.
+
+    ``sampling.pairs`` and ``chosen`` are replaced as a whole.
+    """
+    values = dict(base)
+    for key, value in overrides.items():
+        base_value = base.get(key)
+        values[key] = (
+            _merge_files(base_value, value)
+            if isinstance(base_value, dict) and isinstance(value, dict) and key not in ("pairs", "chosen")
             else value
         )
-    return merged
+    return values

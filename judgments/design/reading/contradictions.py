@@ -26,12 +26,16 @@ from quorum.numeric.names import nearest_name
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield a clause about each contradiction in a design. It begins with a key, which may be in quotes."""
     kind = KINDS.get(design.protocol)
-    if kind is None and isinstance(absent := KINDS[design.protocol], UnavailableKind) and absent.feature:
+    if (
+        kind is None
+        and isinstance(absent_kind := KINDS[design.protocol], UnavailableKind)
+        and absent_kind.feature
+    ):
         yield gettext(
             "protocol is %(protocol)r, but this protocol is off; turn on %(feature)s in CONTRIB_APPS"
         ) % {
             "protocol": design.protocol,
-            "feature": absent.feature,
+            "feature": absent_kind.feature,
         }
         return
     if kind is None:
@@ -76,8 +80,8 @@ def _contradictions_of_unused_tables(design: StudyDesign, kind: Kind) -> Iterato
         yield gettext("source.show is true, but %(no_source)s; expected false") % {
             "no_source": kind.no_source
         }
-    of_pairs = design.answers.model_copy(update={"worst": True})
-    if of_pairs != AnswerOptions() and not kind.compares_pairs:
+    pair_options = design.answers.model_copy(update={"worst": True})
+    if pair_options != AnswerOptions() and not kind.compares_pairs:
         yield gettext(
             "“answers” is only for protocols that compare pairs; remove this table, because %(name)s "
             "compares no pairs"

@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from django.utils.translation import gettext, pgettext
 
-from judgments.design.crowds import crowd_labels, feature_of_crowd, installed_crowds
+from judgments.design.crowds import crowd_labels, disabled_feature_of, installed_crowds
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.controls import Writing
 from judgments.kinds import Kind
@@ -32,7 +32,7 @@ def contradictions_of_html_question(design: StudyDesign, kind: Kind) -> Iterator
 
 def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
     name = design.crowd_name
-    if feature := feature_of_crowd(name):
+    if feature := disabled_feature_of(name):
         yield pgettext(
             "staff",
             "%(key)s needs the crowd %(name)r, but this crowd is off; turn on %(feature)s in CONTRIB_APPS",
@@ -45,30 +45,28 @@ def contradictions_of_crowd(design: StudyDesign) -> Iterator[str]:
 
 
 def contradictions_of_panel(design: StudyDesign) -> Iterator[str]:
-    for other in installed_crowds().values():
-        for key in other.keys if other.name != design.crowd_name else ():
+    for offer in installed_crowds().values():
+        for key in offer.keys if offer.name != design.crowd_name else ():
             if key != "panel.api" and attrgetter(key)(design):
                 yield gettext("%(key)s can be set only for %(crowd)s (%(named_by)s)") % {
                     "key": key,
-                    "crowd": gettext(other.label),
-                    "named_by": other.named_by,
+                    "crowd": gettext(offer.label),
+                    "named_by": offer.named_by,
                 }
-    if design.panel.api and design.crowd.screen_out_cents >= max(
-        1, design.crowd.reward_cents * design.panel.hits
-    ):
+    session_pay = design.crowd.reward_cents * design.panel.hits
+    if design.panel.api and design.crowd.screen_out_cents >= max(1, session_pay):
         yield (
             gettext(
                 "crowd.screen_out_cents is %(screen_out_cents)s; expected less than the pay of a "
                 "session, which is %(what)s"
             )
-            % {
-                "screen_out_cents": design.crowd.screen_out_cents,
-                "what": design.crowd.reward_cents * design.panel.hits,
-            }
+            % {"screen_out_cents": design.crowd.screen_out_cents, "what": session_pay}
         )
-    with_api = [name for name, offer in installed_crowds().items() if offer.panel]
-    if design.panel.api and (design.crowd.backend != "external" or design.panel.preset not in with_api):
+    panels_with_api = [name for name, offer in installed_crowds().items() if offer.panel]
+    if design.panel.api and (
+        design.crowd.backend != "external" or design.panel.preset not in panels_with_api
+    ):
         yield gettext(
             'panel.api is true, but this works only with crowd.backend = "external" and panel.preset '
             "= %(presets)s"
-        ) % {"presets": " or ".join(f'"{name}"' for name in with_api) or "none"}
+        ) % {"presets": " or ".join(f'"{name}"' for name in panels_with_api) or "none"}

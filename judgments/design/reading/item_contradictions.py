@@ -63,10 +63,10 @@ def contradictions_of_arena(design: StudyDesign, kind: Kind) -> Iterator[str]:
             "“arena” is only for protocols that compare pairs; remove this table, because %(name)s "
             "compares no pairs"
         ) % {"name": kind.name}
-    if others := sorted(set(design.sampling.pairs) - {"MM"}):
+    if other_kinds := sorted(set(design.sampling.pairs) - {"MM"}):
         yield gettext(
             "sampling.pairs contains %(kind)s, but an arena compares systems with one another; expected only MM"
-        ) % {"kind": others[0]}
+        ) % {"kind": other_kinds[0]}
     if design.stopping.rule != "none":
         yield gettext(
             "stopping.rule is %(rule)r, but an arena samples each page by all answers so far and has no "

@@ -22,7 +22,7 @@ from typing import Any
 from common.features import feature_settings
 
 PRESET_FOLDER = Path(__file__).parent.with_name("study_presets")
-# In display order.
+# in the order of lists
 PRESET_NAMES = (
     "vedantam-2015-triplet",
     "vedantam-2015-pairwise",

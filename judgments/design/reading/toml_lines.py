@@ -18,9 +18,10 @@ def line_of(text: str, key: str) -> int:
             lines.setdefault(table, number)
         elif not inside_text and (assignment := ASSIGNMENT.match(line)):
             lines.setdefault(f"{table}.{assignment[1]}" if table else assignment[1], number)
+        # a text of several lines begins and ends with three quotes
         inside_text ^= line.count('"""') % 2 == 1
     # the key of a problem has the number of a table's row; the file has no such numbers
-    key = ".".join(part for part in key.split(".") if not part.isdecimal())
+    key = ".".join(name for name in key.split(".") if not name.isdecimal())
     while key and key not in lines:
         key = key.rpartition(".")[0]
     return lines.get(key, 0)

@@ -30,8 +30,8 @@ class Part(BaseModel):
     """Base class of the tables of a study file.
 
     Attributes:
-        omitted: fields that a serialized table leaves out if they have their default. So designs of versions that lack
-            these fields are serialized as before, and no file has None, for which TOML has no value.
+        omitted: fields that a serialized table leaves out if they have their default. Therefore a design from a
+            version that lacks these fields is serialized as before, and no file has None, for which TOML has no value.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, str_strip_whitespace=True)

@@ -11,10 +11,10 @@ from pydantic import Field
 from judgments.design.scale import MAX_NUMBER
 from judgments.design.tables.base import Listed, Part
 
-# The accuracy of careful people, the accuracy of guesses between two answers, and the probability with which the rule
-# may exclude a careful person.
-CAREFUL, GUESSING, LOST = 0.95, 0.5, 0.01
-MAX_CHECKS = 100
+CAREFUL_ACCURACY = 0.95  # accuracy of careful people
+GUESSING_ACCURACY = 0.5  # accuracy of guesses between two answers
+MAX_WRONG_EXCLUSION = 0.01  # probability with which the rule may exclude a careful person
+MAX_CHECKS = 100  # check questions up to which this probability is kept
 
 
 class KnownItem(Part):
@@ -89,21 +89,23 @@ class Controls(Part):
         description="The accuracy of a participant is shown after this number of check questions.",
     )
 
-    def sets_aside(self, seen: int, right: int) -> bool:
-        """Return whether the rule excludes a worker who answered ``right`` of ``seen`` check questions right."""
+    def excludes(self, answers: int, right_answers: int) -> bool:
+        """Return whether the rule excludes a worker with this number of answers to check questions."""
         # the quotient is the double nearest to the true share, so 7 of 10 reaches a threshold of 0.7
-        return seen >= self.least and right / seen < self.threshold
+        return answers >= self.least and right_answers / answers < self.threshold
 
-    def chance_set_aside(self, seen: int, accuracy: float) -> float:
-        """Return the probability that the rule excludes a worker's answers after ``seen`` check questions.
+    def exclusion_probability(self, answers: int, accuracy: float) -> float:
+        """Return the probability that the rule excludes a worker after ``answers`` check questions.
 
         Args:
             accuracy: the probability that the worker answers a check question right.
         """
         return sum(
-            comb(seen, right) * accuracy**right * (1 - accuracy) ** (seen - right)
-            for right in range(seen + 1)
-            if self.sets_aside(seen, right)
+            comb(answers, right_answers)
+            * accuracy**right_answers
+            * (1 - accuracy) ** (answers - right_answers)
+            for right_answers in range(answers + 1)
+            if self.excludes(answers, right_answers)
         )
 
 
@@ -111,14 +113,14 @@ class Controls(Part):
 def usual_least(threshold: float) -> int:
     """Return the smallest number of check questions after which the rule hardly ever excludes a careful worker.
 
-    For every number from this one to ``MAX_CHECKS``, the probability of an exclusion is at most ``LOST``. If there is
-    no such number, return 1, which protects nobody.
+    For every number from this one to ``MAX_CHECKS``, the probability of an exclusion is at most
+    ``MAX_WRONG_EXCLUSION``. If there is no such number, return 1, which protects nobody.
     """
     rule = Controls(threshold=threshold)
-    safe = MAX_CHECKS + 1
-    while safe > 1 and rule.chance_set_aside(safe - 1, CAREFUL) <= LOST:
-        safe -= 1
-    return safe if safe <= MAX_CHECKS else 1
+    least = MAX_CHECKS + 1
+    while least > 1 and rule.exclusion_probability(least - 1, CAREFUL_ACCURACY) <= MAX_WRONG_EXCLUSION:
+        least -= 1
+    return least if least <= MAX_CHECKS else 1
 
 
 class RuleSetting(Part):

@@ -18,14 +18,14 @@ PLACEHOLDERS = frozenset({"code", "worker", "session"})
 PanelCode = Annotated[str, Field(min_length=1, max_length=80, pattern=r"^[A-Za-z0-9._-]+$")]
 
 
-def placeholders(address: str) -> set[str]:
+def placeholders_in(address: str) -> set[str]:
     return {name for _, name, _, _ in Formatter().parse(address) if name is not None}
 
 
 def checked_address(address: str) -> str:
     """Check a return address, and return it. Raise ValueError unless it is https, or of this machine for trials."""
     try:
-        parts, names = urlsplit(address), placeholders(address)
+        parts, names = urlsplit(address), placeholders_in(address)
         host = parts.hostname or ""
     except ValueError:
         raise ValueError(gettext("%(address)r is not a web address") % {"address": address}) from None
@@ -137,10 +137,11 @@ class Panel(Part):
                     "“codes” has the same code for two outcomes; expected a different code for each outcome"
                 )
             )
-        named = [name for name in (self.worker, self.session, self.project, self.signature) if name]
-        if len(set(named)) < len(named):
+        parameters = [name for name in (self.worker, self.session, self.project, self.signature) if name]
+        if len(set(parameters)) < len(parameters):
             raise ValueError(
-                gettext("two ids cannot have the same parameter: %(listed)s") % {"listed": ", ".join(named)}
+                gettext("two ids cannot have the same parameter: %(listed)s")
+                % {"listed": ", ".join(parameters)}
             )
         return self
 

@@ -75,14 +75,14 @@ class Source(Part):
     )
 
 
-def check_judged(value: Any) -> Any:
+def check_text_type(value: Any) -> Any:
     """Check a type of judged text, and return it. Raise ValueError, with the most similar name, if it is unknown."""
     if value in JUDGED_TEXTS:
         return value
-    near = nearest_name(value, JUDGED_TEXTS, cutoff=0.0)
+    nearest = nearest_name(value, JUDGED_TEXTS, cutoff=0.0)
     raise ValueError(
         gettext("%(value)r is not one of %(listed)s; the nearest one is %(near)r")
-        % {"value": value, "listed": ", ".join(JUDGED_TEXTS), "near": near}
+        % {"value": value, "listed": ", ".join(JUDGED_TEXTS), "near": nearest}
     )
 
 

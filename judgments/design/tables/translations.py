@@ -12,11 +12,11 @@ from judgments.design.tables.base import Listed, Part
 
 
 def _check_language(language: str) -> str:
-    known = [code for code, _ in settings.LANGUAGES]
-    if language not in known:
+    languages = [code for code, _ in settings.LANGUAGES]
+    if language not in languages:
         raise ValueError(
             gettext("%(language)r is not a language of participants' pages; expected %(listed)s")
-            % {"language": language, "listed": ", ".join(known)}
+            % {"language": language, "listed": ", ".join(languages)}
         )
     return language
 

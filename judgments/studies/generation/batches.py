@@ -12,7 +12,7 @@ from common.errors import DesignError
 from common.features import of_features
 from common.rows.loads import many_objects
 from judgments.design.quiz import why_quiz_is_off
-from judgments.design.requirements import own_record_needed
+from judgments.design.requirements import why_nobody_may_qualify
 from judgments.design.study_design import StudyDesign
 from judgments.design.tables.sampling import CROSSED
 from judgments.drawing.by_hand import apply_by_hand
@@ -21,7 +21,7 @@ from judgments.kinds import KINDS
 from judgments.models import Dataset, Study, Unit
 from judgments.studies.generation.material import load_material
 
-PLACE_LIMIT = 2**31 - 1  # places of a ranked list
+MAX_PLACES = 2**31 - 1  # all places of a ranked list, as the database stores a rank in 32 bits
 
 
 def hits_of_row(design: StudyDesign, cells: Mapping[str, str]) -> tuple[HITSpec, ...]:
@@ -41,8 +41,8 @@ def divide_for_quiz(
     """
     if not design.quiz.items:
         return material, tuple
-    if absence := why_quiz_is_off(design.quiz):
-        raise DesignError(absence, field="quiz.items")
+    if reason := why_quiz_is_off(design.quiz):
+        raise DesignError(reason, field="quiz.items")
     [divide] = of_features("quiz_items")
     return divide(design, material)
 
@@ -57,21 +57,19 @@ def build_batch(design: StudyDesign, dataset: Dataset, *, maker: int | None = No
     Raises:
         DesignError: the dataset cannot supply the batch.
     """
-    required_kinds = (
-        {"top-k": design.sampling.k, CROSSED: PLACE_LIMIT}
-        if KINDS[design.protocol].judges_one_caption
-        else {}
-    )
-    material = load_material(dataset, ranked=required_kinds.get(design.sampling.pairs_from), maker=maker)
+    ranked_places = None  # places of ranked lists, which only some kinds judge
+    if KINDS[design.protocol].judges_one_caption:
+        ranked_places = {"top-k": design.sampling.k, CROSSED: MAX_PLACES}.get(design.sampling.pairs_from)
+    material = load_material(dataset, ranked=ranked_places, maker=maker)
     if design.sampling.not_in:
         material = _without_items_of(design.sampling.not_in, material, dataset)
     _check_examples(design, material)
-    rest, make_quiz = divide_for_quiz(design, material)
+    work_material, make_quiz = divide_for_quiz(design, material)
     kind = KINDS[design.protocol].for_design(design)
-    batch = apply_by_hand(kind.draw_batch(design, rest), design, rest, kind)
+    batch = apply_by_hand(kind.draw_batch(design, work_material), design, work_material, kind)
     notes = dict(batch.notes)
-    if needed := own_record_needed(design.workers, design.crowd.backend):
-        notes["sentences"] = [*notes.get("sentences", []), needed]
+    if warning := why_nobody_may_qualify(design.workers, design.crowd.backend):
+        notes["sentences"] = [*notes.get("sentences", []), warning]
     quiz = make_quiz()
     _check_sources(design, material, batch, quiz)
     if quiz:
@@ -106,9 +104,9 @@ def _without_items_of(studies: Collection[str], material: Material, dataset: Dat
 
 
 def _check_examples(design: StudyDesign, material: Material) -> None:
-    known = {image.name for image in material.images}
+    item_names = {image.name for image in material.images}
     for number, example in enumerate(design.examples, start=1):
-        if example.image and example.image not in known:
+        if example.image and example.image not in item_names:
             raise DesignError(
                 gettext(
                     "examples: example %(number)s names item %(image)r, but dataset %(name)r has no such item."
@@ -123,20 +121,20 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
         return
     shown_images = {unit.image for hit in batch.hits for unit in hit.units} | {group.image for group in quiz}
     shown_images |= {unit.image for unit in batch.pool}
-    lacking = [
+    textless_items = [
         image.name for image in material.images if image.name in shown_images and not image.text.strip()
     ]
-    if lacking:
-        more_count = len(lacking) - 1
+    if textless_items:
+        more_count = len(textless_items) - 1
         more = ngettext(
             " (and one more item has no text)", " (and %(n)s more items have no text)", more_count
         ) % {"n": thousands(more_count)}
-        others = more if more_count else ""
+        rest_of_sentence = more if more_count else ""
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no source "
                 "text%(others)s; expected a text in the column “text” for each item that is shown."
             )
-            % {"lacking": lacking[0], "name": material.name, "others": others},
+            % {"lacking": textless_items[0], "name": material.name, "others": rest_of_sentence},
             field="source.show",
         )

@@ -42,6 +42,7 @@ def already_generated_error(study: Study) -> WrongState:
 
 
 def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
+    """Draw the batch of a draft. Raise WrongState if the study already has HITs."""
     if study.state != Study.State.DRAFT:
         raise already_generated_error(study)
     progress(0.05, "drawing")
@@ -54,18 +55,18 @@ def draw_hits(*, study: Study, progress: Progress = no_progress) -> Batch:
 @transaction.atomic
 def store_hits(*, study: Study, batch: Batch, progress: Progress = no_progress) -> None:
     """Store a batch. Raise WrongState if the study already has HITs, or if its design changed since the draw."""
-    drawn_from = study.design
+    drawn_design = study.design
     notes = study.notes | batch.notes
     if batch.control_count:
         pool = pool_of(batch.hits, grouped=KINDS[study.protocol].grouped)
         notes = notes | {"control_pool": asdict(pool)}
-    moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
+    has_moved = Study.objects.filter(pk=study.pk, state=Study.State.DRAFT).update(
         state=Study.State.GENERATED, generated_at=timezone.now(), notes=notes
     )
     study.refresh_from_db()
-    if not moved:
+    if not has_moved:
         raise already_generated_error(study)
-    if study.design != drawn_from:
+    if study.design != drawn_design:
         raise WrongState(
             gettext(
                 "The design of study %(slug)r changed while its pages of work were being generated; try again."

@@ -13,7 +13,7 @@ from judgments.drawing.material import Batch, Text, UnitSpec
 def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
     """Yield the batch as canonical JSON lines: pairs, HITs with units, an arena's pool, and quiz items."""
     for pair in batch.pairs:
-        yield _line(
+        yield _json_line(
             {
                 "type": "pair",
                 "pair": pair.key,
@@ -29,7 +29,7 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
             }
         )
     for position, hit in enumerate(batch.hits, start=1):
-        yield _line(
+        yield _json_line(
             {
                 "type": "hit",
                 "hit": hit.key,
@@ -40,9 +40,9 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
         )
     if batch.pool:
         units = [_unit_dict(design, number, unit) for number, unit in enumerate(batch.pool, start=1)]
-        yield _line({"type": "pool", "units": units})
+        yield _json_line({"type": "pool", "units": units})
     for group in batch.quiz:
-        yield _line(
+        yield _json_line(
             {
                 "type": "quiz",
                 "units": [
@@ -75,5 +75,5 @@ def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, 
     }
 
 
-def _line(value: dict[str, Any]) -> str:
+def _json_line(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))

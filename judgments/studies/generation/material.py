@@ -17,7 +17,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
         maker: row id of the account that made the study; None for a command. Unpublished systems of other accounts are
             left out.
         ranked: the number of places to read of each ranked list. If it is None, a ranked reference counts as an output
-            only if it is first, and ``retrieved`` of images is empty.
+            only if it is first, and ``retrievals`` of images are empty.
     """
     references: dict[int, list[Text]] = {}
     texts: dict[int, Text] = {}
@@ -27,7 +27,7 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
         if item is not None:
             references.setdefault(item, []).append(texts[pk])
     systems = {system.pk: system for system in System.objects.filter(dataset=dataset).open_to(maker)}
-    outputs, retrieved = _outputs(dataset, maker, systems, texts, ranked)
+    outputs, retrievals = _outputs_and_retrievals(dataset, maker, systems, texts, ranked)
     images: list[Image] = []
     names: dict[int, str] = {}
     items = Item.objects.filter(dataset=dataset).order_by("position")
@@ -41,13 +41,13 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
                 split=split,
                 references=tuple(references.get(pk, ())),
                 outputs=tuple(outputs.get(pk, ())),
-                retrievals=tuple(retrieved.get(pk, ())),
+                retrievals=tuple(retrievals.get(pk, ())),
                 text=text,
                 boxes=tuple(boxes),
                 fields=tuple((column, cell) for column, cell in fields),
             )
         )
-    published = tuple(
+    published_pairs = tuple(
         Pair(
             key=pair.key,
             kind=pair.kind,
@@ -63,12 +63,12 @@ def load_material(dataset: Dataset, *, ranked: int | None = None, maker: int | N
     return Material(
         name=dataset.name,
         images=tuple(images),
-        published_pairs=published,
+        published_pairs=published_pairs,
         people=frozenset(system.name for system in systems.values() if system.human),
     )
 
 
-def _outputs(
+def _outputs_and_retrievals(
     dataset: Dataset,
     maker: int | None,
     systems: Mapping[int, System],
@@ -84,20 +84,21 @@ def _outputs(
     outputs: dict[int, list[tuple[str, Text]]] = {}
     annotations = rows.annotations().order_by("item_id", "rank", "pk")
     columns = ("system_id", "item_id", "caption_id", "caption__role")
-    first: set[tuple[int, int]] = set()
+    pairs_with_output: set[tuple[int, int]] = set()
     for system, item, caption, role in annotations.values_list(*columns).iterator(ROWS_PER_BATCH):
-        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in first:
+        # rows are in the order of ranks, so an output is first if its system has no output for the item yet
+        if ranked is None and role == Caption.Role.REFERENCE and (system, item) in pairs_with_output:
             continue
-        first.add((system, item))
+        pairs_with_output.add((system, item))
         outputs.setdefault(item, []).append((machines[system], texts[caption]))
-    for of_item in outputs.values():
-        of_item.sort(key=lambda output: output[0])
+    for item_outputs in outputs.values():
+        item_outputs.sort(key=lambda output: output[0])
     retrievals: dict[int, list[tuple[str, Text, int]]] = {}
     searches = rows.searches().filter(rank__lte=ranked or 0)
     for system, caption, item, rank in searches.values_list(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_PER_BATCH):
         retrievals.setdefault(item, []).append((machines[system], texts[caption], rank))
-    for of_image in retrievals.values():
-        of_image.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
+    for image_retrievals in retrievals.values():
+        image_retrievals.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
     return outputs, retrievals

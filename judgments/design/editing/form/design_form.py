@@ -33,7 +33,7 @@ from judgments.design.reading.checking import make_design, problems_in
 from judgments.design.reading.completing import slugify_name
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
-from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, currency_named
+from judgments.design.study_design import USUAL_CURRENCY, StudyDesign, stated_currency
 from judgments.design.tables.base import Part
 from judgments.design.tables.crowd import Crowd
 from judgments.design.tables.panel import Panel
@@ -41,9 +41,8 @@ from judgments.design.tables.sampling import PAIR_KINDS
 from judgments.kinds import KINDS
 
 REQUIREMENTS = "workers.requirements"
-
-MAX_FOLDED_VALUES = 6
-MAX_FOLDED_LENGTH = 40  # characters of a value that is shown next to "Advanced"
+MAX_FOLDED_VALUES = 6  # values that are shown next to "Advanced"
+MAX_FOLDED_LENGTH = 40  # characters of such a value
 
 
 def field_of_key(key: str, design: StudyDesign) -> str:
@@ -58,7 +57,7 @@ def field_of_key(key: str, design: StudyDesign) -> str:
 def _currency(base: Mapping[str, Any]) -> str:
     """Return the currency of a design whose other values may be missing or invalid."""
     crowd = Crowd(**{key: base["crowd"][key] for key in ("backend", "currency")})
-    return currency_named(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
+    return stated_currency(crowd, Panel(preset=base["panel"]["preset"])) or USUAL_CURRENCY
 
 
 class DesignForm(forms.Form):
@@ -109,9 +108,9 @@ class DesignForm(forms.Form):
                         self.kind.unused_known_item_keys if key == "controls.known" else frozenset()
                     )
                 self.fields[html_name(key)] = field
-        self._name_currency(base)
+        self._set_currency(base)
         if self.is_bound:
-            self._take_requirements_off()
+            self._clear_former_requirements()
 
     def groups(self) -> Iterator[tuple[FormSection, list[BoundField]]]:
         for section in self.sections:
@@ -120,12 +119,13 @@ class DesignForm(forms.Form):
     def pair_keys_in_sight(self) -> list[str]:
         """Return the keys of the kinds of pairs that have a number or an error; all keys if none has."""
         keys = [f"sampling.pairs.{name}" for name in PAIR_KINDS] if self.kind.compares_pairs else []
-        requested = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
-        wrong = [key for key in keys if self.is_bound and html_name(key) in self.errors]
-        return [key for key in keys if key in requested or key in wrong] or keys
+        requested_keys = [key for key in keys if self[html_name(key)].value() not in (0, "0", "", None)]
+        wrong_keys = [key for key in keys if self.is_bound and html_name(key) in self.errors]
+        return [key for key in keys if key in requested_keys or key in wrong_keys] or keys
 
     def folded_values(self, sections: Iterable[FormSection]) -> list[tuple[str, str]]:
-        folded = []
+        """Return titles and short values of folded fields that are not empty, at most MAX_FOLDED_VALUES."""
+        titled_values = []
         for section in sections:
             for key, schema in section.fields.items():
                 value = value_at(self.base, key)
@@ -138,8 +138,8 @@ class DesignForm(forms.Form):
                     continue
                 text = describe_value(key, value)
                 if len(text) <= MAX_FOLDED_LENGTH and not key.startswith("sampling.pairs."):
-                    folded.append((gettext(schema.title or ""), text))
-        return folded[:MAX_FOLDED_VALUES]
+                    titled_values.append((gettext(schema.title or ""), text))
+        return titled_values[:MAX_FOLDED_VALUES]
 
     def as_posted(self) -> dict[str, Any]:
         """Return the data that a browser would post for the unchanged form."""
@@ -156,7 +156,7 @@ class DesignForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or {}
-        self.values = self._values(cleaned)
+        self.values = self._entered_values(cleaned)
         # replace missing names, so that errors about them hide no other errors
         open_keys = [key for key in NAMES if key in self.errors]
         for problem in problems_in(self.values | dict.fromkeys(open_keys, "open")):
@@ -167,10 +167,10 @@ class DesignForm(forms.Form):
         if not self.errors:
             self.design = make_design(self.values)
         if not {"crowd-backend", "crowd-currency", "panel-preset"} & self.errors.keys():
-            self._name_currency(self.values)
+            self._set_currency(self.values)
         return cleaned
 
-    def _name_currency(self, values: Mapping[str, Any]) -> None:
+    def _set_currency(self, values: Mapping[str, Any]) -> None:
         self.currency = _currency(values)
         for field in self.fields.values():
             if isinstance(field, AmountField):
@@ -207,19 +207,18 @@ class DesignForm(forms.Form):
             if name in self.errors
         ]
 
-    def _take_requirements_off(self) -> None:
+    def _clear_former_requirements(self) -> None:
         """Clear the values of the previous requirements preset if another preset is chosen and no value was edited."""
-        named = value_at(self.base, REQUIREMENTS)
-        chosen = self.data.get(html_name(REQUIREMENTS))
-        if named not in REQUIREMENT_PRESETS or chosen in (None, named):
+        former = value_at(self.base, REQUIREMENTS)
+        if former not in REQUIREMENT_PRESETS or self.data.get(html_name(REQUIREMENTS)) in (None, former):
             return
-        filled = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[named].values}
-        if all(self._is_as_before(name, f"workers.{key}") for name, key in filled.items()):
-            nothing = Workers().model_dump(mode="json")
+        keys_by_name = {html_name(f"workers.{key}"): key for key in REQUIREMENT_PRESETS[former].values}
+        if all(self._is_as_before(name, f"workers.{key}") for name, key in keys_by_name.items()):
+            defaults = Workers().model_dump(mode="json")
             data: Any = self.data
             data = data.copy()  # the data of a request cannot be changed
-            for name, key in filled.items():
-                data[name] = self.fields[name].prepare_value(nothing[key])
+            for name, key in keys_by_name.items():
+                data[name] = self.fields[name].prepare_value(defaults[key])
             self.data = data
 
     def _is_as_before(self, name: str, key: str) -> bool:
@@ -229,14 +228,15 @@ class DesignForm(forms.Form):
             return False
 
     def _field_of(self, key: str) -> str | None:
+        """Return the name of the field for a key or, if it has none, for its table; None for the form as a whole."""
         while key and html_name(key) not in self.fields:
             key = key.rpartition(".")[0]
         return html_name(key) if key else None
 
-    def _values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
+    def _entered_values(self, cleaned: dict[str, Any]) -> dict[str, Any]:
         """Return ``base`` with the form's valid answers; an empty answer stands for the default."""
         values = deepcopy(self.base)
-        built_in = self.kind.wordings.get(values.get("judged", ""))
+        built_in_wording = self.kind.wordings.get(values.get("judged", ""))
         for section in self.sections:
             for key in section.fields:
                 if html_name(key) in cleaned:  # a field with an error keeps its previous value
@@ -245,15 +245,18 @@ class DesignForm(forms.Form):
             values.pop("scale", None)
         # a new worked example keeps the original text until it is translated
         for texts in (values.get("translations") or {}).values():
-            if translated := texts.get("examples"):
-                texts["examples"] = [*translated, *({} for _ in values["examples"][len(translated) :])]
+            if translated_examples := texts.get("examples"):
+                texts["examples"] = [
+                    *translated_examples,
+                    *({} for _ in values["examples"][len(translated_examples) :]),
+                ]
         # choosing one's own links adds a signature; it stays until somebody empties the field
         if makes_own_links(values) and not makes_own_links(self.base) and not values["panel"]["signature"]:
             values["panel"]["signature"] = SIGNATURE
         # the built-in question depends on the type of judged text
         if (
-            built_in
-            and values.get("question") == built_in.question
+            built_in_wording
+            and values.get("question") == built_in_wording.question
             and values["judged"] != self.base["judged"]
         ):
             del values["question"]
@@ -266,9 +269,9 @@ def sources_by_key(base: Mapping[str, Any]) -> dict[str, str]:
     if preset is None:
         return {}
     sources: dict[str, str] = {}
-    named = value_at(preset.values, REQUIREMENTS)
-    if named and named == value_at(dict(base), REQUIREMENTS):
-        requirements = REQUIREMENT_PRESETS[named]
+    requirements_name = value_at(preset.values, REQUIREMENTS)
+    if requirements_name and requirements_name == value_at(dict(base), REQUIREMENTS):
+        requirements = REQUIREMENT_PRESETS[requirements_name]
         keys = (REQUIREMENTS, *(f"workers.{key}" for key in requirements.values))
         sources |= dict.fromkeys(keys, requirements.source)
     quiz = value_at(preset.values, "quiz.preset")

@@ -38,13 +38,13 @@ class AllOrNumberField(forms.CharField):
         return int(text)
 
 
-class TypedField(forms.CharField):
+class TextareaField(forms.CharField):
     def __init__(self, *, rows: int, **options: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
 
-class LinesField(TypedField):
+class LinesField(TextareaField):
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
@@ -102,7 +102,7 @@ def html_name(key: str) -> str:
 
 def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     """Return the form's field for a key, by the type and limits of the design's field."""
-    extra, limits, kind = extra_of(field), _limits(field), field.annotation
+    extra, limits, annotation = extra_of(field), _limits(field), field.annotation
     options: dict[str, Any] = {
         "label": gettext(field.title or ""),
         "help_text": gettext(field.description or ""),
@@ -115,29 +115,34 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
         return forms.ChoiceField(choices=choices, widget=UnfoldAdminSelectWidget, **options)
     if labels := extra.get("words"):
         choices = [(value, gettext(label)) for value, label in labels.items()]
-        if get_origin(kind) is tuple:
-            several = UnfoldAdminCheckboxSelectMultipleWidget
-            needed = bool(field.default)
-            return forms.MultipleChoiceField(required=needed, choices=choices, widget=several, **options)
+        if get_origin(annotation) is tuple:
+            return forms.MultipleChoiceField(
+                required=bool(field.default),
+                choices=choices,
+                widget=UnfoldAdminCheckboxSelectMultipleWidget,
+                **options,
+            )
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(labels), choices=choices, widget=widget, **options)
     if rows := list_field(field, **options):
         return rows
-    if kind is bool:
+    if annotation is bool:
         return forms.BooleanField(required=False, widget=UnfoldBooleanWidget, **options)
     if is_money(key):  # the study file and its key hold cents
         label = gettext((field.title or "").removesuffix(CENTS_SUFFIX))
         return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
-    if kind is int:
-        needed = not key.startswith("sampling.pairs.")
-        return forms.IntegerField(required=needed, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options)
+    if annotation is int:
+        is_required = not key.startswith("sampling.pairs.")
+        return forms.IntegerField(
+            required=is_required, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options
+        )
     if key == "scale.labels":
         return PointsField(rows=extra["rows"], **options)
-    if kind is float:
+    if annotation is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        needed = not key.startswith("scale.")
-        return forms.FloatField(required=needed, widget=widget, **bounds, **options)
-    if Literal["all"] in get_args(kind):
+        is_required = not key.startswith("scale.")
+        return forms.FloatField(required=is_required, widget=widget, **bounds, **options)
+    if Literal["all"] in get_args(annotation):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     widget = UnfoldAdminTextInputWidget
     if "rows" in extra:
@@ -150,6 +155,7 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
 
 
 def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
+    """Return the form's field for a list, by the type of its members; None if the design's field is no list."""
     if get_origin(field.annotation) is not tuple:
         return None
     rows = extra_of(field).get("rows", 1)

@@ -22,8 +22,8 @@ from judgments.templatetags.judgments_tags import cents
 
 QUOTED_KEY = re.compile(r"""(['"])([\w-]*)\1""")
 BOOLEAN_WORD = re.compile(r"\b(true|false)\b")
-TABLE = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # begins a sentence about a table
-ROW_PATH = r"((?:\.\d+)?(?:\.[a-z_]+)*)"  # optional row number and column after the key of a list
+TABLE_PREFIX = re.compile(rf"^(?:{'|'.join(StudyDesign.model_fields)}): ")  # begins a sentence about a table
+ROW_PATH = r"(?P<row_path>(?:\.\d+)?(?:\.[a-z_]+)*)"  # optional row number and column after the key of a list
 
 # Labels for designs whose participants see a source text instead of a picture.
 SOURCE_TEXT_TITLES = {
@@ -47,10 +47,10 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
     named_fields: list[FieldInfo] = []
 
     def label(match: re.Match[str]) -> str:
-        field = fields[match[1] or match[3]]
+        field = fields[match["key"] or match["first_word"]]
         named_fields.append(field)
         text = f"“{gettext(field.title or '')}”"
-        number, _, column = (match[2] or "").lstrip(".").partition(".")
+        number, _, column = (match["row_path"] or "").lstrip(".").partition(".")
         if number.isdecimal():
             text += gettext(", row %(number)d") % {"number": int(number) + 1}
             columns = table.model_fields if (table := model_of(field)) is not None else {}
@@ -58,7 +58,7 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
             text += f", “{gettext(title)}”" if title else ""
         return text
 
-    sentence = TABLE.sub("", pattern.sub(label, sentence))
+    sentence = TABLE_PREFIX.sub("", pattern.sub(label, sentence))
     choices = {
         str(value): text for field in named_fields for value, text in extra_of(field).get("words", {}).items()
     }
@@ -73,7 +73,7 @@ def replace_keys_by_labels(sentence: str, design: StudyDesign | Mapping[str, Any
 
 
 @cache
-def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
+def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldInfo], re.Pattern[str]]:
     """Return the fields by key, and a pattern that finds keys in a sentence.
 
     A key without a dot or underscore could be an ordinary word, so it is found only at the sentence's beginning.
@@ -83,17 +83,20 @@ def _fields_by_name(protocol: str, of_source_texts: bool) -> tuple[dict[str, Fie
         fields |= {
             key: field for section in sections_for(KINDS[protocol]) for key, field in section.fields.items()
         }
-    for key, title in SOURCE_TEXT_TITLES.items() if of_source_texts else ():
+    for key, title in SOURCE_TEXT_TITLES.items() if shows_source else ():
         fields[key] = copy(fields[key])
         fields[key].title = title
+    # a key is also found without its tables, if no other key ends like this
     last_parts = [key.rpartition(".")[2] for key in fields]
     for key, last in zip(list(fields), last_parts, strict=True):
         if "_" in last and last_parts.count(last) == 1:
             fields.setdefault(last, fields[key])
     names = sorted(fields, key=len, reverse=True)
     anywhere = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
-    first = "|".join(re.escape(name) for name in names)
-    return fields, re.compile(rf"(?<![\w.])({anywhere})\b{ROW_PATH}|^({first})\b(?=[ :])")
+    first_word = "|".join(re.escape(name) for name in names)
+    return fields, re.compile(
+        rf"(?<![\w.])(?P<key>{anywhere})\b{ROW_PATH}|^(?P<first_word>{first_word})\b(?=[ :])"
+    )
 
 
 def _fields_with_titles(table: str, fields: dict[str, FieldInfo]) -> Iterator[tuple[str, FieldInfo]]:
@@ -116,11 +119,11 @@ def describe_value(key: str, value: Any) -> str:
     if isinstance(value, dict):
         return describe_translations(value)
     if isinstance(value, list):
-        shown_values = list_field(field_of(key))
-        if isinstance(shown_values, RowsField):
-            return describe_rows(shown_values.columns, value)
-        if isinstance(shown_values, PairsField):
-            return str(shown_values.prepare_value(value))
+        form_field = list_field(field_of(key))
+        if isinstance(form_field, RowsField):
+            return describe_rows(form_field.columns, value)
+        if isinstance(form_field, PairsField):
+            return str(form_field.prepare_value(value))
         return ", ".join(describe_value(key, entry) for entry in value)
     choices: dict[Any, str] = {"all": "all"} | extra_of(field_of(key)).get("words", {})
     return gettext(choices[value]) if value in choices else str(value)

@@ -200,13 +200,13 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
     Args:
         values: the design. Keys of disabled crowds are left out unless the design sets them.
     """
-    without = set()
+    absent_keys = set()
     if values is not None:
-        without = {key for key in keys_of_absent_crowds() if not value_at(values, key)}
+        absent_keys = {key for key in keys_of_absent_crowds() if not value_at(values, key)}
     sections = []
     for section in SECTIONS:
-        used_keys = kind.own_keys if section.title == KIND_SECTION else _keys_used(section, kind)
-        keys = [key for key in used_keys if key not in without]
+        used_keys = kind.own_keys if section.title == KIND_SECTION else _used_keys(section, kind)
+        keys = [key for key in used_keys if key not in absent_keys]
         text = section.text
         if section.title == "Sampling" and kind.judges_one_caption:
             text = "The texts to be judged for each item."
@@ -221,7 +221,7 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
     return sections
 
 
-def _keys_used(section: FormSection, kind: Kind) -> list[str]:
+def _used_keys(section: FormSection, kind: Kind) -> list[str]:
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")

@@ -19,6 +19,7 @@ NAMES = ("name", "slug", "dataset")  # keys that a design to start from may lack
 def starting_values(
     *, preset: str = "", protocol: str = "", saved: Mapping[str, Preset] = NO_PRESETS
 ) -> dict[str, Any]:
+    """Return the values of a new design, without names, by a preset or else by a protocol."""
     values = dict.fromkeys(NAMES, "new") | ({"preset": preset} if preset else {"protocol": protocol})
     return make_design(values, saved=saved).model_dump(mode="json") | dict.fromkeys(NAMES, "")
 
@@ -35,8 +36,8 @@ def values_from_toml(text: str, *, saved: Mapping[str, Preset] = NO_PRESETS) -> 
         design = make_design(values | dict.fromkeys(open_keys, "new"), saved=saved)
     except DesignError as error:
         line = line_of(text, error.field)
-        at_line = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)
-        raise DesignError(at_line, field=error.field) from None
+        message = gettext("Line %(line)d: %(error)s") % {"line": line, "error": error} if line else str(error)
+        raise DesignError(message, field=error.field) from None
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")
 
 
@@ -52,7 +53,8 @@ def put_value(values: dict[str, Any], key: str, answer: Any) -> None:
 
 
 def value_at(values: dict[str, Any], key: str) -> Any:
+    """Return the value at a dotted key; None if there is none."""
     value: Any = values
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, dict) else None
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
     return value

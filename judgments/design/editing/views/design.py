@@ -34,21 +34,20 @@ def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpR
         return TemplateResponse(request, "judgments/study/design_read.html", context)
     saved = saved_presets()
     base = study.design
-    fitted = None
-    if (start := values_of_address(request, saved, current=study.design)) is not None:
+    fitted_design = None
+    if (start_values := values_of_address(request, saved, current=study.design)) is not None:
         checks = request.GET.get("checks", "")
-        fitted = fit_to_dataset(start, study.dataset, maker=study.created_by_id, checks=checks)
-        base = fitted.values
+        fitted_design = fit_to_dataset(start_values, study.dataset, maker=study.created_by_id, checks=checks)
+        base = fitted_design.values
 
     def store(design: StudyDesign) -> Study:
-        design = design.model_copy(
-            update={"by_hand": ()}
-        )  # the form may be older than the last change by hand
+        # the form may be older than the last change by hand
+        design = design.model_copy(update={"by_hand": ()})
         change_design(study=study, design=design, user=signed_in(request))
         admin.log_change(request, study, "design")
         return study
 
-    editor = edit_design(request, store, base=base, saved=saved, fitted=fitted)
+    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
     if "problem" in editor.numbers:
@@ -66,5 +65,5 @@ def show_file(request: HttpRequest, study: Study, context: dict[str, Any]) -> Ht
 
 
 @study_page("change", "Settings", order=10, group=StudyPlace.DESIGN, help="designing.md")
-def _to_the_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
+def _redirect_to_change_page(request: HttpRequest, study: Study, context: dict[str, Any]) -> HttpResponse:
     return redirect(study_page_address(study, "change"))

@@ -20,9 +20,9 @@ from judgments.design.editing.form.fields import html_name
 from judgments.design.editing.form.sections import DESIGN_STEPS, UNFOLDED_FIELDS
 from judgments.design.editing.form.values import values_from_toml
 from judgments.design.editing.previews import find_preview, store_preview
-from judgments.design.editing.views.numbers import numbers_context, numbers_of
+from judgments.design.editing.views.numbers import numbers_address, numbers_context
 from judgments.design.editing.views.saving import PREVIEW_BUTTONS, REHEARSAL, is_save, next_page, store_design
-from judgments.design.editing.views.settings import Settings, describe_design
+from judgments.design.editing.views.settings import SectionSettings, describe_design
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS, Preset
 from judgments.design.reading.study_files import dump_toml
@@ -32,11 +32,10 @@ from judgments.kinds.base import with_wording
 from judgments.models import Dataset, Study
 from judgments.studies.study_page import STEPS
 
+# positions of unfolded fields in their step, by key or, if it has a table, by HTML name; 0 for the others
 UNFOLDED_ORDER = {"judgments_per_unit": 1, "captions_per_image": 1, "crowd-budget_cents": 2}
-
 COUNT_PARAMETER = "look"  # parameter of the address: count at once, and show each problem at its field
-
-MAX_TOML_LENGTH = 200_000
+MAX_TOML_LENGTH = 200_000  # characters; the rest is cut off
 
 
 @dataclass(slots=True)
@@ -63,7 +62,7 @@ class EditorPage:
     adjustments: list[str] = field(default_factory=list)
     question: ChecksQuestion | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
-    settings: list[Settings] = field(default_factory=list)
+    settings: list[SectionSettings] = field(default_factory=list)
 
     @property
     def context(self) -> dict[str, Any]:
@@ -73,8 +72,8 @@ class EditorPage:
             "base_json": json.dumps(self.base),
             "path": _steps_of(self.form),
             "problems": self.form.problems() if self.form.is_bound else [],
-            "preview_address": preview_of(self.key),
-            "numbers_address": numbers_of(self.key),
+            "preview_address": preview_address(self.key),
+            "numbers_address": numbers_address(self.key),
             "settings": self.settings,
             "can_rehearse": REHEARSAL in STEPS,
             **self.numbers,
@@ -94,23 +93,23 @@ def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
         for step, text in DESIGN_STEPS.items()
     }
     pairs = {html_name(key) for key in form.pair_keys_in_sight()}
-    open_fields = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
+    unfolded_names = {html_name(key) for key in UNFOLDED_FIELDS} | pairs
     for section, fields in form.groups():
         step = steps[section.step]
         step["in_sight"] += [
-            field for field in fields if field.name in open_fields and field.name not in pairs
+            field for field in fields if field.name in unfolded_names and field.name not in pairs
         ]
         step["pairs"] += [field for field in fields if field.name in pairs]
-        folded = [field for field in fields if field.name not in open_fields]
+        folded = [field for field in fields if field.name not in unfolded_names]
         if folded:
             step["groups"].append({"section": section, "fields": folded})
-    for step, following in zip(steps.values(), [*list(steps)[1:], None], strict=True):
+    for step, next_step in zip(steps.values(), [*list(steps)[1:], None], strict=True):
         step["in_sight"].sort(key=lambda field: UNFOLDED_ORDER.get(field.name, 0))
         folded = [field for group in step["groups"] for field in group["fields"]]
         step["wrong_folded"] = any(field.errors for field in folded)
         step["wrong"] = any(field.errors for field in [*step["in_sight"], *step["pairs"], *folded])
         step["said"] = form.folded_values(group["section"] for group in step["groups"])
-        step["next"] = f"s-{following.lower()}" if following else "panes"
+        step["next"] = f"s-{next_step.lower()}" if next_step else "panes"
     return list(steps.values())
 
 
@@ -120,10 +119,10 @@ def edit_design(
     *,
     base: dict[str, Any],
     saved: dict[str, Preset],
-    fitted: FittedDesign | None,
+    fitted_design: FittedDesign | None,
 ) -> EditorPage | HttpResponse:
     """Return the page of a design, or the response to its script, or to its form if ``store`` has saved the design."""
-    editor = _open_editor(request, base, saved, fitted)
+    editor = _open_editor(request, base, saved, fitted_design)
     if "_look" in request.POST and request.headers.get("Accept", "") == "application/json":
         return _answer_script(editor)
     if is_save(request) and editor.form.is_valid() and (study := store_design(editor.form, store)):
@@ -133,7 +132,7 @@ def edit_design(
 
 
 def _open_editor(
-    request: HttpRequest, base: dict[str, Any], saved: dict[str, Preset], fitted: FittedDesign | None
+    request: HttpRequest, base: dict[str, Any], saved: dict[str, Preset], fitted_design: FittedDesign | None
 ) -> EditorPage:
     """Return the page of a design, from the stored values or the posted form. Store only the design's preview."""
     base = _posted_base(request) or base
@@ -144,12 +143,12 @@ def _open_editor(
         is_preview = COUNT_PARAMETER in request.GET
         form = (filled_form if is_preview else DesignForm)(base=base, datasets=datasets)
         editor = EditorPage(form=form, base=base, toml=dump_toml(base), is_preview=is_preview)
-        if fitted is not None:
-            editor.adjustments, editor.question = fitted.sentences, fitted.question
-    sketch = editor.form.design_to_preview()
-    if sketch is not None:
-        editor.key = store_preview(request.session, sketch)
-        editor.settings = describe_design(sketch)
+        if fitted_design is not None:
+            editor.adjustments, editor.question = fitted_design.sentences, fitted_design.question
+    design = editor.form.design_to_preview()
+    if design is not None:
+        editor.key = store_preview(request.session, design)
+        editor.settings = describe_design(design)
     return editor
 
 
@@ -163,17 +162,17 @@ def _answer_script(editor: EditorPage) -> JsonResponse:
         {
             "problems": [
                 {
-                    "field": bound.name if bound else "",
-                    "id": bound.id_for_label if bound else "",
-                    "label": str(bound.label) if bound else "",
+                    "field": bound_field.name if bound_field else "",
+                    "id": bound_field.id_for_label if bound_field else "",
+                    "label": str(bound_field.label) if bound_field else "",
                     "words": sentences,
                 }
-                for bound, sentences in editor.form.problems()
+                for bound_field, sentences in editor.form.problems()
             ],
             "toml": editor.toml,
             "currency": editor.form.currency,
-            "preview": preview_of(editor.key),
-            "numbers": numbers_of(editor.key),
+            "preview": preview_address(editor.key),
+            "numbers": numbers_address(editor.key),
         }
     )
 
@@ -191,7 +190,7 @@ def _add_numbers(editor: EditorPage, request: HttpRequest) -> None:
             editor.form.add_error(note["field"], note["words"])
 
 
-def preview_of(key: str) -> str:
+def preview_address(key: str) -> str:
     return reverse("annotation:look", args=[key]) if key else ""
 
 
@@ -228,14 +227,14 @@ def _editor_from_form(
 def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     """Return the posted base; None if it is not a valid design."""
     try:
-        sent = load_json(request.POST.get("_base", "null"))
+        posted = load_json(request.POST.get("_base", "null"))
     except ValueError:
         return None
-    if not isinstance(sent, dict):
+    if not isinstance(posted, dict):
         return None
-    open_keys = [key for key in ("name", "slug", "dataset") if not sent.get(key)]
+    open_keys = [key for key in ("name", "slug", "dataset") if not posted.get(key)]
     try:
-        design = make_design(sent | dict.fromkeys(open_keys, "new"))
+        design = make_design(posted | dict.fromkeys(open_keys, "new"))
     except DesignError:
         return None
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")

@@ -15,7 +15,7 @@ from judgments.design.editing.form.design_form import field_of_key
 from judgments.design.editing.form.labels import replace_keys_by_labels
 from judgments.design.editing.previews import find_preview
 from judgments.design.editing.views.settings import describe_design
-from judgments.design.requirements import requirements_not_stated, requirements_of
+from judgments.design.requirements import requirements_of, unsupported_requirements
 from judgments.design.study_design import StudyDesign
 from judgments.models import Dataset, Study
 from judgments.studies.generation.plans import plan_study
@@ -43,8 +43,8 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
             raise DesignError(
                 gettext("There is no dataset %(dataset)r.") % {"dataset": design.dataset}, field="dataset"
             )
-        edited = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
-        maker = request.user.pk if edited is None else edited.created_by_id
+        stored_study = Study.objects.visible_to(request.user).filter(slug=design.slug).first()
+        maker = request.user.pk if stored_study is None else stored_study.created_by_id
         plan = plan_study(design, dataset, maker=maker)
         context |= {"plan": plan, "plan_parts": parts_of_plan(design, plan)}
     except DesignError as error:
@@ -67,22 +67,22 @@ def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]
     return context
 
 
-def numbers_of(key: str) -> str:
+def numbers_address(key: str) -> str:
     """Return the address of the numbers of an edited design; "" if ``key`` is empty."""
     return reverse("admin:judgments_study_numbers", args=[key]) if key else ""
 
 
 def _requirement_errors(design: StudyDesign) -> list[DesignError]:
-    refused = requirements_not_stated(design.workers, design.crowd_name)
+    unsupported = unsupported_requirements(design.workers, design.crowd_name)
     return [
         DesignError(
             gettext(
                 "The crowd %(backend)r does not support the requirement “%(words)s”, so the study cannot be "
                 "opened. Remove the requirement or choose another crowd."
             )
-            % {"backend": design.crowd.backend, "words": sentence},
+            % {"backend": design.crowd.backend, "words": phrase},
             field=f"workers.{name}",
         )
-        for name, sentence in requirements_of(design.workers).items()
-        if sentence in refused
+        for name, phrase in requirements_of(design.workers).items()
+        if phrase in unsupported
     ]

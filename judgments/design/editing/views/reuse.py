@@ -32,20 +32,19 @@ from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
 MAX_WORD_PAIRS = 1_000_000  # pairs of words of two texts that are compared word by word
-MAX_STUDIES_OFFERED = (
-    200  # studies and saved presets in the list to compare with; the address accepts all others
-)
+# studies, and saved presets, in the list to compare with; the address of the comparison accepts all others
+MAX_STUDIES_OFFERED = 200
 
 
 @study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
     number = next_copy(study)
-    others = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
+    other_studies = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
     context |= {
         "copy_name": f"{study.name[:190]} ({number})",
         "copy_slug": f"{study.slug[:75]}-{number}",
-        "others": others.values_list("slug", "name")[:MAX_STUDIES_OFFERED],
+        "others": other_studies.values_list("slug", "name")[:MAX_STUDIES_OFFERED],
         "shipped": preset_titles(design_of(study).judged),
         "saved": newest_presets(MAX_STUDIES_OFFERED),
         "earlier": earlier_designs(study),
@@ -100,7 +99,7 @@ def _group_tables(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDe
 
 
 def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
-    """Return two texts as HTML. Words that the other text lacks are in ``<del>`` or ``<ins>``.
+    """Return two texts as HTML. Words that only the first has are in ``<del>``, those of the second in ``<ins>``.
 
     Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
     """
@@ -109,13 +108,12 @@ def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
         first, second = [this], [that]
     first_parts: list[SafeString] = []
     second_parts: list[SafeString] = []
-    for step, i, k, m, n in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
-        shapes = ("{}", "{}") if step == "equal" else ("<del>{}</del>", "<ins>{}</ins>")
-        for parts, shape, words in zip(
-            (first_parts, second_parts), shapes, (first[i:k], second[m:n]), strict=True
-        ):
-            if words:
-                parts.append(format_html(shape, "".join(words)))
+    for step, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        is_equal = step == "equal"
+        if i1 < i2:
+            first_parts.append(format_html("{}" if is_equal else "<del>{}</del>", "".join(first[i1:i2])))
+        if j1 < j2:
+            second_parts.append(format_html("{}" if is_equal else "<ins>{}</ins>", "".join(second[j1:j2])))
     return format_html_join("", "{}", ((part,) for part in first_parts)), format_html_join(
         "", "{}", ((part,) for part in second_parts)
     )

@@ -46,13 +46,15 @@ def store_design(form: DesignForm, store: Callable[[StudyDesign], Study]) -> Stu
 
 def next_page(request: HttpRequest, study: Study) -> HttpResponse:
     messages.success(request, gettext("The design of “%(name)s” is saved.") % {"name": study.name})
-    wanted = request.POST.get("_to", "")
-    if wanted == REHEARSAL and REHEARSAL in STEPS:
+    destination = request.POST.get("_to", "")
+    if destination == REHEARSAL and REHEARSAL in STEPS:
         return _start_rehearsal(request, study)
-    if wanted in NEXT_PAGES:
-        return redirect(study_page_address(study, next(name for name in NEXT_PAGES[wanted] if name in PAGES)))
-    at = f"#{wanted}" if re.fullmatch(r"s-[a-z]+|panes", wanted) else ""
-    return redirect(study_page_address(study, "change") + at)
+    if destination in NEXT_PAGES:
+        return redirect(
+            study_page_address(study, next(name for name in NEXT_PAGES[destination] if name in PAGES))
+        )
+    fragment = f"#{destination}" if re.fullmatch(r"s-[a-z]+|panes", destination) else ""
+    return redirect(study_page_address(study, "change") + fragment)
 
 
 def _start_rehearsal(request: HttpRequest, study: Study) -> HttpResponse:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.html import format_html
 from django.utils.translation import gettext
@@ -19,8 +19,14 @@ from judgments.design.tables.plan import RegistrationPlan
 from judgments.kinds import KINDS
 from judgments.templatetags.judgments_tags import cents
 
-# a section's title, the labels and values of its set keys, and the labels of its unset keys
-Settings = tuple[str, list[tuple[str, str]], list[str]]
+
+class SectionSettings(NamedTuple):
+    """A section's title, the labels and values of its set keys, and the labels of its unset keys."""
+
+    title: str
+    rows: list[tuple[str, str]]
+    unset_labels: list[str]
+
 
 RENDERERS: dict[str, Callable[[str], str]] = {
     "question": render_inline,
@@ -30,9 +36,9 @@ RENDERERS: dict[str, Callable[[str], str]] = {
 }
 
 
-def describe_design(design: StudyDesign) -> list[Settings]:
+def describe_design(design: StudyDesign) -> list[SectionSettings]:
     values = design.model_dump(mode="json")
-    shown_settings = []
+    sections = []
     for section in sections_for(KINDS[design.protocol], values):
         if section.crowd not in ("", design.crowd.backend):
             continue
@@ -44,21 +50,24 @@ def describe_design(design: StudyDesign) -> list[Settings]:
                 unset_labels.append(label)
             else:
                 rows.append((label, _render_value(key, value, design)))
-        shown_settings.append((gettext(section.title), rows, unset_labels))
+        sections.append(SectionSettings(gettext(section.title), rows, unset_labels))
     if design.registration is not None:
         plan = _describe_plan(design.registration)
         rows = [(label, value) for label, value in plan if value]
-        shown_settings.append((gettext("Plan"), rows, [label for label, value in plan if not value]))
-    return shown_settings
+        unset_labels = [label for label, value in plan if not value]
+        sections.append(SectionSettings(gettext("Plan"), rows, unset_labels))
+    return sections
 
 
 def _render_value(key: str, value: Any, design: StudyDesign) -> str:
     if key in RENDERERS:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
-        usual = kind.question_for({"judged": design.judged, "question": kind.defaults.get("question")})
-        built_in = value in (usual, preset and preset.values.get(key))
+        usual_question = kind.question_for(
+            {"judged": design.judged, "question": kind.defaults.get("question")}
+        )
+        is_built_in = value in (usual_question, preset and preset.values.get(key))
         markup = '<div class="q-words" lang="{}" dir="auto">{}</div>'
-        return format_html(markup, "en" if built_in else "", RENDERERS[key](value))
+        return format_html(markup, "en" if is_built_in else "", RENDERERS[key](value))
     return cents(value, design.currency) if is_money(key) else describe_value(key, value)
 
 

@@ -39,16 +39,16 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     dataset = _chosen_dataset(request, datasets)
     if base is None:
         return _show_start(admin, request, datasets, dataset, saved)
-    fitted = None
+    fitted_design = None
     if request.method != "POST" and dataset is not None:
-        fitted = fit_to_dataset(
+        fitted_design = fit_to_dataset(
             base,
             dataset,
             maker=signed_in(request).pk,
             untouched=True,
             checks=request.GET.get("checks", ""),
         )
-        base = fitted.values
+        base = fitted_design.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {dataset.name}")
 
     def store(design: StudyDesign) -> Study:
@@ -56,7 +56,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
         admin.log_addition(request, study, "designed")
         return study
 
-    editor = edit_design(request, store, base=base, saved=saved, fitted=fitted)
+    editor = edit_design(request, store, base=base, saved=saved, fitted_design=fitted_design)
     if not isinstance(editor, EditorPage):
         return editor
     context = page_context(admin, request) | form_context(editor, saved) | {"subtitle": gettext("New study")}
@@ -68,25 +68,25 @@ def _chosen_dataset(request: HttpRequest, datasets: QuerySet[Dataset]) -> Datase
     requested = datasets.filter(name=request.GET.get("dataset", "")).first()
     if requested is not None:
         return requested
-    some = list(datasets.order_by("pk")[:2])
-    return some[0] if len(some) == 1 else None
+    first_two = list(datasets.order_by("pk")[:2])
+    return first_two[0] if len(first_two) == 1 else None
 
 
 def _show_start(
     admin: QuorumAdmin,
     request: HttpRequest,
     datasets: QuerySet[Dataset],
-    chosen: Dataset | None,
+    dataset: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
-    newest = list(datasets.order_by("-pk")[:MAX_DATASETS])
-    chosen = chosen or next(iter(newest), None)
-    holdings = holdings_of(chosen, request.user) if chosen else None
-    of_texts = holdings is not None and holdings.of_texts
-    text_type = judged_text_type(chosen) if chosen and of_texts else CAPTION
-    kinds = {name for name, kind in KINDS.items() if not of_texts or can_ask_about_texts(kind)}
+    newest_datasets = list(datasets.order_by("-pk")[:MAX_DATASETS])
+    dataset = dataset or next(iter(newest_datasets), None)
+    holdings = holdings_of(dataset, request.user) if dataset else None
+    has_only_texts = holdings is not None and holdings.has_only_texts
+    text_type = judged_text_type(dataset) if dataset and has_only_texts else CAPTION
+    kinds = {name for name, kind in KINDS.items() if not has_only_texts or can_ask_about_texts(kind)}
 
-    def cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
+    def make_cards(presets: dict[str, Preset]) -> list[dict[str, Any]]:
         return [
             {
                 "name": name,
@@ -101,25 +101,26 @@ def _show_start(
             if preset.values["protocol"] in kinds
         ]
 
-    published = cards(PRESETS)
-    answers = []
+    published_cards = make_cards(PRESETS)
+    aims = []
     for purpose, about in PURPOSES.items():
-        suiting = [card for card in published if purpose in card["preset"].suits]
-        suiting.sort(
+        suitable_cards = [card for card in published_cards if purpose in card["preset"].suits]
+        suitable_cards.sort(
             key=lambda card: (bool(card["lacks"]), card["other_sort"], card["preset"].suits[purpose])
         )
-        plainest = sum(not card["lacks"] for card in suiting[:MAX_PROTOCOLS_SHOWN]) or 1
-        parts = {"plain": suiting[:plainest], "more": suiting[plainest:]}
-        answers.append({"name": purpose, "title": about.title, **parts})
+        # suitable protocols come first; show one even if the dataset suits none
+        plain_count = sum(not card["lacks"] for card in suitable_cards[:MAX_PROTOCOLS_SHOWN]) or 1
+        folds = {"plain": suitable_cards[:plain_count], "more": suitable_cards[plain_count:]}
+        aims.append({"name": purpose, "title": about.title, **folds})
     context = page_context(admin, request) | {
         "subtitle": gettext("New study"),
-        "answers": answers,
-        "published": published,
-        "saved": cards(saved),
+        "answers": aims,
+        "published": published_cards,
+        "saved": make_cards(saved),
         "kinds": [name for name in KINDS if name in kinds],
-        "of_texts": of_texts,
-        "datasets": newest,
-        "dataset": chosen,
+        "of_texts": has_only_texts,
+        "datasets": newest_datasets,
+        "dataset": dataset,
         "holdings": holdings,
         "may_add_dataset": signed_in(request).has_perm("judgments.add_dataset"),
         "start_pages": list(START_PAGES.values()),
@@ -133,8 +134,8 @@ def _title_of(base: dict[str, Any], saved: dict[str, Preset]) -> str:
 
 
 def _free_name(name: str) -> str:
-    tried = (name[:180] if number == 1 else f"{name[:180]} ({number})" for number in count(1))
-    return next(one for one in tried if not Study.objects.filter(slug=slugify_name(one)).exists())
+    names = (name[:180] if number == 1 else f"{name[:180]} ({number})" for number in count(1))
+    return next(free for free in names if not Study.objects.filter(slug=slugify_name(free)).exists())
 
 
 def page_context(admin: QuorumAdmin, request: HttpRequest) -> dict[str, Any]:
