@@ -24,7 +24,7 @@ from django.shortcuts import render
 from django.utils import translation
 
 from annotation.crowds.mturk.frames import addresses_under, all_sites, prefix_of, read_ticket, sites_of
-from annotation.views.common import FRAME_KEY, frame_of, mark_as_entrance
+from annotation.views.common import FRAME_KEY, frame_of, mark_as_framed
 from common.audit import log_about
 from config.observing.requests import Middleware
 
@@ -80,7 +80,7 @@ class FramedPagesMiddleware(Middleware):
 
 
 def _refuse_ticket(request: HttpRequest) -> HttpResponse:
-    mark_as_entrance(request)
+    mark_as_framed(request)
     # The language middleware comes later in the list, so the language is not set yet.
     with translation.override(translation.get_language_from_request(request)):
         response = render(request, "annotation/framed/no_ticket.html", status=404)

@@ -73,10 +73,7 @@ add_needs(
     Need(
         name="controls_used_up",
         page="controls",
-        labels=(
-            "one participant has seen all check questions",
-            "participants have seen all check questions",
-        ),
+        labels=("one participant has seen all check questions", "participants have seen all check questions"),
         rows=lambda: StudyAlarm.objects.filter(
             what=StudyAlarm.Kind.CONTROLS_USED_UP, study__state=Study.State.OPEN
         ),

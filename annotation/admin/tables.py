@@ -75,19 +75,9 @@ class AssignmentAdmin(ReadOnlyAdmin):
     list_select_related = ("study", "worker", "hit")
     search_fields = ("=id", "worker__name", "=hit__key")
     fields = (
-        "id",
-        "study",
-        "hit",
-        "worker",
-        "state",
-        "simulated",
-        "accepted_at",
-        "expires_at",
-        "submitted_at",
-        "consent_version",
-        "instructions_version",
-        "external_id",
-    )
+        "id", "study", "hit", "worker", "state", "simulated", "accepted_at", "expires_at", "submitted_at",
+        "consent_version", "instructions_version", "external_id",
+    )  # fmt: skip
 
     @display(
         description="state",

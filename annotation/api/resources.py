@@ -168,9 +168,7 @@ class AssignmentView(APIView):
         return [IsWorker() if self.request.method == "PATCH" else IsStaff()]
 
     @extend_schema(
-        responses=AssignmentSerializer,
-        operation_id="assignments_retrieve",
-        summary="One assignment",
+        responses=AssignmentSerializer, operation_id="assignments_retrieve", summary="One assignment"
     )
     def get(self, request: Request, id: str) -> Response:
         """Return the assignment. This call is for staff."""
@@ -195,15 +193,9 @@ class JudgmentResource(Resource):
 
     reading, study_path, scope = "annotation.view_judgment", "assignment__study", "judgments"
     queryset = Judgment.objects.select_related(
-        "assignment__worker",
-        "assignment__hit",
-        "assignment__study",
-        "unit__item",
-        "unit__reference",
-        "unit__first",
-        "unit__second",
-        "unit__pair",
-    )
+        "assignment__worker", "assignment__hit", "assignment__study", "unit__item", "unit__reference",
+        "unit__first", "unit__second", "unit__pair",
+    )  # fmt: skip
     serializer_class = JudgmentSerializer
     filterset_class = filters_of(
         Judgment,

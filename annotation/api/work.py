@@ -36,7 +36,7 @@ from annotation.work.joining import join_study, resume_worker
 from annotation.work.leases import extend_lease, retake_assignment
 from annotation.work.sheet.pictures import picture_url
 from annotation.work.sheet.units import page_units_of
-from annotation.work.slots.candidates import RETRY_SECONDS, Claim, waits_for_a_page
+from annotation.work.slots.candidates import RETRY_SECONDS, Claim, may_get_a_hit_later
 from annotation.work.slots.release import return_assignment
 from annotation.work.submissions import report_problem, save_answers, submit_and_claim, submit_assignment
 from annotation.work.worksheet import shown_unit
@@ -107,11 +107,11 @@ class JoinView(WorkView):
         body = JoinRequest.read(request.data)
         study, name = find_study(slug), body.pop("worker")
         if "resume" in body:
-            joined = resume_worker(study=study, name=name, **body)
+            result = resume_worker(study=study, name=name, **body)
         else:
-            known = request.user if isinstance(request.user, Worker) else None
-            joined = join_study(study=study, name=name, known=known, **body)
-        reply = {"worker": joined.worker.shown_name, "token": joined.token, "resume": joined.resume}
+            known_worker = request.user if isinstance(request.user, Worker) else None
+            result = join_study(study=study, name=name, known_worker=known_worker, **body)
+        reply = {"worker": result.worker.shown_name, "token": result.token, "resume": result.resume}
         return private_response(reply, status=201)
 
 
@@ -137,8 +137,8 @@ class AcceptView(WorkView):
         study, worker = find_study(slug), calling_worker(request)
         claim = claim_assignment(study=study, worker=worker)
         if claim is None:
-            waits = waits_for_a_page(study=study, worker=worker)
-            return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if waits else None)
+            may_get_hit = may_get_a_hit_later(study=study, worker=worker)
+            return Response(status=204, headers={"Retry-After": str(RETRY_SECONDS)} if may_get_hit else None)
         return private_response(_claim_as_json(claim, design_of(study)), status=201 if claim.is_new else 200)
 
 
@@ -187,8 +187,8 @@ class ReviseView(WorkView):
         """Change submitted answers. Earlier answers are kept. Repeating changes nothing."""
         answers = SaveRequest.read(request.data)["answers"]
         assignment = _own_assignment(request, id)
-        revised = revise_judgments(assignment=assignment, answers=answers)
-        return Response({"id": str(assignment.pk), "state": assignment.state, "revised": revised})
+        changed_positions = revise_judgments(assignment=assignment, answers=answers)
+        return Response({"id": str(assignment.pk), "state": assignment.state, "revised": changed_positions})
 
 
 class ExtendView(WorkView):
@@ -231,8 +231,8 @@ class RetakeView(WorkView):
     )
     def post(self, request: Request, id: str) -> Response:
         """Reclaim a HIT whose lease expired, together with its saved answers. The assignment's id may change."""
-        lost = _own_assignment(request, id)
-        assignment = retake_assignment(assignment=lost)
+        expired_assignment = _own_assignment(request, id)
+        assignment = retake_assignment(assignment=expired_assignment)
         claim = Claim(assignment=assignment, is_new=False, page_units=page_units_of(assignment))
         return private_response(_claim_as_json(claim, design_of(assignment.study)))
 
@@ -240,11 +240,7 @@ class RetakeView(WorkView):
 class ReturnView(WorkView):
     """POST /api/assignments/{id}/return/"""
 
-    @worker_call(
-        "assignments_return",
-        "Give a HIT back",
-        {200: StateReply, 404: Problem, 409: Problem},
-    )
+    @worker_call("assignments_return", "Give a HIT back", {200: StateReply, 404: Problem, 409: Problem})
     def post(self, request: Request, id: str) -> Response:
         """Return a HIT, so that its slot goes to another worker. Repeating changes nothing."""
         assignment = _own_assignment(request, id)
@@ -275,14 +271,14 @@ def save_draft(request: Request, id: str) -> Response:
     """Merge answers into the draft and return the whole draft (PATCH /api/assignments/{id}/)."""
     answers = SaveRequest.read(request.data)["answers"]
     assignment = _own_assignment(request, id)
-    saved = save_answers(assignment=assignment, answers=answers)
-    key = answer_key(KINDS[saved.study.protocol])
+    saved_assignment = save_answers(assignment=assignment, answers=answers)
+    key = answer_key(KINDS[saved_assignment.study.protocol])
     draft = [
         {"position": int(position), key: answer[key]}
-        for position, answer in sorted(saved.answers.items(), key=lambda pair: int(pair[0]))
+        for position, answer in sorted(saved_assignment.answers.items(), key=lambda pair: int(pair[0]))
         if key in answer  # a page without scripts may have saved unfinished input
     ]
-    return Response({"id": str(saved.pk), "state": saved.state, "answers": draft})
+    return Response({"id": str(saved_assignment.pk), "state": saved_assignment.state, "answers": draft})
 
 
 def calling_worker(request: Request) -> Worker:
@@ -303,7 +299,7 @@ def _claim_as_json(claim: Claim, design: StudyDesign) -> dict[str, Any]:
             shown_unit(
                 page_unit,
                 design=design,
-                picture_url=lambda shown: picture_url(page_unit=shown, assignment=assignment),
+                picture_url=lambda page_unit: picture_url(page_unit=page_unit, assignment=assignment),
             )
             for page_unit in claim.page_units
         ],

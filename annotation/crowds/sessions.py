@@ -39,7 +39,7 @@ from annotation.work.answers.drafts import (
     merge_answers,
 )
 from annotation.work.answers.judgments import build_judgment
-from annotation.work.claims import ATTEMPTS
+from annotation.work.claims import MAX_ATTEMPTS
 from annotation.work.joining import has_reached_limit, join_from_crowd
 from annotation.work.seats import share_pause_lock
 from annotation.work.sheet.units import page_units_of, units_of_hit
@@ -49,10 +49,10 @@ from annotation.work.slots.release import release_slots
 from annotation.work.stopping import free_slot, lock_for_settling, reopen_slots, update_outcomes
 from annotation.work.submissions import SubmissionResult, submit_assignment
 from annotation.work.suitability import (
+    controls_left_out_before,
     controls_seen_before,
     may_repeat_controls,
     seen_control_items,
-    units_left_out,
 )
 from annotation.work.system_pairs import recount_system_pairs
 from common import rate_limits
@@ -166,7 +166,7 @@ def claim_for_session(*, session: CrowdSession, hit: HIT, late: bool = False) ->
     Args:
         late: whether to claim also in a closed study, to store answers that the crowd accepted.
     """
-    for _attempt in range(ATTEMPTS):
+    for _attempt in range(MAX_ATTEMPTS):
         earlier_assignment = (
             Assignment.objects.filter(session=session, hit=hit).order_by("-accepted_at").first()
         )
@@ -275,7 +275,7 @@ def _candidate(session: CrowdSession, hit: HIT) -> CandidateHIT:
     units = units_of_hit(hit.pk)
     met = seen_control_items(study, worker) if may_repeat_controls(study) else {}
     if hit.pk in met:
-        left_out = units_left_out(hit, worker, units)
+        left_out = controls_left_out_before(hit, worker, units)
     else:
         left_out = controls_seen_before(study, units, {item for items in met.values() for item in items})
     return CandidateHIT(

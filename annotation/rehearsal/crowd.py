@@ -16,16 +16,16 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
 
 ACCURACY_SPREAD = 0.1  # largest difference between a careful worker's accuracy and the crowd's
-
-SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
+SPARE_PEOPLE = 2  # people beyond the slots of a HIT, since some return theirs
+PACE_SPREAD = 0.4  # standard deviation of the logarithm of a worker's seconds per unit
 
 
 @dataclass(frozen=True, slots=True)
 class RehearsalCrowd:
     """The crowd of a rehearsal; ``RehearsalRequest`` explains the fields.
 
-    If a HIT needs more workers, they are added. A worker whom a detector pauses or excludes is replaced by a new
-    one, who is a spammer with the same probability.
+    If a HIT needs more workers than there are, some are added. A worker whom a detector pauses or excludes is replaced
+    by a new one, who is a spammer with the same probability.
     """
 
     workers: int = 20
@@ -42,9 +42,9 @@ class RehearsalCrowd:
         return [name.strip() for name in self.sorts.split(",")]
 
     def __post_init__(self) -> None:
-        wrong = [
+        problems = [
             f"{name} is {value:g}; expected {expected}"
-            for name, value, expected, right in (
+            for name, value, expected, is_valid in (
                 ("workers", self.workers, "1 to 100,000", 1 <= self.workers <= 100_000),
                 ("spammers", self.spammers, "a share from 0 to 1", 0 <= self.spammers <= 1),
                 ("accuracy", self.accuracy, "a chance from 0 to 1", 0 <= self.accuracy <= 1),
@@ -52,13 +52,13 @@ class RehearsalCrowd:
                 ("speed", self.speed, "more than 0, at most 100", 0 < self.speed <= 100),
                 ("seed", self.seed, "0 or more", self.seed >= 0),
             )
-            if not right
+            if not is_valid
         ]
-        unknown = [name for name in self.sort_names if name not in CARELESS_TYPES]
-        if unknown:
-            wrong.append(f"sorts names {unknown[0]!r}; expected some of {', '.join(CARELESS_TYPES)}")
-        if wrong:
-            raise WrongState(f"The rehearsal was not begun: {'; '.join(wrong)}.")
+        unknown_sorts = [name for name in self.sort_names if name not in CARELESS_TYPES]
+        if unknown_sorts:
+            problems.append(f"sorts names {unknown_sorts[0]!r}; expected some of {', '.join(CARELESS_TYPES)}")
+        if problems:
+            raise WrongState(f"The rehearsal was not begun: {'; '.join(problems)}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,41 +71,44 @@ class Person:
     sort: str = ""
     number: int = 0
 
-    def ticks(self, kind: Kind, position: int, drawn: Any) -> Any:
-        return CARELESS_TYPES[self.sort].tick(kind, position, self.number, drawn) if self.sort else drawn
+    def choose_answer(self, kind: Kind, position: int, drawn_answer: Any) -> Any:
+        """Return the answer that the person gives at a position: the drawn one, unless they are careless."""
+        if not self.sort:
+            return drawn_answer
+        return CARELESS_TYPES[self.sort].choose_answer(kind, position, self.number, drawn_answer)
 
 
 def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
     """Return enough workers for each HIT and for drop-outs, and the replacements that an interrupted run added."""
     slots_per_hit = max(HIT.objects.filter(study=study).values_list("required", flat=True), default=1)
-    total = max(crowd.workers, slots_per_hit + 2)
+    people_count = max(crowd.workers, slots_per_hit + SPARE_PEOPLE)
     rng = rng_for(crowd.seed, "rehearsal crowd")
-    careless = set(rng.permutation(total)[: round(crowd.spammers * total)].tolist())
+    careless_numbers = set(rng.permutation(people_count)[: round(crowd.spammers * people_count)].tolist())
     people = []
-    spammer = 0
-    for number in range(total):
+    spammer_count = 0
+    for number in range(people_count):
         accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
-        pace = pace_of(rng)
-        sort = crowd.sort_names[spammer % len(crowd.sort_names)] if number in careless else ""
-        spammer += bool(sort)
-        people.append(_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
+        pace = draw_pace(rng)
+        sort = crowd.sort_names[spammer_count % len(crowd.sort_names)] if number in careless_numbers else ""
+        spammer_count += bool(sort)
+        people.append(_make_person(study, crowd, number, accuracy=accuracy, pace=pace, sort=sort))
     worker_count = Worker.objects.filter(study=study, source=Worker.Source.REHEARSAL).count()
-    people += [create_newcomer(study, crowd, number) for number in range(total, worker_count)]
+    people += [create_newcomer(study, crowd, number) for number in range(people_count, worker_count)]
     return people
 
 
 def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
-    spams = bool(rng.random() < crowd.spammers)
-    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if spams else ""
+    is_spammer = bool(rng.random() < crowd.spammers)
+    sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if is_spammer else ""
     accuracy = crowd.accuracy + float(rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD))
-    return _person(study, crowd, number, accuracy=accuracy, pace=pace_of(rng), sort=sort)
+    return _make_person(study, crowd, number, accuracy=accuracy, pace=draw_pace(rng), sort=sort)
 
 
-def _person(
+def _make_person(
     study: Study, crowd: RehearsalCrowd, number: int, *, accuracy: float, pace: float, sort: str
 ) -> Person:
-    base = design_of(study).seconds_per_unit / crowd.speed
+    usual_seconds = design_of(study).seconds_per_unit / crowd.speed
     worker, _ = Worker.objects.get_or_create(
         study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}
     )
@@ -115,15 +118,15 @@ def _person(
     return Person(
         worker=worker,
         accuracy=None if sort else min(max(accuracy, 0.0), 1.0),
-        seconds=base * pace,
+        seconds=usual_seconds * pace,
         sort=sort,
         number=number,
     )
 
 
-def pace_of(rng: np.random.Generator) -> float:
+def draw_pace(rng: np.random.Generator) -> float:
     """Draw a factor for a worker's time.
 
     It is lognormal with mean 1, so that a careful crowd takes the planned hours.
     """
-    return float(rng.lognormal(-(SPREAD**2) / 2, SPREAD))
+    return float(rng.lognormal(-(PACE_SPREAD**2) / 2, PACE_SPREAD))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from math import nan
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,12 @@ class CarelessTypeReport:
     kept: int
 
 
-def reports_by_type(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
-    """Return a report for each type of simulated worker, careful workers first; () if no detector is enabled."""
+def reports_by_type(study: Study, sorts: Mapping[int, str]) -> tuple[CarelessTypeReport, ...]:
+    """Return a report for each type of simulated worker, careful workers first; () if no detector is enabled.
+
+    Args:
+        sorts: the type of each worker, by row id; "" for careful workers.
+    """
     if not QualityRule.objects.filter(study=study, enabled=True).exists():
         return ()
     rows = Judgment.objects.of_study(study).filter(replaced_by__isnull=True)
@@ -58,26 +63,25 @@ def reports_by_type(study: Study, sort_of: Mapping[int, str]) -> tuple[CarelessT
             flagged_workers.add(worker)
         else:
             stopped_at.setdefault(worker, answers)
-    active = set(
-        Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE).values_list(
-            "worker_id", flat=True
-        )
-    )
-    by_sort: defaultdict[str, list[int]] = defaultdict(list)
+    active_rows = Participation.objects.filter(study=study, standing=Participation.Standing.ACTIVE)
+    active_ids = set(active_rows.values_list("worker_id", flat=True))
+    workers_by_sort: defaultdict[str, list[int]] = defaultdict(list)
     for worker in judgments:
-        by_sort[sort_of.get(worker, "") or CAREFUL].append(worker)
+        workers_by_sort[sorts.get(worker, "") or CAREFUL].append(worker)
     reports = []
-    for sort in sorted(by_sort, key=lambda name: (name != CAREFUL, name)):
-        workers = by_sort[sort]
-        took = [stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active]
-        low, middle, high = np.quantile(took, [0.25, 0.5, 0.75]).tolist() if took else (0.0, 0.0, 0.0)
+    for sort in sorted(workers_by_sort, key=lambda name: (name != CAREFUL, name)):
+        workers = workers_by_sort[sort]
+        counts = [
+            stopped_at[worker] for worker in workers if worker in stopped_at and worker not in active_ids
+        ]
+        low, middle, high = np.quantile(counts, [0.25, 0.5, 0.75]).tolist() if counts else (0.0, 0.0, 0.0)
         reports.append(
             CarelessTypeReport(
                 sort=sort,
                 people=len(workers),
-                stopped=len(took),
-                flagged=sum(worker in flagged_workers and worker in active for worker in workers),
-                answers=(low, middle, high) if took else None,
+                stopped=len(counts),
+                flagged=sum(worker in flagged_workers and worker in active_ids for worker in workers),
+                answers=(low, middle, high) if counts else None,
                 judgments=sum(judgments[worker] for worker in workers),
                 kept=sum(included_counts[worker] for worker in workers),
             )
@@ -92,9 +96,9 @@ class RehearsalReport:
     Attributes:
         hours: simulated working time of all workers.
         units: number of judged units with an answer.
-        recovered: fraction of units whose consensus is the truth, from included answers as in ``aggregate``. For
-            grades, the consensus is the grade nearest to the mean, with halves rounded down.
-        undecided: fraction of units that ended in a tie.
+        recovered: fraction of units whose consensus is the truth, from included answers as in ``aggregate``; nan
+            without units. For grades, the consensus is the grade nearest to the mean, with halves rounded down.
+        undecided: fraction of units that ended in a tie; nan without units.
         controls_careful, controls_spammers: accuracy on control items; None if they saw none.
         invalidated: number of judgments of excluded workers.
     """
@@ -116,30 +120,30 @@ class RehearsalReport:
 
 
 def report_of_rehearsal(
-    study: Study, people: Iterable[Person], truth: dict[int, Any], seed: int
+    study: Study, people: Iterable[Person], truths: dict[int, Any], seed: int
 ) -> RehearsalReport:
     kind = kind_of(study)
     people = list(people)
-    careless = {person.worker.pk for person in people if person.accuracy is None}
+    careless_workers = {person.worker.pk for person in people if person.accuracy is None}
     answers: list[tuple[int, int, Any]] = []
     control_counts: Counter[bool] = Counter()
     right_counts: Counter[bool] = Counter()
     seconds = 0.0
-    count = 0
+    judgment_count = 0
     rows = (
         Judgment.objects.of_study(study)
         .current()
         .values_list("unit_id", "unit__control", answer_key(kind), "seconds", "assignment__worker_id")
     )
-    for unit, control, value, took, worker in rows.iterator(2000):
-        count += 1
-        seconds += took or 0.0
+    for unit, control, value, duration, worker in rows.iterator(2000):
+        judgment_count += 1
+        seconds += duration or 0.0
         if not control:
             answers.append((unit, worker, value))
     checks = control_answers(study)
     for check in checks:
-        control_counts[check.worker in careless] += 1
-        right_counts[check.worker in careless] += kind.is_right(check.answer, check.expected)
+        control_counts[check.worker in careless_workers] += 1
+        right_counts[check.worker in careless_workers] += kind.is_right(check.answer, check.expected)
     records = control_records(checks, rule=design_of(study).controls, kind=kind)
     used_answers = [
         (unit, value) for unit, worker, value in answers if worker not in records or records[worker].is_used
@@ -149,20 +153,19 @@ def report_of_rehearsal(
         if used_answers
         else {}
     )
-    recovered = sum(rehearsal_of(study).matches(outcome, truth[unit]) for unit, outcome in outcomes.items())
+    rehearsal = rehearsal_of(study)
+    recovered_count = sum(rehearsal.matches(outcome, truths[unit]) for unit, outcome in outcomes.items())
     judged_count = len({unit for unit, _, _ in answers})
     return RehearsalReport(
         workers=len(people),
-        spammers=len(careless),
+        spammers=len(careless_workers),
         hits=HIT.objects.filter(study=study, open_slots=0).count(),
-        judgments=count,
+        judgments=judgment_count,
         returned=Assignment.objects.filter(study=study, state=Assignment.State.RETURNED).count(),
         hours=seconds / 3600,
         units=judged_count,
-        recovered=recovered / judged_count if judged_count else float("nan"),
-        undecided=sum(outcome.tie for outcome in outcomes.values()) / judged_count
-        if judged_count
-        else float("nan"),
+        recovered=recovered_count / (judged_count or nan),
+        undecided=sum(outcome.tie for outcome in outcomes.values()) / (judged_count or nan),
         controls_careful=right_counts[False] / control_counts[False] if control_counts[False] else None,
         controls_spammers=right_counts[True] / control_counts[True] if control_counts[True] else None,
         seed=seed,

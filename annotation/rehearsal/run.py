@@ -17,10 +17,10 @@ from annotation.errors import AlreadyEnded, WorkerExcluded, WorkPaused
 from annotation.models import Assignment, Worker
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.rules import copy_rules, recommend_rules
-from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, pace_of, rehearsal_people
+from annotation.rehearsal.crowd import Person, RehearsalCrowd, create_newcomer, draw_pace, rehearsal_people
 from annotation.rehearsal.reports import RehearsalReport, report_of_rehearsal
 from annotation.rehearsal.truths import rehearsal_of, truths_of
-from annotation.rehearsal.writing import written_answer
+from annotation.rehearsal.writing import write_answer
 from annotation.work.answers.checks import answer_key
 from annotation.work.claims import claim_assignment
 from annotation.work.sheet.units import page_units_of
@@ -35,22 +35,23 @@ from judgments.models import HIT, Study
 from judgments.studies.designs import kind_of
 from judgments.studies.generation.progress import Progress, no_progress
 
-NEWCOMERS = 5  # the largest number of added workers, as a multiple of the planned ones
+MAX_PEOPLE_RATIO = 5  # the most workers, with those who are added, as a multiple of the planned ones
+MIN_ANSWER_SECONDS = 0.3  # shortest time for an answer
 
 
 def rehearse(*, study: Study, crowd: RehearsalCrowd, progress: Progress = no_progress) -> RehearsalReport:
     """Fill every HIT of the study with simulated answers, or continue an interrupted run."""
     with _rehearsal_lock(study):
         _begin_rehearsal(study, crowd)
-        reached = Study.State.OPEN  # after an interruption, a repeated call continues
+        final_state = Study.State.OPEN  # after an interruption, a repeated call continues
         try:
             people = rehearsal_people(study, crowd)
-            truth = truths_of(study, crowd.seed)
-            people = _answer_all(study, people, truth, crowd, progress)
-            reached = Study.State.CLOSED
+            truths = truths_of(study, crowd.seed)
+            people = _answer_all(study, people, truths, crowd, progress)
+            final_state = Study.State.CLOSED
         finally:
-            _end_rehearsal(study, crowd, state=reached)
-    return report_of_rehearsal(study, people, truth, crowd.seed)
+            _end_rehearsal(study, crowd, state=final_state)
+    return report_of_rehearsal(study, people, truths, crowd.seed)
 
 
 @contextmanager
@@ -73,13 +74,13 @@ def _rehearsal_lock(study: Study) -> Iterator[None]:
 def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
     rehearsal_of(study)
     expire_overdue(study=study)
-    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if locked.source != Study.Source.DESIGNED or locked.state == Study.State.DRAFT:
+    locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if locked_study.source != Study.Source.DESIGNED or locked_study.state == Study.State.DRAFT:
         raise WrongState(
             _("Study %(slug)r has no pages of work to rehearse; generate them first.") % {"slug": study.slug}
         )
-    people = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
-    if people.filter(state__in=LIVE_STATES).exists():
+    human_work = Assignment.objects.filter(study=study).exclude(worker__source=Worker.Source.REHEARSAL)
+    if human_work.filter(state__in=LIVE_STATES).exists():
         raise WrongState(
             _(
                 "Study %(slug)r has judgments of people, or is open to people. Duplicate it, and rehearse the "
@@ -87,13 +88,12 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
             )
             % {"slug": study.slug}
         )
-    copy_rules(study=locked)
+    copy_rules(study=locked_study)
     if crowd.rules:
-        recommend_rules(study=locked)
-    earlier_rehearsal = locked.notes.get("rehearsal", {})
-    if earlier_rehearsal and {
-        field.name: earlier_rehearsal.get(field.name, field.default) for field in fields(crowd)
-    } != asdict(crowd):
+        recommend_rules(study=locked_study)
+    earlier_rehearsal = locked_study.notes.get("rehearsal", {})
+    earlier_crowd = {field.name: earlier_rehearsal.get(field.name, field.default) for field in fields(crowd)}
+    if earlier_rehearsal and earlier_crowd != asdict(crowd):
         settings_before = ", ".join(
             f"{name} {_format_setting(earlier_rehearsal[name])}"
             for name in asdict(crowd)
@@ -106,20 +106,20 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
             )
             % {"slug": study.slug, "said": settings_before}
         )
-    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
-    locked.simulated, locked.state = True, Study.State.OPEN
-    locked.opened_at = locked.opened_at or timezone.now()
-    locked.save(update_fields=["notes", "simulated", "state", "opened_at"])
+    locked_study.notes = {**locked_study.notes, "rehearsal": asdict(crowd)}
+    locked_study.simulated, locked_study.state = True, Study.State.OPEN
+    locked_study.opened_at = locked_study.opened_at or timezone.now()
+    locked_study.save(update_fields=["notes", "simulated", "state", "opened_at"])
     study.refresh_from_db()
 
 
 @transaction.atomic
 def _end_rehearsal(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
-    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    locked.notes = {**locked.notes, "rehearsal": asdict(crowd)}
-    locked.state = state
-    locked.closed_at = timezone.now() if state == Study.State.CLOSED else None
-    locked.save(update_fields=["notes", "state", "closed_at"])
+    locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    locked_study.notes = {**locked_study.notes, "rehearsal": asdict(crowd)}
+    locked_study.state = state
+    locked_study.closed_at = timezone.now() if state == Study.State.CLOSED else None
+    locked_study.save(update_fields=["notes", "state", "closed_at"])
     study.refresh_from_db()
     if state == Study.State.CLOSED:
         sentence = f"Rehearsed: {crowd.workers} simulated participants began to answer it."
@@ -131,32 +131,32 @@ def _format_setting(value: float | str) -> str:
 
 
 def _answer_all(
-    study: Study, people: list[Person], truth: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
+    study: Study, people: list[Person], truths: dict[int, Any], crowd: RehearsalCrowd, progress: Progress
 ) -> list[Person]:
     """Let workers take turns until no work is left. Return all workers, including replacements."""
     total = sum(HIT.objects.filter(study=study).values_list("required", flat=True))
     rng = rng_for(crowd.seed, "rehearsal turns")
-    people, waiting = list(people), list(people)
-    max_claims = NEWCOMERS * len(people)
+    people, waiting_people = list(people), list(people)
+    max_people = MAX_PEOPLE_RATIO * len(people)
     finished_count = Assignment.objects.filter(study=study).finished().count()
-    while waiting:
-        person = waiting[int(rng.integers(len(waiting)))]
+    while waiting_people:
+        person = waiting_people[int(rng.integers(len(waiting_people)))]
         try:
             claim = claim_assignment(study=study, worker=person.worker)
         except (WorkPaused, WorkerExcluded):
-            waiting.remove(person)
-            if len(people) < max_claims:
+            waiting_people.remove(person)
+            if len(people) < max_people:
                 people.append(create_newcomer(study, crowd, len(people)))
-                waiting.append(people[-1])
+                waiting_people.append(people[-1])
             continue
         if claim is None:
-            waiting.remove(person)
+            waiting_people.remove(person)
             continue
         try:
             if rng.random() < crowd.drop_outs:
                 return_assignment(assignment=claim.assignment)
                 continue
-            _answer(claim.assignment, person, truth, crowd.seed)
+            _answer_page(claim.assignment, person, truths, crowd.seed)
         except AlreadyEnded:  # only another process can have ended this assignment
             raise WrongState(
                 _("Another process is rehearsing study %(slug)r. Rehearse a copy of the study instead.")
@@ -167,7 +167,7 @@ def _answer_all(
     return people
 
 
-def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed: int) -> None:
+def _answer_page(assignment: Assignment, person: Person, truths: dict[int, Any], seed: int) -> None:
     """Submit the person's answers. A careful person gives an earlier answer again with probability ``accuracy``."""
     hit = assignment.hit
     rng = rng_for(seed, f"answers {hit.key if hit else ''} {person.worker.name}")
@@ -178,18 +178,16 @@ def _answer(assignment: Assignment, person: Person, truth: dict[int, Any], seed:
         page_units_of(assignment), key=lambda page_unit: page_unit.unit.control_kind == REPEATED
     ):
         right = None if person.accuracy is None else bool(rng.random() < person.accuracy)
-        truth_value = answers_by_unit.get(
-            page_unit.unit.content.get(ORIGINAL_UNIT, ""), truth[page_unit.unit.pk]
+        true_answer = answers_by_unit.get(
+            page_unit.unit.content.get(ORIGINAL_UNIT, ""), truths[page_unit.unit.pk]
         )
-        canonical = answers_by_unit[page_unit.unit.key] = rehearsal.draw_answer(
-            page_unit.unit, truth_value, right=right, rng=rng
-        )
-        seconds = max(0.3, person.seconds * pace_of(rng))
-        answer = person.ticks(
-            kind, page_unit.position, kind.sides.from_canonical(canonical, side=page_unit.side)
-        )
-        about = {"position": page_unit.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
+        drawn_answer = rehearsal.draw_answer(page_unit.unit, true_answer, right=right, rng=rng)
+        answers_by_unit[page_unit.unit.key] = drawn_answer
+        seconds = max(MIN_ANSWER_SECONDS, person.seconds * draw_pace(rng))
+        shown_answer = kind.sides.from_canonical(drawn_answer, side=page_unit.side)
+        answer = person.choose_answer(kind, page_unit.position, shown_answer)
+        page_answer = {"position": page_unit.position, answer_key(kind): answer, "seconds": round(seconds, 1)}
         if kind.writes_captions:
-            about |= written_answer(assignment, person, answer, seed)
-        answers.append(about)
+            page_answer |= write_answer(assignment, person, answer, seed)
+        answers.append(page_answer)
     submit_assignment(assignment=assignment, answers=answers)

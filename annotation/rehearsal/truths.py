@@ -19,8 +19,9 @@ from judgments.studies.designs import design_of, kind_of
 
 # The quality, as a grade, of a person's caption for the image, a system's caption for it, and one of another image.
 CAPTION_QUALITY = {"own": 4.0, "machine": 2.5, "foreign": 1.0}
-# The quality difference between the best and a middle system: if systems are compared, and if captions are graded.
-APART, GRADES_APART = 2.0, 0.5
+# The quality difference between the best and a middle system.
+SYSTEM_OFFSET = 2.0  # if systems are compared
+GRADED_SYSTEM_OFFSET = 0.5  # if captions are graded
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
@@ -42,20 +43,21 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
     the seed, since no study could find the better of equal systems.
     """
     rehearsal, kind = rehearsal_of(study), kind_of(study)
-    best_alone = kind.names_best and not design_of(study).answers.worst
-    difference = 0.0
-    if kind.rehearses_systems or best_alone:
-        difference = APART
+    only_best_is_named = kind.names_best and not design_of(study).answers.worst
+    max_offset = 0.0
+    if kind.rehearses_systems or only_best_is_named:
+        max_offset = SYSTEM_OFFSET
     elif kind.judges_one_caption:
-        difference = GRADES_APART
-    above = _offsets_of_systems(study, seed, difference) if difference else {}
-    human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
+        max_offset = GRADED_SYSTEM_OFFSET
+    system_offsets = _offsets_of_systems(study, seed, max_offset) if max_offset else {}
+    is_human = dict(System.objects.filter(dataset=study.dataset).values_list("pk", "human"))
     captions = Output.objects.annotations().filter(system__dataset=study.dataset)
-    of_texts = _offsets_of_texts(captions, above) if above and not kind.rehearses_systems else {}
+    has_graded_systems = system_offsets and not kind.rehearses_systems
+    text_offsets = _offsets_of_texts(captions, system_offsets) if has_graded_systems else {}
     outputs = captions.values_list("item_id", "caption_id", "system_id")
-    by_machine = {(item, caption) for item, caption, system in outputs if not human[system]}
+    machine_captions = {(item, caption) for item, caption, system in outputs if not is_human[system]}
     truths: dict[int, Any] = {}
-    of_key: dict[str, Any] = {}
+    truths_by_key: dict[str, Any] = {}
     original_keys: dict[int, str] = {}
     rows = Unit.objects.filter(study=study).select_related("first", "second", "pair").order_by("position")
     for unit in rows.iterator(2000):
@@ -65,44 +67,45 @@ def truths_of(study: Study, seed: int) -> dict[int, Any]:
         if unit.control:
             truths[unit.pk] = unit.expected
             continue
-        qualities = [_quality(caption, unit, by_machine) for caption in (unit.first, unit.second) if caption]
+        qualities = [_quality(text, unit, machine_captions) for text in (unit.first, unit.second) if text]
         if kind.judges_one_caption and unit.first:
-            qualities = [qualities[0] + of_texts.get((unit.item_id, unit.first.text), 0.0)]
-        if above and unit.pair:
+            qualities = [qualities[0] + text_offsets.get((unit.item_id, unit.first.text), 0.0)]
+        if system_offsets and unit.pair:
             systems = unit.pair.first_system_id, unit.pair.second_system_id
             qualities = [
-                quality + above.get(system or 0, 0.0)
+                quality + system_offsets.get(system or 0, 0.0)
                 for quality, system in zip(qualities, systems, strict=True)
             ]
-        if best_alone:
+        if only_best_is_named:
             qualities = [
-                CAPTION_QUALITY["machine"] + of_texts.get((unit.item_id, option["text"]), 0.0)
+                CAPTION_QUALITY["machine"] + text_offsets.get((unit.item_id, option["text"]), 0.0)
                 for option in unit.content["options"]
             ]
         rng = rng_for(seed, f"truth {unit.pair.key if unit.pair else unit.key}")
-        truths[unit.pk] = of_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
-    return truths | {pk: of_key[key] for pk, key in original_keys.items()}
+        truths[unit.pk] = truths_by_key[unit.key] = rehearsal.draw_truth(unit, qualities, rng)
+    return truths | {pk: truths_by_key[key] for pk, key in original_keys.items()}
 
 
-def _offsets_of_systems(study: Study, seed: int, apart: float) -> dict[int, float]:
+def _offsets_of_systems(study: Study, seed: int, max_offset: float) -> dict[int, float]:
     """Return the offset of each system's quality, by system row id.
 
-    The offsets are evenly spaced from -apart to apart, and assigned in an order drawn from the seed.
+    The offsets are evenly spaced from -max_offset to max_offset, and assigned in an order drawn from the seed.
     """
     rows = System.objects.filter(dataset=study.dataset).order_by("name")
     systems = shuffle(list(rows.values_list("pk", flat=True)), rng_for(seed, "rehearsed systems"))
-    return dict(zip(systems, np.linspace(-apart, apart, len(systems)).tolist(), strict=True))
+    return dict(zip(systems, np.linspace(-max_offset, max_offset, len(systems)).tolist(), strict=True))
 
 
-def _offsets_of_texts(captions: OutputQuerySet, above: Mapping[int, float]) -> dict[tuple[int, str], float]:
+def _offsets_of_texts(captions: OutputQuerySet, offsets: Mapping[int, float]) -> dict[tuple[int, str], float]:
     """Return the mean quality offset of the systems that gave a text, by item and text."""
     differences: dict[tuple[int, str], list[float]] = {}
     for item, text, system in captions.values_list("item_id", "caption__text", "system_id"):
-        differences.setdefault((item, text), []).append(above.get(system, 0.0))
+        differences.setdefault((item, text), []).append(offsets.get(system, 0.0))
     return {text_of_item: float(np.mean(values)) for text_of_item, values in differences.items()}
 
 
-def _quality(caption: Caption, unit: Unit, by_machine: set[tuple[int, int]]) -> float:
+def _quality(caption: Caption, unit: Unit, machine_captions: set[tuple[int, int]]) -> float:
+    """Return the usual quality of a caption for a unit's image, as a grade from 1 to 4."""
     if caption.item_id is not None:
         return CAPTION_QUALITY["own" if caption.item_id == unit.item_id else "foreign"]
-    return CAPTION_QUALITY["machine" if (unit.item_id, caption.pk) in by_machine else "foreign"]
+    return CAPTION_QUALITY["machine" if (unit.item_id, caption.pk) in machine_captions else "foreign"]

@@ -31,7 +31,7 @@ RTL_LANGUAGES = frozenset(
     {"ar", "arc", "ckb", "dv", "fa", "he", "iw", "ji", "ks", "nqo", "ps", "sd", "syr", "ug", "ur", "yi"}
 )
 RTL_SCRIPTS = frozenset({"adlm", "arab", "aran", "hebr", "mand", "nkoo", "rohg", "samr", "syrc", "thaa"})
-SCRIPT_LETTERS = 4
+SCRIPT_LETTERS = 4  # letters of a script in a language tag, such as Arab in az-Arab
 
 
 @register.filter
@@ -65,6 +65,7 @@ def confidence_part(value: int | None) -> int | None:
 
 @register.filter
 def box_of_word(answer: Sequence[Mapping[str, Any]] | None, word: int) -> str:
+    """Return the box that an answer links to a word; "" if there is none."""
     return next((str(link["box"]) for link in answer or () if link["word"] == word), "")
 
 
@@ -112,8 +113,8 @@ def study_title(study: Any) -> str:
     """Return the study's title in the reader's language. The study of a preview is already translated."""
     if isinstance(study, Mapping):
         return str(study["name"])
-    texts = design_of(study).translations.get(get_language() or "")
-    return texts.name if texts and texts.name else str(study.name)
+    translation = design_of(study).translations.get(get_language() or "")
+    return translation.name if translation and translation.name else str(study.name)
 
 
 register.filter(texts.translated_text)
@@ -125,8 +126,8 @@ def language_direction(text: str, language: str = "") -> str:
     """Return "rtl" or "ltr" for a language; "auto" (by the first letter) if it is unknown."""
     if not language:
         return "auto"
-    first, *others = language.lower().split("-")
-    script = next((subtag for subtag in others if len(subtag) == SCRIPT_LETTERS and subtag.isalpha()), "")
+    first, *subtags = language.lower().split("-")
+    script = next((subtag for subtag in subtags if len(subtag) == SCRIPT_LETTERS and subtag.isalpha()), "")
     return "rtl" if script in RTL_SCRIPTS or (not script and first in RTL_LANGUAGES) else "ltr"
 
 
@@ -148,10 +149,10 @@ def judged_text(context: Context, text: str) -> SafeString:
 def local_time(at: datetime, *, day: bool = False) -> SafeString:
     """Return a time in UTC as HTML, or only its date if ``day``. js/times.js shows it in the reader's time zone."""
     if day:
-        written = date_format(at.astimezone(UTC))
-        return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), written)
-    written = date_format(at.astimezone(UTC), gettext("j F Y, H:i"))
-    return format_html('<time datetime="{}" data-own-zone>{} UTC</time>', at.isoformat(), written)
+        text = date_format(at.astimezone(UTC))
+        return format_html('<time datetime="{}" data-own-zone="day">{}</time>', at.isoformat(), text)
+    text = date_format(at.astimezone(UTC), gettext("j F Y, H:i"))
+    return format_html('<time datetime="{}" data-own-zone>{} UTC</time>', at.isoformat(), text)
 
 
 @register.simple_tag
@@ -167,8 +168,9 @@ def as_json(data: Any, name: str, about: object = "") -> SafeString:
 
 @register.filter
 def typed_phrases(answer: Sequence[str] | None, collocations: Sequence[str]) -> str:
-    offered = {normalise_phrase(phrase) for phrase in collocations}
-    return ", ".join(phrase for phrase in answer or () if normalise_phrase(phrase) not in offered)
+    """Return the phrases of an answer that the page does not offer, separated by commas."""
+    offered_phrases = {normalise_phrase(phrase) for phrase in collocations}
+    return ", ".join(phrase for phrase in answer or () if normalise_phrase(phrase) not in offered_phrases)
 
 
 @register.filter
@@ -193,7 +195,7 @@ def refusing_rules(language: str) -> list[dict[str, Any]]:
     rules: dict[str, dict[str, Any]] = {}
     for rule in rules_for(language):
         # "at most 50 words" needs no example; the examples of general rules are in English
-        written = rule.languages or ENGLISH
+        example_languages = rule.languages or ENGLISH
         if rule.hard and not rule.counts and str(rule.message) not in rules:
-            rules[str(rule.message)] = {"rule": rule, "shown": first_part(language) in written}
+            rules[str(rule.message)] = {"rule": rule, "shown": first_part(language) in example_languages}
     return list(rules.values())

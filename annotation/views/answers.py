@@ -28,7 +28,7 @@ from annotation.views.common import (
 from annotation.views.script_calls import answers_of_call, body_of_call, errors_as_json, view_by_content_type
 from annotation.work.answers.checks import open_positions
 from annotation.work.answers.form_answers import undecided_positions
-from annotation.work.answers.revisions import changeable_until, revise_judgments
+from annotation.work.answers.revisions import revise_judgments, revision_deadline
 from annotation.work.sheet.units import page_units_of
 from annotation.work.submissions import advice_on, save_answers, submit_and_claim
 from judgments.studies.designs import kind_of
@@ -54,12 +54,12 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
     message = _("Your page of work is submitted.")
     reply: dict[str, Any] = {"said": message, "next": None, "where": resolve_url("annotation:work", slug)}
     if claim is not None:
-        assignment_held = claim.assignment
-        work_left = (
-            (assignment_held.expires_at - timezone.now()).total_seconds() if assignment_held.expires_at else 0
+        next_assignment = claim.assignment
+        seconds_left = (
+            (next_assignment.expires_at - timezone.now()).total_seconds() if next_assignment.expires_at else 0
         )
-        reply |= {"next": str(assignment_held.pk), "left": max(0, int(work_left))}
-    if changeable_until(submission.assignment) is not None:
+        reply |= {"next": str(next_assignment.pk), "left": max(0, int(seconds_left))}
+    if revision_deadline(submission.assignment) is not None:
         reply["change"] = resolve_url("annotation:change", slug, assignment_id)
     if reply["next"] is None or reply["next"] != body_of_call(request).get("ahead"):
         messages.success(request, message)
@@ -69,13 +69,13 @@ def _submit_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
 @errors_as_json
 def _change_json(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    changed = revise_judgments(assignment=assignment, answers=answers_of_call(request))
-    messages.success(request, _change_message(changed))
+    changed_positions = revise_judgments(assignment=assignment, answers=answers_of_call(request))
+    messages.success(request, _change_message(changed_positions))
     return JsonResponse({"next": None, "where": resolve_url("annotation:work", slug)})
 
 
-def _change_message(changed: list[int]) -> str:
-    if not changed:
+def _change_message(changed_positions: list[int]) -> str:
+    if not changed_positions:
         return _("Nothing changed: your answers stay as they are.")
     return _("Your answers are changed. The answers that you submitted first are kept too.")
 
@@ -134,8 +134,8 @@ def change(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse
 @errors_as_pages
 def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpResponse:
     assignment = own_assignment_of(request, slug, assignment_id)
-    until = changeable_until(assignment)
-    if until is None or until <= timezone.now():
+    deadline = revision_deadline(assignment)
+    if deadline is None or deadline <= timezone.now():
         raise TooLateToChange(_("Your answers stay as you submitted them: you cannot change them any more."))
     page_units = page_units_of(assignment)
     if request.method != "POST":
@@ -154,6 +154,6 @@ def _change_form(request: HttpRequest, slug: str, assignment_id: UUID) -> HttpRe
             unfinished=unfinished,
             status=422,
         )
-    changed = revise_judgments(assignment=assignment, answers=answers)
-    messages.success(request, _change_message(changed))
+    changed_positions = revise_judgments(assignment=assignment, answers=answers)
+    messages.success(request, _change_message(changed_positions))
     return see_other("annotation:work", slug)

@@ -31,7 +31,7 @@ from annotation.quality.detectors.honesty import hidden_word
 from annotation.work.answers.checks import split_unfinished
 from annotation.work.answers.drafts import own_assignment
 from annotation.work.answers.form_answers import answers_of_form
-from annotation.work.answers.revisions import changeable_until, current_answers
+from annotation.work.answers.revisions import current_answers, revision_deadline
 from annotation.work.joining import worker_for_token
 from annotation.work.leases import lease_of
 from annotation.work.sheet.examples import worked_examples
@@ -52,12 +52,12 @@ from judgments.studies.studies import find_study
 
 WORKER_COOKIE = "quorum_worker"
 RESUME_COOKIE = "quorum_resume"
-HALF_YEAR = 180 * 24 * 3600
-TEN_MINUTES = 600
+HALF_YEAR = 180 * 24 * 3600  # seconds
+TEN_MINUTES = 600  # seconds
 SAFE, POST, FORM = ("GET", "HEAD"), ("POST",), ("GET", "HEAD", "POST")  # methods of a page
 # keys of request.META that no visitor's header can have
 FRAME_KEY = "quorum.frame"
-ENTRANCE_KEY = "quorum.entrance"
+FRAMED_KEY = "quorum.entrance"
 
 
 def frame_of(request: HttpRequest) -> Frame | None:
@@ -65,14 +65,14 @@ def frame_of(request: HttpRequest) -> Frame | None:
     return request.META.get(FRAME_KEY)
 
 
-def mark_as_entrance(request: HttpRequest) -> None:
+def mark_as_framed(request: HttpRequest) -> None:
     """Mark a page as shown in a crowd's frame although its worker is not known yet."""
-    request.META[ENTRANCE_KEY] = True
+    request.META[FRAMED_KEY] = True
 
 
 def frame_context(request: HttpRequest) -> dict[str, Any]:
     """Return the template context that says whether the page is in a crowd's frame. Links must not leave the frame."""
-    return {"in_frame": frame_of(request) is not None or ENTRANCE_KEY in request.META}
+    return {"in_frame": frame_of(request) is not None or FRAMED_KEY in request.META}
 
 
 def outer_address(request: HttpRequest, name: str, *args: object) -> str:
@@ -188,14 +188,14 @@ def member_page(methods: Sequence[str]) -> Callable[[View], View]:
 
     def declare_view(view: View) -> View:
         @wraps(view)
-        def for_member(request: HttpRequest, slug: str, **rest: Any) -> HttpResponse:
+        def view_for_member(request: HttpRequest, slug: str, **rest: Any) -> HttpResponse:
             study = find_study(slug)
             worker = member_of(request, study)
             return (
                 redirect("annotation:study", slug) if worker is None else view(request, study, worker, **rest)
             )
 
-        return worker_page(methods)(for_member)
+        return worker_page(methods)(view_for_member)
 
     return declare_view
 
@@ -314,7 +314,8 @@ def render_sheet(
     design = read_design(study)
     answers: Mapping[str, Any] = current_answers(assignment, page_units) if revising else assignment.answers
     if unfinished:
-        answers = {**answers, **{str(at): {"unfinished": text} for at, text in unfinished.items()}}
+        inputs = {str(position): {"unfinished": text} for position, text in unfinished.items()}
+        answers = {**answers, **inputs}
     steps = steps_of(
         page_units,
         design=design,
@@ -322,8 +323,8 @@ def render_sheet(
         answers=answers,
         missing=missing,
     )
-    end = changeable_until(assignment) if revising else assignment.expires_at
-    seconds_left = (end - timezone.now()).total_seconds() if end else 0.0
+    deadline = revision_deadline(assignment) if revising else assignment.expires_at
+    seconds_left = (deadline - timezone.now()).total_seconds() if deadline else 0.0
     context = sheet_context(design, steps) | {
         "study": study,
         "examples": worked_examples(study, design),

@@ -23,7 +23,7 @@ from annotation.views.common import (
     worker_of,
     worker_page,
 )
-from annotation.work.joining import Joined, join_study, resume_worker, suggest_name
+from annotation.work.joining import JoinResult, join_study, resume_worker, suggest_name
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.examples import worked_examples
 from annotation.work.sheet.texts import read_design, translated_text
@@ -75,20 +75,20 @@ def _join_study(request: HttpRequest, study: Study, worker: Worker | None) -> Ht
     if not form.is_valid():
         return _study_page(request, study, form=form, status=400)
     try:
-        joined = join_study(study=study, known=worker, **form.cleaned_data)
+        result = join_study(study=study, known_worker=worker, **form.cleaned_data)
     except QuorumError as error:
         if study.state != Study.State.OPEN:
             return render(request, "annotation/not_open.html", {"study": study, "why": "closed"}, status=403)
         form.add_error(None, str(error))
         return _study_page(request, study, form=form, status=error.status)
-    return _joined_response(joined, study.slug)
+    return _response_after_joining(result, study.slug)
 
 
-def _joined_response(joined: Joined, slug: str) -> HttpResponse:
+def _response_after_joining(result: JoinResult, slug: str) -> HttpResponse:
     response = see_other("annotation:start", slug)
-    remember_worker(response, joined.token)
-    if joined.resume:
-        remember_resume_code(response, joined.resume, resolve_url("annotation:start", slug))
+    remember_worker(response, result.token)
+    if result.resume:
+        remember_resume_code(response, result.resume, resolve_url("annotation:start", slug))
     return response
 
 
@@ -100,14 +100,14 @@ def resume_participation(request: HttpRequest, slug: str) -> HttpResponse:
     if not form.is_valid():
         return _study_page(request, study, resume_form=form, status=400)
     try:
-        joined = resume_worker(
+        result = resume_worker(
             study=study, name=form.cleaned_data["name"], resume=form.cleaned_data["resume"].strip()
         )
     except QuorumError as error:
         form.add_error(None, str(error))
         return _study_page(request, study, resume_form=form, status=error.status)
     response = see_other("annotation:work", slug)
-    remember_worker(response, joined.token)
+    remember_worker(response, result.token)
     return response
 
 

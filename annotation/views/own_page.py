@@ -31,7 +31,7 @@ from annotation.work.joining import new_resume_code, renew_token
 from annotation.work.quiz import quiz_backend
 from annotation.work.sheet.texts import spell_duration
 from annotation.work.summaries import (
-    StudyPart,
+    WorkerSummary,
     open_studies,
     own_answers,
     studies_of_worker,
@@ -51,16 +51,16 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
     if worker is None:
         return _stranger_page(request, ResumeForm())
     studies = studies_of_worker(worker)
-    paid = [part for part in studies if part.design.crowd.reward_cents]
+    paid_work = [work for work in studies if work.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,
-        "studies": [_describe_study(part) for part in studies],
+        "studies": [_describe_study(work) for work in studies],
         "quiz_address": quiz_backend().address,
-        "pages": sum(part.submitted for part in studies),
-        "judgments": sum(part.judgments for part in studies),
-        "time": spell_duration(sum(part.seconds for part in studies)),
-        "pending": spell_totals((part.pending_cents, part.design.named_currency) for part in paid),
-        "approved": spell_totals((part.approved_cents, part.design.named_currency) for part in paid),
+        "pages": sum(work.submitted for work in studies),
+        "judgments": sum(work.judgments for work in studies),
+        "time": spell_duration(sum(work.seconds for work in studies)),
+        "pending": spell_totals((work.pending_cents, work.design.named_currency) for work in paid_work),
+        "approved": spell_totals((work.approved_cents, work.design.named_currency) for work in paid_work),
         "open_studies": studies_with_effort(
             open_studies().exclude(participations__worker=worker)[:MAX_OPEN_STUDIES]
         ),
@@ -69,15 +69,15 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
     return render(request, "annotation/me.html", context)
 
 
-def _describe_study(part: StudyPart) -> dict[str, Any]:
-    record = part.controls
+def _describe_study(work: WorkerSummary) -> dict[str, Any]:
+    record = work.controls
     return {
-        "own": part,
-        "time": spell_duration(part.seconds),
-        "pending": spell_amount(part.pending_cents, part.design.named_currency),
-        "approved": spell_amount(part.approved_cents, part.design.named_currency),
+        "own": work,
+        "time": spell_duration(work.seconds),
+        "pending": spell_amount(work.pending_cents, work.design.named_currency),
+        "approved": spell_amount(work.approved_cents, work.design.named_currency),
         "accuracy": percent_number(record.share) if record is not None and record.share is not None else "",
-        "go_on": part.has_lease or part.has_more_work,
+        "go_on": work.has_lease or work.has_more_work,
     }
 
 

@@ -47,7 +47,7 @@ from judgments.studies.studies import find_dataset
 @xframe_options_sameorigin
 def preview(request: HttpRequest, slug: str) -> HttpResponseBase:
     """Show a page of work by its ``number`` (default 1). For a draft, generate the page without storing it."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview(framed, slug))(request)
+    return csp_replace({"frame-ancestors": [SELF]})(lambda request: _preview(request, slug))(request)
 
 
 def _preview(request: HttpRequest, slug: str) -> HttpResponse:
@@ -76,7 +76,7 @@ def _preview(request: HttpRequest, slug: str) -> HttpResponse:
 @xframe_options_sameorigin
 def preview_design(request: HttpRequest, key: str) -> HttpResponseBase:
     """Show the first page of work of an unsaved design, in a frame next to its form."""
-    return csp_replace({"frame-ancestors": [SELF]})(lambda framed: _preview_design(framed, key))(request)
+    return csp_replace({"frame-ancestors": [SELF]})(lambda request: _preview_design(request, key))(request)
 
 
 def _preview_design(request: HttpRequest, key: str) -> HttpResponse:

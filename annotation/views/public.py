@@ -16,8 +16,8 @@ MAX_STUDIES = 30  # number of studies on the home page
 
 @require_safe
 def home(request: HttpRequest) -> HttpResponse:
-    listed = studies_with_effort(open_studies()[:MAX_STUDIES])
-    return render(request, "home.html", {"studies": listed})
+    studies = studies_with_effort(open_studies()[:MAX_STUDIES])
+    return render(request, "home.html", {"studies": studies})
 
 
 @require_safe

@@ -14,7 +14,7 @@ from common.errors import ObjectNotFound, QuorumError
 from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 
-MAX_BYTES = 1_000_000
+MAX_BYTES = 1_000_000  # of the JSON that a call sends
 
 # the note that the page shows for each error
 ERROR_CODES: dict[type[QuorumError], str] = {
@@ -45,9 +45,9 @@ def errors_as_json(view: View) -> View:
             return view(request, *args, **kwargs)
         except QuorumError as error:
             problem: dict[str, Any] = {"title": _(error.title), "detail": str(error)}
-            why = next((word for kind, word in ERROR_CODES.items() if isinstance(error, kind)), "")
-            if why:
-                problem["why"] = why
+            code = next((word for kind, word in ERROR_CODES.items() if isinstance(error, kind)), "")
+            if code:
+                problem["why"] = code
             if isinstance(error, AnswersMissing):
                 problem["missing"] = error.missing
             if isinstance(error, AnswerProblem) and error.position is not None:

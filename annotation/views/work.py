@@ -33,13 +33,13 @@ from annotation.views.common import (
     worker_page,
 )
 from annotation.views.script_calls import errors_as_json, view_by_content_type
-from annotation.work.answers.revisions import last_changeable
+from annotation.work.answers.revisions import last_revisable_assignment
 from annotation.work.claims import claim_assignment
 from annotation.work.joining import has_reached_limit
 from annotation.work.leases import retake_assignment
 from annotation.work.sheet.texts import read_design
 from annotation.work.sheet.units import PageUnit, page_units_of
-from annotation.work.slots.candidates import RETRY_SECONDS, free_a_page, waits_for_a_page
+from annotation.work.slots.candidates import RETRY_SECONDS, may_get_a_hit_later, release_leases_for
 from annotation.work.submissions import report_problem
 from common.errors import ObjectNotFound
 from judgments.models import Study
@@ -83,14 +83,15 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     session = session_of(study=study, worker=worker)
     if session is not None and outcome_of(session):
         return redirect("annotation:panel-end", slug)
-    recent = list(
+    recent_assignments = list(
         Assignment.objects.filter(study=study, worker=worker).order_by("-accepted_at")[:RECENT_ASSIGNMENTS]
     )
-    for assignment in recent:
+    for assignment in recent_assignments:
         assignment.study = study
-    expired = find_expired(recent)
-    if expired is not None and "another" not in request.GET:
-        context = {"study": study, "assignment": expired, "answers": len(expired.answers)}
+    expired_assignment = find_expired_assignment(recent_assignments)
+    if expired_assignment is not None and "another" not in request.GET:
+        answer_count = len(expired_assignment.answers)
+        context = {"study": study, "assignment": expired_assignment, "answers": answer_count}
         return render(request, "annotation/expired.html", context)
     try:
         claim = claim_assignment(study=study, worker=worker)
@@ -112,16 +113,17 @@ def work(request: HttpRequest, slug: str) -> HttpResponse:
     if claim.is_new and "waited" in request.GET:
         messages.success(request, _("A page of work became free. It is yours now."))
         return see_other("annotation:work", slug)
-    return render_sheet(request, claim.assignment, claim.page_units, last=last_changeable(recent))
+    last = last_revisable_assignment(recent_assignments)
+    return render_sheet(request, claim.assignment, claim.page_units, last=last)
 
 
-def find_expired(recent: Sequence[Assignment]) -> Assignment | None:
-    """Return the newest assignment if its lease expired and it has answers; else None."""
-    last = next((assignment for assignment in recent if assignment.state != Assignment.State.RESERVED), None)
+def find_expired_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
+    """Return the first, newest assignment if its lease expired and it has answers; else None."""
+    last = next((row for row in assignments if row.state != Assignment.State.RESERVED), None)
     if last is None or not last.answers or last.expires_at is None or last.study.state != Study.State.OPEN:
         return None
-    ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
-    return last if ended or last.state == Assignment.State.EXPIRED else None
+    has_ended = last.state == Assignment.State.ACCEPTED and last.expires_at <= timezone.now()
+    return last if has_ended or last.state == Assignment.State.EXPIRED else None
 
 
 @worker_page(FORM)
@@ -171,28 +173,29 @@ def show_end(request: HttpRequest, slug: str) -> HttpResponse:
     if session_of(study=study, worker=worker) is not None:
         return redirect("annotation:panel-end", slug)
     own_assignments = Assignment.objects.filter(study=study, worker=worker)
-    finished = own_assignments.finished().count()
-    working = own_assignments.with_lease(timezone.now()).exists()
+    finished_count = own_assignments.finished().count()
+    has_lease = own_assignments.with_lease(timezone.now()).exists()
     is_open = study.state == Study.State.OPEN
     design = read_design(study)
-    done_all = is_open and not working and has_reached_limit(study=study, design=design, worker=worker)
-    more = is_open and not working and not done_all and free_a_page(study=study, worker=worker)
-    waiting = not working and not more and waits_for_a_page(study=study, worker=worker)
-    reasons = (("held", working), ("more", more), ("waiting", waiting), ("all", done_all))
+    may_work = is_open and not has_lease
+    is_at_limit = may_work and has_reached_limit(study=study, design=design, worker=worker)
+    can_claim = may_work and not is_at_limit and release_leases_for(study=study, worker=worker)
+    may_wait = not has_lease and not can_claim and may_get_a_hit_later(study=study, worker=worker)
+    reasons = (("held", has_lease), ("more", can_claim), ("waiting", may_wait), ("all", is_at_limit))
     context = {
         "study": study,
         "design": design,
         "worker": worker,
-        "pages": finished,
-        "judgments": Judgment.objects.filter(assignment__in=own_assignments).count() if finished else 0,
-        "code": participation.completion_code if finished else "",
+        "pages": finished_count,
+        "judgments": Judgment.objects.filter(assignment__in=own_assignments).count() if finished_count else 0,
+        "code": participation.completion_code if finished_count else "",
         "left": next((word for word, holds in reasons if holds), "nothing"),
     }
     response = render(request, "annotation/done.html", context)
     if context["left"] == "waiting":
         # this works without scripts, and stays on the page with the completion code
         work_address = f"{resolve_url('annotation:work', slug)}?another&waited"
-        address = resolve_url("annotation:done", slug) if finished else work_address
+        address = resolve_url("annotation:done", slug) if finished_count else work_address
         response.headers["Refresh"] = f"{RETRY_SECONDS}; url={address}"
         response.headers["Retry-After"] = str(RETRY_SECONDS)
     return response

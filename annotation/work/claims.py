@@ -10,7 +10,7 @@ from annotation.work.slots.acceptance import SlotLost, accept_reservation, claim
 from annotation.work.slots.candidates import CandidateHIT, Claim, find_candidate
 from judgments.models import Study
 
-ATTEMPTS = 20
+MAX_ATTEMPTS = 20  # HITs to try, since other workers may take the last slot of each first
 
 
 def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
@@ -19,7 +19,7 @@ def claim_assignment(*, study: Study, worker: Worker) -> Claim | None:
     Raises:
         NotJoined, NotAdmitted, WorkPaused, WorkerExcluded, StudyPaused, AddressFull: the worker gets no work now.
     """
-    for attempt in range(ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         candidate = find_candidate(study, worker, attempt=attempt)
         try:
             with transaction.atomic():

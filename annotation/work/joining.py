@@ -49,8 +49,9 @@ from judgments.studies.designs import design_of
 # states of assignments that count towards workers.hits_at_most
 COUNTED_STATES = (*LIVE_STATES, "invalidated")
 INVITATION_LENGTH = 12  # 59 bits cannot be guessed
-MAX_INVITATIONS = 500
+MAX_INVITATIONS = 500  # invitations made at a time
 TOKEN_BYTES = 32
+RESUME_CODE_BYTES = 12
 
 
 def hash_secret(secret: str) -> str:
@@ -64,6 +65,7 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
     Args:
         worker: None for a new worker.
         country: the country that the worker declares now.
+
     Raises:
         CountryProblem: the worker declared another country before.
         RequirementNotMet: a requirement is not met.
@@ -110,10 +112,10 @@ def check_requirements(*, requirements: Workers, worker: Worker | None, country:
 def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
     if not requirements.requires and not requirements.forbids:
         return
-    has = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
-    if not has.issuperset(requirements.requires):
+    names = set(worker.qualifications.values_list("name", flat=True)) if worker is not None else set()
+    if not names.issuperset(requirements.requires):
         raise RequirementNotMet(_("This study is only for people whom the researchers have selected."))
-    if has.intersection(requirements.forbids):
+    if names.intersection(requirements.forbids):
         raise RequirementNotMet(_("This study is only for people who did not take part in an earlier study."))
 
 
@@ -126,6 +128,7 @@ def _count_reviews(worker: Worker) -> tuple[int, int]:
 
 
 def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None:
+    """Raise RequirementNotMet or NotAdmitted if a person does not meet the requirements, or has to pass the quiz."""
     if not worker.is_person:
         return
     check_requirements(requirements=design.checked_here, worker=worker)
@@ -169,7 +172,7 @@ def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invi
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class JoinResult:
     """The result of joining. ``resume`` is the resume code of a new worker, else None."""
 
     worker: Worker
@@ -203,47 +206,47 @@ def join_study(
     code: str = "",
     consent: bool = False,
     country: str = "",
-    known: Worker | None = None,
-) -> Joined:
-    """Let a worker join an open study. ``known`` is the worker whose token came with the request.
+    known_worker: Worker | None = None,
+) -> JoinResult:
+    """Let a worker join an open study. ``known_worker`` is the worker whose token came with the request.
 
-    A name that is in use in the study is refused unless it is the name of ``known``. If the name is in use only in
-    other studies, it is stored with a mark.
+    A name that is in use in the study is refused unless it is the name of ``known_worker``. If the name is in use
+    only in other studies, it is stored with a mark.
     """
     name, code, country = checked_name(name), _clean_code(code), checked_country(country)
-    if known is not None and (not known.is_called(name) or known.source != Worker.Source.LOCAL):
-        known = None
-    joined_before = _participation(study, known)
-    if joined_before is None:
+    if known_worker and not (known_worker.is_called(name) and known_worker.source == Worker.Source.LOCAL):
+        known_worker = None
+    old_participation = _find_participation(study, known_worker)
+    if old_participation is None:
         _check_may_join(study, design_of(study), code, consent)
-        check_requirements(requirements=design_of(study).workers, worker=known, country=country)
-    if known is None:
+        check_requirements(requirements=design_of(study).workers, worker=known_worker, country=country)
+    if known_worker is None:
         rate_limits.count_use("join", study.slug)
-    worker, token, resume = _find_or_create_worker(study, name, known, country)
+    worker, token, resume = _find_or_create_worker(study, name, known_worker, country)
     log_about(worker=worker.pk)
-    participation = joined_before or _find_or_create_participation(
-        study, worker, code, consent, new=resume is not None
+    participation = old_participation or _find_or_create_participation(
+        study, worker, code, consent, is_new_worker=resume is not None
     )
-    return Joined(worker=worker, participation=participation, token=token, resume=resume)
+    return JoinResult(worker=worker, participation=participation, token=token, resume=resume)
 
 
 @transaction.atomic
 def resume_worker(
     *, study: Study, name: str, resume: str, code: str = "", consent: bool = False, country: str = ""
-) -> Joined:
+) -> JoinResult:
     """Return a new token for the worker with this name and resume code. The old token becomes invalid.
 
     If the worker has not joined the study yet, they join it.
     """
     code, country = _clean_code(code), checked_country(country)
     worker = _check_resume_code(name, resume)
-    participation = _participation(study, worker)
+    participation = _find_participation(study, worker)
     if participation is None:
         _check_may_join(study, design_of(study), code, consent)
         check_requirements(requirements=design_of(study).workers, worker=worker, country=country)
         _store_country(worker, country)
-        participation = _find_or_create_participation(study, worker, code, consent, new=False)
-    return Joined(worker=worker, participation=participation, token=_new_token(worker), resume=None)
+        participation = _find_or_create_participation(study, worker, code, consent, is_new_worker=False)
+    return JoinResult(worker=worker, participation=participation, token=_new_token(worker), resume=None)
 
 
 @transaction.atomic
@@ -255,14 +258,14 @@ def renew_token(*, name: str, resume: str) -> tuple[Worker, str]:
 
 @transaction.atomic
 def new_resume_code(*, worker: Worker) -> str:
-    resume = secrets.token_urlsafe(12)
+    resume = secrets.token_urlsafe(RESUME_CODE_BYTES)
     worker.resume_hash = hash_secret(resume)
     worker.save(update_fields=["resume_hash"])
     return resume
 
 
 def require_participation(*, study: Study, worker: Worker) -> Participation:
-    participation = _participation(study, worker)
+    participation = _find_participation(study, worker)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
     return participation
@@ -299,7 +302,7 @@ def _store_country(worker: Worker, country: str) -> None:
         worker.save(update_fields=["country"])
 
 
-def _participation(study: Study, worker: Worker | None) -> Participation | None:
+def _find_participation(study: Study, worker: Worker | None) -> Participation | None:
     return Participation.objects.filter(study=study, worker=worker).first() if worker is not None else None
 
 
@@ -331,21 +334,24 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
 
 
 def _find_or_create_worker(
-    study: Study, name: str, known: Worker | None, country: str
+    study: Study, name: str, known_worker: Worker | None, country: str
 ) -> tuple[Worker, str, str | None]:
-    if known is not None:
-        _store_country(known, country)
+    if known_worker is not None:
+        _store_country(known_worker, country)
         # keep a token that came with the request, since it may be in use in another window
-        return known, known.token or _new_token(known), None
-    token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(12)
+        return known_worker, known_worker.token or _new_token(known_worker), None
+    token, resume = secrets.token_urlsafe(TOKEN_BYTES), secrets.token_urlsafe(RESUME_CODE_BYTES)
     if MARK.search(name):
         raise NameProblem(
             _("A name cannot end with # and eight letters or digits; please choose another one.")
         )
-    for stored in (name, f"{name} #{secrets.token_hex(4)}"):
+    for stored_name in (name, f"{name} #{secrets.token_hex(4)}"):
         with suppress(IntegrityError), transaction.atomic():
             worker = Worker.objects.create(
-                name=stored, token_hash=hash_secret(token), resume_hash=hash_secret(resume), country=country
+                name=stored_name,
+                token_hash=hash_secret(token),
+                resume_hash=hash_secret(resume),
+                country=country,
             )
             return worker, token, resume
         # if two people join with the same name at once, the second waits for the first, and then finds the first's
@@ -378,18 +384,18 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
 
     The study's own admission rules do not apply, since the crowd admitted the worker.
     """
-    joined = _participation(study, worker)
-    if joined is not None:
+    participation = _find_participation(study, worker)
+    if participation is not None:
         if consent:  # the consent text may have changed since the first time
             agree(study=study, worker=worker)
-        return joined
+        return participation
     if design_of(study).consent and not consent:
         raise JoinRefused(_("Please read the consent text and agree to it before you join."))
-    return _find_or_create_participation(study, worker, "", consent, new=False)
+    return _find_or_create_participation(study, worker, "", consent, is_new_worker=False)
 
 
 def _find_or_create_participation(
-    study: Study, worker: Worker, code: str, consent: bool, *, new: bool
+    study: Study, worker: Worker, code: str, consent: bool, *, is_new_worker: bool
 ) -> Participation:
     design = design_of(study)
     version = note_version(study)
@@ -398,7 +404,7 @@ def _find_or_create_participation(
         "consented_at": timezone.now() if version and consent else None,
         "completion_code": random_code(CAPITALS, 8),
     }
-    if new:
+    if is_new_worker:
         participation, created = Participation.objects.create(study=study, worker=worker, **terms), True
     else:  # another window may join at the same moment
         participation, created = Participation.objects.get_or_create(
@@ -411,8 +417,8 @@ def _find_or_create_participation(
 
 def _use_invitation(study: Study, worker: Worker, code: str) -> None:
     """Use up an invitation. The update is guarded, so that two people cannot use the same invitation."""
-    free = Invitation.objects.filter(study=study, code=code, used_at=None)
-    if not free.update(used_at=timezone.now(), worker=worker):
+    unused_invitation = Invitation.objects.filter(study=study, code=code, used_at=None)
+    if not unused_invitation.update(used_at=timezone.now(), worker=worker):
         raise JoinRefused(_("Somebody else has already used this invitation."))
 
 

@@ -14,7 +14,7 @@ from annotation.errors import AddressFull, AlreadyEnded, NoMoreTime, SlotTaken, 
 from annotation.models import Assignment, CrowdSession, Participation, Seat
 from annotation.models.assignments import LIVE_STATES
 from annotation.quality.flags import refuse_paused_study, refuse_stopped_worker
-from annotation.work.claims import ATTEMPTS
+from annotation.work.claims import MAX_ATTEMPTS
 from annotation.work.joining import instructions_version
 from annotation.work.seats import may_take_seat, note_seat, share_pause_lock
 from annotation.work.slots.acceptance import SlotLost, claim_slot
@@ -40,11 +40,11 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     """
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
-    for attempt in range(ATTEMPTS):
+    for attempt in range(MAX_ATTEMPTS):
         candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
         if not isinstance(candidate, CandidateHIT):
-            reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
-            return candidate if reserved else None
+            is_reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
+            return candidate if is_reserved else None
         try:
             with transaction.atomic():
                 share_pause_lock(candidate.study)
@@ -58,8 +58,9 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
 
 def lease_of(assignment: Assignment) -> Lease:
     assert assignment.expires_at is not None  # imported assignments have no lease
-    allowed = design_of(assignment.study).crowd.extensions
-    return Lease(expires_at=assignment.expires_at, extensions_left=max(0, allowed - assignment.extended))
+    max_extensions = design_of(assignment.study).crowd.extensions
+    extensions_left = max(0, max_extensions - assignment.extended)
+    return Lease(expires_at=assignment.expires_at, extensions_left=extensions_left)
 
 
 def extend_lease(*, assignment: Assignment) -> Lease:
@@ -74,17 +75,17 @@ def extend_lease(*, assignment: Assignment) -> Lease:
     now = timezone.now()
     lease = timedelta(minutes=crowd.lease_minutes)
     new_end = now + lease
-    current = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
-    gains = current.filter(expires_at__lt=new_end - min(REPEAT_PERIOD, lease / 10))
-    working = gains.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
-    moved = working.update(extended=F("extended") + 1, expires_at=new_end)
+    current_lease = Assignment.objects.with_lease(now).filter(pk=assignment.pk)
+    extensible = current_lease.filter(expires_at__lt=new_end - min(REPEAT_PERIOD, lease / 10))
+    active_lease = extensible.filter(extended__lt=crowd.extensions, answered_at__gt=now - lease / 2)
+    was_extended = active_lease.update(extended=F("extended") + 1, expires_at=new_end)
     assignment.refresh_from_db(fields=["state", "expires_at", "extended"])
-    nothing_to_gain = current.exists() and not gains.exists()  # just claimed, or called twice
-    if moved or (crowd.extensions and nothing_to_gain):
+    gains_nothing = current_lease.exists() and not extensible.exists()  # just claimed, or called twice
+    if was_extended or (crowd.extensions and gains_nothing):
         return lease_of(assignment)
-    if current.exists() and assignment.extended < crowd.extensions:
+    if current_lease.exists() and assignment.extended < crowd.extensions:
         raise NoMoreTime(_("Your answers are saved. You can get more time after you answer the next item."))
-    if current.exists():
+    if current_lease.exists():
         raise NoMoreTime(_("Your answers are saved. You cannot get more time for this page of work."))
     if assignment.state in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise TooLate(_("The time for this page of work is already over. Your saved answers are kept."))
@@ -110,83 +111,85 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 def _retake_assignment(assignment: Assignment) -> Assignment:
     study, now = assignment.study, timezone.now()
     share_pause_lock(study)
-    expired = Assignment.objects.select_for_update().get(pk=assignment.pk)
-    expired.study = study
+    old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
+    old_assignment.study = study
     if (
-        expired.state == Assignment.State.ACCEPTED
-        and expired.expires_at is not None
-        and expired.expires_at > now
+        old_assignment.state == Assignment.State.ACCEPTED
+        and old_assignment.expires_at is not None
+        and old_assignment.expires_at > now
     ):
-        return expired
-    if expired.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
+        return old_assignment
+    if old_assignment.state not in (Assignment.State.ACCEPTED, Assignment.State.EXPIRED):
         raise AlreadyEnded(
             _("Nothing was changed: you have already submitted or returned this page of work.")
         )
-    own_assignments = Assignment.objects.filter(study=study, worker=expired.worker_id)
-    for other in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=expired.pk):
-        if other.hit_id == expired.hit_id:
+    own_assignments = Assignment.objects.filter(study=study, worker=old_assignment.worker_id)
+    for other in own_assignments.filter(state=Assignment.State.ACCEPTED).exclude(pk=old_assignment.pk):
+        if other.hit_id == old_assignment.hit_id:
             return other
         raise SlotTaken(_other_work_message())
-    _refuse_ended_work(expired)
-    until = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
-    Seat.objects.filter(assignment=expired).delete()
-    if expired.state == Assignment.State.ACCEPTED:  # its slot was not released
-        expired.renew_lease(now=now, expires_at=until)
-        reclaimed = expired
+    _refuse_ended_work(old_assignment)
+    expires_at = now + timedelta(minutes=design_of(study).crowd.lease_minutes)
+    Seat.objects.filter(assignment=old_assignment).delete()
+    if old_assignment.state == Assignment.State.ACCEPTED:  # its slot was not released
+        old_assignment.renew_lease(now=now, expires_at=expires_at)
+        new_assignment = old_assignment
     else:
-        reclaimed = _claim_again(expired, now=now, until=until)
-    if expired.session_id is None:
+        new_assignment = _claim_again(old_assignment, now=now, expires_at=expires_at)
+    if old_assignment.session_id is None:
         if not may_take_seat(study):
             raise AddressFull
-        note_seat(study, reclaimed)
-    return reclaimed
+        note_seat(study, new_assignment)
+    return new_assignment
 
 
-def _refuse_ended_work(lost: Assignment) -> None:
-    refuse_stopped_worker(Participation.objects.get(study=lost.study_id, worker=lost.worker_id).standing)
-    if lost.session is not None and lost.session.status != CrowdSession.Status.WORKING:
+def _refuse_ended_work(old_assignment: Assignment) -> None:
+    participation = Participation.objects.get(study=old_assignment.study_id, worker=old_assignment.worker_id)
+    refuse_stopped_worker(participation.standing)
+    if old_assignment.session is not None and old_assignment.session.status != CrowdSession.Status.WORKING:
         raise SlotTaken(
             _("Your answers are kept, but you have already finished or stopped your work in this study.")
         )
-    study = Study.objects.filter(pk=lost.study_id, state=Study.State.OPEN).first()
+    study = Study.objects.filter(pk=old_assignment.study_id, state=Study.State.OPEN).first()
     if study is None:
         raise SlotTaken(_("Your answers are kept, but this study accepts no more work."))
-    if lost.state == Assignment.State.EXPIRED:  # its slot was released, so this is a new claim
+    if old_assignment.state == Assignment.State.EXPIRED:  # its slot was released, so this is a new claim
         refuse_paused_study(study)
 
 
-def _claim_again(lost: Assignment, *, now: datetime, until: datetime) -> Assignment:
-    assert lost.hit_id is not None  # an assignment without a HIT was imported, and never had a lease
-    lock_for_settling(study=lost.study, hits=[lost.hit_id])
-    own_assignments = Assignment.objects.filter(study=lost.study, worker=lost.worker_id)
+def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datetime) -> Assignment:
+    # an assignment without a HIT was imported, and never had a lease
+    assert old_assignment.hit_id is not None
+    lock_for_settling(study=old_assignment.study, hits=[old_assignment.hit_id])
+    own_assignments = Assignment.objects.filter(study=old_assignment.study, worker=old_assignment.worker_id)
     if own_assignments.filter(state=Assignment.State.ACCEPTED).exists():
         # Another window may have reclaimed the HIT while this call waited for the pairs. If that assignment is
         # being submitted now, the submission waits for the same pairs, and locking the row below would wait for the
         # submission: a deadlock.
         raise SlotTaken(_other_work_message())
-    live = Assignment.objects.filter(hit=lost.hit_id, state__in=LIVE_STATES)
-    slot = HIT.objects.filter(pk=lost.hit_id, open_slots__gt=0)
-    if live.filter(worker=lost.worker_id).exists() or not slot.update(open_slots=F("open_slots") - 1):
+    live_assignments = own_assignments.filter(hit=old_assignment.hit_id, state__in=LIVE_STATES)
+    slot = HIT.objects.filter(pk=old_assignment.hit_id, open_slots__gt=0)
+    if live_assignments.exists() or not slot.update(open_slots=F("open_slots") - 1):
         raise SlotTaken(_("Your answers are kept, but somebody else has this page of work now."))
-    claimed = Assignment.objects.create(
-        study=lost.study,
-        hit_id=lost.hit_id,
-        worker_id=lost.worker_id,
-        session_id=lost.session_id,
-        external_id=lost.external_id,
-        slot=free_slot(lost.hit_id),
+    new_assignment = Assignment.objects.create(
+        study=old_assignment.study,
+        hit_id=old_assignment.hit_id,
+        worker_id=old_assignment.worker_id,
+        session_id=old_assignment.session_id,
+        external_id=old_assignment.external_id,
+        slot=free_slot(old_assignment.hit_id),
         accepted_at=now,
-        expires_at=until,
-        order=lost.order,
-        flips=lost.flips,
-        answers=lost.answers,
-        consent_version=lost.consent_version,
-        instructions_version=instructions_version(design_of(lost.study)),
-        simulated=lost.simulated,
+        expires_at=expires_at,
+        order=old_assignment.order,
+        flips=old_assignment.flips,
+        answers=old_assignment.answers,
+        consent_version=old_assignment.consent_version,
+        instructions_version=instructions_version(design_of(old_assignment.study)),
+        simulated=old_assignment.simulated,
     )
     # the old layout may lack a unit that needs votes again
-    update_outcomes(study=lost.study, hits=[lost.hit_id])
-    return claimed
+    update_outcomes(study=old_assignment.study, hits=[old_assignment.hit_id])
+    return new_assignment
 
 
 def _other_work_message() -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import timedelta
+from math import ceil
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -54,7 +55,7 @@ from judgments.operations import CommandHelp, Outcome, operation
 from judgments.studies.designs import design_of, stops_early
 
 MAX_WORKERS = 100  # workers added at a time
-MAX_MINUTES = 7 * 24 * 60
+MAX_MINUTES = 7 * 24 * 60  # a week
 MAX_JUDGMENTS_PER_UNIT = 32_000  # fits the column on every database
 LIVE_PUBLICATIONS = (Publication.State.PUBLISHED, Publication.State.PLANNED)
 
@@ -88,12 +89,12 @@ def resume_study(*, study: Study, why: str, by: User | None = None) -> None:
     """
     _lock_study(study)
     _require_pausable(study, _("only an open study can be resumed"))
-    since = study.paused_at
-    if since is None:
+    paused_at = study.paused_at
+    if paused_at is None:
         return
     study.paused_at = None
     study.save(update_fields=["paused_at"])
-    calls = offer_again(study=study, since=since, by=by, why=why) if study.platform else 0
+    calls = offer_again(study=study, since=paused_at, by=by, why=why) if study.platform else 0
     crowd = f" The crowd is asked to offer {with_noun(calls, 'publication')} again." if calls else ""
     note_event(study=study, what="resumed", sentence=f"Resumed.{crowd}", why=why, by=by)
 
@@ -163,18 +164,18 @@ def extend_study(
 def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
-    by_key: dict[str, int] = {}
-    for some in batched(sorted(set(keys)), KEYS_PER_QUERY):
-        by_key.update(study.hits.filter(key__in=some).values_list("key", "pk"))
-    unknown = sorted(set(keys) - by_key.keys())
+    ids_by_key: dict[str, int] = {}
+    for keys_of_query in batched(sorted(set(keys)), KEYS_PER_QUERY):
+        ids_by_key.update(study.hits.filter(key__in=keys_of_query).values_list("key", "pk"))
+    unknown = sorted(set(keys) - ids_by_key.keys())
     if unknown:
         raise ObjectNotFound(
             _("Nothing was changed: study %(slug)r has no page of work %(unknown)r.")
             % {"slug": study.slug, "unknown": unknown[0]}
         )
-    if not by_key:
+    if not ids_by_key:
         raise WrongState(_("Nothing was changed: give the key of at least one page of work."))
-    return sorted(by_key.values())
+    return sorted(ids_by_key.values())
 
 
 def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: User | None) -> None:
@@ -187,37 +188,38 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
     ).select_related("study")
     study_publication = publications.filter(hit=None).last()
     if study_publication is not None:  # at a panel, a slot is a session of several HITs
-        sessions = -(-workers * len(hits) // design_of(study).panel.hits)
+        sessions = ceil(workers * len(hits) / design_of(study).panel.hits)
         ask_to_extend(publication=study_publication, places=sessions, by=by, why=why)
         return
-    wanting = {
+    open_slots = {
         hit: slots for hit, slots in HIT.objects.filter(pk__in=hits).values_list("pk", "open_slots") if slots
     }
-    for publication in publications.filter(hit__in=wanting, state=Publication.State.PUBLISHED).order_by("pk"):
-        if publication.hit_id in wanting:
-            places = min(workers, wanting.pop(publication.hit_id))
+    hit_publications = publications.filter(hit__in=open_slots, state=Publication.State.PUBLISHED)
+    for publication in hit_publications.order_by("pk"):
+        if publication.hit_id in open_slots:
+            places = min(workers, open_slots.pop(publication.hit_id))
             ask_to_extend(publication=publication, places=places, by=by, why=why)
-    if wanting:
+    if open_slots:
         plan_publications(study=study, by=by)
 
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
     leases = Assignment.objects.with_lease(timezone.now()).filter(study=study)
-    moved = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
-    if not moved:
+    lease_count = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
+    if not lease_count:
         raise WrongState(
             _("Nothing was changed: study %(slug)r has no page of work in progress.") % {"slug": study.slug}
         )
     note_event(
         study=study,
         what="leases-extended",
-        sentence=f"{minutes} minutes more for {with_noun(moved, 'page')} of work in progress.",
+        sentence=f"{minutes} minutes more for {with_noun(lease_count, 'page')} of work in progress.",
         why=why,
         by=by,
         minutes=minutes,
     )
-    return moved
+    return lease_count
 
 
 @transaction.atomic
@@ -229,24 +231,24 @@ def expire_assignments(
     Drafts are kept, and slots are reopened.
     """
     rows = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
-    overdue = assignments is None
-    wanted = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
-    ended = release_slots(wanted, Assignment.State.EXPIRED)
-    if not ended:
+    is_by_time = assignments is None
+    selected_rows = rows.overdue(timezone.now()) if assignments is None else rows.filter(pk__in=assignments)
+    ended_count = release_slots(selected_rows, Assignment.State.EXPIRED)
+    if not ended_count:
         raise WrongState(
             _("Nothing was changed: no page of work in progress has exceeded its time.")
-            if overdue
+            if is_by_time
             else _("Nothing was changed: this page of work is no longer in progress.")
         )
     note_event(
         study=study,
         what="expired",
-        sentence=f"Expired, so that others can take them again: {with_noun(ended, 'page')} of work.",
+        sentence=f"Expired, so that others can take them again: {with_noun(ended_count, 'page')} of work.",
         why=why,
         by=by,
-        overdue=overdue,
+        overdue=is_by_time,
     )
-    return ended
+    return ended_count
 
 
 @transaction.atomic
@@ -294,8 +296,8 @@ def reopen_units(
     """
     hits: dict[str, str] = {}
     for units_of_query in batched(sorted(set(units)), KEYS_PER_QUERY):
-        rows = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
-        hits.update(rows.values_list("key", "places__hit__key"))
+        hit_keys = study.units.filter(key__in=units_of_query, control=False, places__isnull=False)
+        hits.update(hit_keys.values_list("key", "places__hit__key"))
     unknown = sorted(set(units) - hits.keys())
     if unknown:
         raise ObjectNotFound(
@@ -349,8 +351,8 @@ def describe_taken_work(study: Study) -> str:
             "Pages of work of study %(slug)r are published at its crowd, so they must stay. "
             "Duplicate the study instead."
         ) % {"slug": study.slug}
-    waiting = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
-    if waiting.exists():
+    waiting_requests = SpendingRequest.objects.filter(study=study, state=SpendingRequest.State.WAITING)
+    if waiting_requests.exists():
         return _(
             "A spending request of study %(slug)r is waiting for a second person. Confirm or refuse it first."
         ) % {"slug": study.slug}
@@ -517,10 +519,7 @@ class InvitationRequest(Parameters):
 
     count = serializers.IntegerField(min_value=1, max_value=MAX_INVITATIONS)
     note = serializers.CharField(
-        required=False,
-        allow_blank=True,
-        max_length=200,
-        help_text="Participants never see it.",
+        required=False, allow_blank=True, max_length=200, help_text="Participants never see it."
     )
 
 

@@ -33,7 +33,7 @@ from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.hand_changes import state_of_hand_changes
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
-from judgments.studies.study_page import page_of_running, study_page
+from judgments.studies.study_page import page_of_open_study, study_page
 
 PAGE_SIZE = 100  # invitations per page
 MAX_ASSIGNMENTS = 50  # number of newest assignments that are shown
@@ -57,7 +57,7 @@ TEXT_LABELS = {
 )
 def show_workers(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     design, backend = design_of(study), backend_of(study)
-    runs_here = page_of_running() == "workers"
+    runs_here = page_of_open_study() == "workers"
     invitations = Invitation.objects.filter(study=study).select_related("worker")
     page = Paginator(invitations, PAGE_SIZE).get_page(request.GET.get("page"))
     states = Assignment.objects.filter(study=study).aggregate(
@@ -177,8 +177,8 @@ def _work_context(hit: HIT, units: Sequence[Unit], kind: Kind) -> dict[str, Any]
     rows = Judgment.objects.filter(assignment__in=assignments, replaced_by=None).order_by("pk")
     names = {assignment.pk: assignment.worker.name for assignment in assignments}
     for unit, assignment, value, answer in rows.values_list("unit_id", "assignment_id", "value", "answer"):
-        described = kind.describe_answer(value if answer is None else answer)
-        answers[unit].append((names[assignment], described))
+        description = kind.describe_answer(value if answer is None else answer)
+        answers[unit].append((names[assignment], description))
     leases = Assignment.objects.filter(hit=hit).with_lease(timezone.now())
     return {
         "assignments": assignments,

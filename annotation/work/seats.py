@@ -33,7 +33,7 @@ LOCK_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, %s)"
 SEATS_ALWAYS_ALLOWED = 5  # seats that an address may hold in any study, for a household or a small office
 # a returned seat still counts for this time, so that it cannot be taken repeatedly
 RELEASED_SEAT_PERIOD = timedelta(minutes=5)
-MARK_DIGITS = 32  # number of digits in the hash of an address
+HASH_DIGITS = 32  # hexadecimal digits of the hash of an address
 # Beginnings of the server's own address, as in a trial or behind a proxy that hides visitors. Such an address is
 # never refused, but its seats may be freed for others like any seat.
 LOCAL_NETWORKS = ("127.", "::/48")
@@ -65,8 +65,10 @@ def _take_advisory_lock(statement: str, kind: int, number: int) -> None:
 
 def lock_address(study: Study) -> None:
     """Let only one transaction at a time take seats for the visitor's address. Call it before locking rows."""
-    if connection.vendor == "postgresql" and (mark := _mark(study, besides=LOCAL_NETWORKS)):
-        _take_advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(mark[:7], 16))
+    if connection.vendor == "postgresql" and (
+        address_hash := _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
+    ):
+        _take_advisory_lock(LOCK_EXCLUSIVE, SEAT_LOCK, int(address_hash[:7], 16))  # 28 of the key's 31 bits
 
 
 def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
@@ -76,15 +78,15 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
         unfinished: the number of seats, open or held, to which the share applies; if None, the number of unfinished
             pages of work.
     """
-    mark = _mark(study, besides=LOCAL_NETWORKS)
-    if not mark:
+    address_hash = _address_hash(study, exempt_prefixes=LOCAL_NETWORKS)
+    if not address_hash:
         return True
     now = timezone.now()
-    site = mark[: MARK_DIGITS // 2]
-    least, last_mark = site.ljust(MARK_DIGITS, "0"), site.ljust(MARK_DIGITS, "f")
+    site_hash = address_hash[: HASH_DIGITS // 2]
+    first_hash, last_hash = site_hash.ljust(HASH_DIGITS, "0"), site_hash.ljust(HASH_DIGITS, "f")
     seats_taken = (
         _TAKEN_SEATS.first(
-            study=study.pk, least=least, most=last_mark, now=now, recently=now - RELEASED_SEAT_PERIOD
+            study=study.pk, first=first_hash, last=last_hash, now=now, since=now - RELEASED_SEAT_PERIOD
         )
         or 0
     )
@@ -96,9 +98,9 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
 
 def note_seat(study: Study, seat: Assignment | CrowdSession) -> None:
     """Store that the visitor's address took a seat."""
-    if mark := _mark(study):
+    if address_hash := _address_hash(study):
         holder = "assignment_id" if isinstance(seat, Assignment) else "session_id"
-        row = (study.pk, mark, seat.pk, timezone.now())
+        row = (study.pk, address_hash, seat.pk, timezone.now())
         insert_rows(Seat, ("study_id", "address", holder, "taken_at"), [row])
 
 
@@ -113,7 +115,7 @@ def people_at_same_address(holder: str) -> Subquery:
     now = timezone.now()
     address = Seat.objects.filter(**{holder: OuterRef(OuterRef("pk"))}).values("address")[:1]
     same_address = Seat.objects.filter(
-        _counts(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
+        _takes_seat(now, now - RELEASED_SEAT_PERIOD), study=OuterRef("study"), address=address
     )
     people = same_address.order_by().values("address").annotate(n=Count(f"{holder}__worker", distinct=True))
     return Subquery(people.values("n"))
@@ -122,40 +124,41 @@ def people_at_same_address(holder: str) -> Subquery:
 def forget_addresses() -> int:
     """Delete the address hashes of seats that no longer count; return their number."""
     now = timezone.now()
-    counting = Seat.objects.filter(_counts(now, now - RELEASED_SEAT_PERIOD))
-    return Seat.objects.exclude(pk__in=counting.values("pk")).delete()[0]
+    counted_seats = Seat.objects.filter(_takes_seat(now, now - RELEASED_SEAT_PERIOD))
+    return Seat.objects.exclude(pk__in=counted_seats.values("pk")).delete()[0]
 
 
-def _mark(study: Study, *, besides: tuple[str, ...] = ()) -> str:
+def _address_hash(study: Study, *, exempt_prefixes: tuple[str, ...] = ()) -> str:
     """Return the hash of the visitor's address in a study; "" if the address is exempt.
 
-    An address is exempt if it may hold all seats, or begins with one of ``besides``. The hash of an IPv6 address
-    begins with the hash of its /48.
+    An address is exempt if it may hold all seats, or begins with one of ``exempt_prefixes``. The hash of an IPv6
+    address begins with the hash of its /48.
     """
     networks = rate_limits.visitor()
-    if not networks or networks[-1].startswith(besides) or design_of(study).access.address_share == 1:
+    if not networks or networks[-1].startswith(exempt_prefixes) or design_of(study).access.address_share == 1:
         return ""
-    marks = (keyed_hash("seat", str(study.pk), network) for network in reversed(networks))
-    return "".join(mark[: MARK_DIGITS // len(networks)] for mark in marks)
+    hashes = (keyed_hash("seat", str(study.pk), network) for network in reversed(networks))
+    return "".join(address_hash[: HASH_DIGITS // len(networks)] for address_hash in hashes)
 
 
-def _counts(now: datetime, recently: datetime) -> Q:
-    leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
-    ended = ["returned", "expired", "timed-out"]
-    given_up = Q(assignment__state__in=ended) | Q(session__status__in=ended)
-    return leased | Q(session__status="working") | (given_up & Q(taken_at__gt=recently))
+def _takes_seat(now: datetime, since: datetime) -> Q:
+    """Return the condition that a seat counts: it is held, or it was given up but taken after ``since``."""
+    is_leased = Q(assignment__state__in=LEASED_STATES, assignment__expires_at__gt=now)
+    ended_states = ["returned", "expired", "timed-out"]
+    is_given_up = Q(assignment__state__in=ended_states) | Q(session__status__in=ended_states)
+    return is_leased | Q(session__status="working") | (is_given_up & Q(taken_at__gt=since))
 
 
-def _taken_seats() -> QuerySet[Seat, int]:
-    now, recently = (query_parameter(name, DateTimeField()) for name in ("now", "recently"))
-    site = tuple(query_parameter(name, CharField()) for name in ("least", "most"))
-    of_study = Seat.objects.filter(
-        _counts(now, recently), study=query_parameter("study"), address__range=site
+def _make_taken_seats_query() -> QuerySet[Seat, int]:
+    now, since = (query_parameter(name, DateTimeField()) for name in ("now", "since"))
+    site_hashes = tuple(query_parameter(name, CharField()) for name in ("first", "last"))
+    seats_of_study = Seat.objects.filter(
+        _takes_seat(now, since), study=query_parameter("study"), address__range=site_hashes
     )
-    return of_study.order_by().values("study").annotate(n=Count("pk")).values_list("n", flat=True)
+    return seats_of_study.order_by().values("study").annotate(n=Count("pk")).values_list("n", flat=True)
 
 
-_TAKEN_SEATS: PreparedQuery[int] = PreparedQuery(_taken_seats)
+_TAKEN_SEATS: PreparedQuery[int] = PreparedQuery(_make_taken_seats_query)
 
 
 def _unfinished_pages(study: Study) -> int:

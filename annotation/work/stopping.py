@@ -47,8 +47,8 @@ def settle_submission(*, assignment: Assignment, revised: bool = False) -> None:
         return
     hits = {assignment.hit_id}
     if revised or _inclusion_changed(assignment):
-        earlier = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
-        hits |= set(earlier.exclude(hit=None).values_list("hit_id", flat=True))
+        own_assignments = Assignment.objects.filter(study=study, worker=assignment.worker_id).finished()
+        hits |= set(own_assignments.exclude(hit=None).values_list("hit_id", flat=True))
     update_outcomes(study=study, hits=hits)
 
 
@@ -71,23 +71,23 @@ def update_outcomes(*, study: Study, hits: Iterable[int]) -> None:
     if not stops_early(study):
         return
     design = design_of(study)
-    parts = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
+    batches = [_units_of(batch) for batch in batched(sorted(set(hits)), HITS_PER_BATCH)]
     _lock_pairs(
         {
             hit_unit.pair
-            for hit_units in parts
+            for hit_units in batches
             for hit_unit in hit_units
             if hit_unit.pair and hit_unit.is_judged
         }
     )
-    for hit_units in parts:
+    for hit_units in batches:
         slots = _Slots.from_hit_units(hit_units)
         bounds = _update_bounds(study, design, slots)
-        others = _update_by_pairs(
+        changed_hits = _update_by_pairs(
             design, {hit_unit.pair for hit_unit in hit_units if hit_unit.pair and hit_unit.is_judged}
         )
-        if others:  # a pair was decided or reopened
-            slots = _Slots.from_hit_units([*hit_units, *_units_of(others - slots.hits.keys())])
+        if changed_hits:  # a pair was decided or reopened
+            slots = _Slots.from_hit_units([*hit_units, *_units_of(changed_hits - slots.hits.keys())])
             bounds = list(
                 OutcomeBounds.objects.filter(pk__in=[hit_unit.unit for hit_unit in slots.hit_units])
             )
@@ -103,9 +103,9 @@ def reopen_slots(*, study: Study, freed: Mapping[int, int]) -> None:
     if stops_early(study):
         update_outcomes(study=study, hits=freed)
         return
-    for slots in set(freed.values()):
-        same = [hit for hit, number in freed.items() if number == slots]
-        HIT.objects.filter(pk__in=same).update(open_slots=F("open_slots") + slots)
+    for number in set(freed.values()):
+        hits = [hit for hit, slots in freed.items() if slots == number]
+        HIT.objects.filter(pk__in=hits).update(open_slots=F("open_slots") + number)
 
 
 _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
@@ -118,25 +118,28 @@ _TAKEN_SLOTS: PreparedQuery[int] = PreparedQuery(
 
 
 def free_slot(hit_id: int) -> int:
-    taken = set(_TAKEN_SLOTS.all_rows(hit=hit_id))
-    return next(slot for slot in count() if slot not in taken)
+    taken_slots = set(_TAKEN_SLOTS.all_rows(hit=hit_id))
+    return next(slot for slot in count() if slot not in taken_slots)
 
 
 def decided_units(hit_id: int, units: Sequence[Unit]) -> frozenset[int]:
     """Return the ids of the HIT's units that need no more judgments, and of their repetitions."""
-    done = set(OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True).values_list("pk", flat=True))
-    keys = {unit.key for unit in units if unit.pk in done}
-    again = {unit.pk for unit in units if unit.control and unit.content.get(ORIGINAL_UNIT) in keys}
-    return frozenset(done | again)
+    decided_bounds = OutcomeBounds.objects.filter(unit__places__hit=hit_id, done=True)
+    decided = set(decided_bounds.values_list("pk", flat=True))
+    keys = {unit.key for unit in units if unit.pk in decided}
+    repetitions = {unit.pk for unit in units if unit.control and unit.content.get(ORIGINAL_UNIT) in keys}
+    return frozenset(decided | repetitions)
 
 
-def count_in_work_by_hit(hits: Collection[int]) -> Counter[int]:
+def count_leases_by_hit(hits: Collection[int]) -> Counter[int]:
     rows = Assignment.objects.filter(hit__in=hits, state__in=LEASED_STATES).order_by()
     return Counter(dict(rows.values_list("hit_id").annotate(count=Count("pk"))))
 
 
 @dataclass(frozen=True, slots=True)
 class _HitUnit:
+    """The row ids of a HIT, one of its units and the unit's pair. A control item is not judged."""
+
     hit: int
     unit: int
     pair: int | None
@@ -170,14 +173,14 @@ class _Slots:
         rows = HIT.objects.filter(pk__in=units).order_by("pk").select_for_update(no_key=True)
         hits = {hit.pk: hit for hit in rows}
         live_counts: Counter[int] = Counter()
-        coming_votes: Counter[int] = Counter()
+        pending_counts: Counter[int] = Counter()
         copies = Assignment.objects.filter(hit__in=units, state__in=LIVE_STATES)
         for hit, state, order in copies.values_list("hit_id", "state", "order"):
             assert hit is not None  # it is one of ``units``
             live_counts[hit] += 1
             if state in LEASED_STATES:
-                coming_votes.update(units[hit][index] for index in order or range(len(units[hit])))
-        return cls(hit_units, hits, live_counts, coming_votes)
+                pending_counts.update(units[hit][index] for index in order or range(len(units[hit])))
+        return cls(hit_units, hits, live_counts, pending_counts)
 
 
 def _lock_pairs(pairs: Collection[int]) -> None:
@@ -196,31 +199,32 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
     kind = KINDS[study.protocol].for_design(design)
     votes_wanted = _judgments_wanted(design, slots)
     units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.is_judged}
-    in_pairs = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
+    paired_units = {hit_unit.unit for hit_unit in slots.hit_units if hit_unit.pair}
     rows = list(
         Judgment.objects.current()
         .filter(unit__in=units)
         .values_list("unit_id", "value", "assignment__worker_id")
     )
-    unused = _excluded_workers(study, design, {worker for _, _, worker in rows})
-    cast = Counter(unit for unit, _, _ in rows)
+    excluded_workers = _excluded_workers(study, design, {worker for _, _, worker in rows})
+    vote_counts = Counter(unit for unit, _, _ in rows)
     values_by_unit: defaultdict[int, list[float]] = defaultdict(list)
     for unit, value, worker in rows:
-        if worker not in unused and value is not None:
+        if worker not in excluded_workers and value is not None:
             values_by_unit[unit].append(value)
-    bounds, changed = list(OutcomeBounds.objects.filter(pk__in=units)), []
+    bounds, changed_bounds = list(OutcomeBounds.objects.filter(pk__in=units)), []
     for outcome in bounds:
         unit = outcome.pk
-        remaining = max(votes_wanted[unit] - cast[unit], slots.pending_counts[unit], 0)
+        # votes that may still come: those asked for, or those of assignments in progress if these are more
+        remaining = max(votes_wanted[unit] - vote_counts[unit], slots.pending_counts[unit], 0)
         low, high = unit_range(kind, design.stopping, values_by_unit[unit], remaining)
-        is_done = cast[unit] >= votes_wanted[unit]
+        is_done = vote_counts[unit] >= votes_wanted[unit]
         if not outcome.full_depth:
             # the decision of the pair holds until the pair is updated
-            is_done = is_done or low == high or (outcome.done and unit in in_pairs)
-        if (cast[unit], low, high, is_done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
-            outcome.cast, outcome.low, outcome.high, outcome.done = cast[unit], low, high, is_done
-            changed.append(outcome)
-    _write_bounds(changed)
+            is_done = is_done or low == high or (outcome.done and unit in paired_units)
+        if (vote_counts[unit], low, high, is_done) != (outcome.cast, outcome.low, outcome.high, outcome.done):
+            outcome.cast, outcome.low, outcome.high, outcome.done = vote_counts[unit], low, high, is_done
+            changed_bounds.append(outcome)
+    _write_bounds(changed_bounds)
     return bounds
 
 
@@ -253,11 +257,11 @@ def _inclusion_changed(assignment: Assignment) -> bool:
     if not design.controls.per_hit:
         return False
     answers = control_answers(study, workers=[worker])
-    now = _records(study, design, answers).get(worker)
-    before = _records(
+    record_now = _records(study, design, answers).get(worker)
+    record_before = _records(
         study, design, [answer for answer in answers if answer.assignment != assignment.pk]
     ).get(worker)
-    return (now is None or now.is_used) != (before is None or before.is_used)
+    return (record_now is None or record_now.is_used) != (record_before is None or record_before.is_used)
 
 
 def _records(study: Study, design: StudyDesign, answers: Iterable[ControlAnswer]) -> dict[int, ControlRecord]:
@@ -272,45 +276,48 @@ def _update_by_pairs(design: StudyDesign, pairs: Collection[int]) -> set[int]:
     settled_pairs: list[int] = []
     unsettled_pairs: list[int] = []
     for pair, low, high in sums.annotate(low_sum=Sum("low"), high_sum=Sum("high")):
-        # a tie is decided when every triplet is decided
+        # the sign of the sum of its triplets decides a pair; a tie is decided when every triplet is decided
         (settled_pairs if low > 0 or high < 0 or low == high else unsettled_pairs).append(pair)
-    ending = Q(unit__pair__in=settled_pairs, done=False, full_depth=False)
-    reviving = Q(
+    # units of undecided pairs are reopened if their own outcome is open and they lack votes
+    is_newly_decided = Q(unit__pair__in=settled_pairs, done=False, full_depth=False)
+    is_reopened = Q(
         unit__pair__in=unsettled_pairs,
         done=True,
         full_depth=False,
         low__lt=F("high"),
         cast__lt=design.judgments_per_unit + F("unit__places__hit__extra"),
     )
-    changed = dict(OutcomeBounds.objects.filter(ending | reviving).values_list("pk", "done"))
-    for outcome in set(changed.values()):
-        same = [unit for unit, was in changed.items() if was == outcome]
-        OutcomeBounds.objects.filter(pk__in=same).update(done=not outcome)
-    return (
-        set(HITUnit.objects.filter(unit__in=changed).values_list("hit_id", flat=True)) if changed else set()
-    )
+    old_states = dict(OutcomeBounds.objects.filter(is_newly_decided | is_reopened).values_list("pk", "done"))
+    for was_done in set(old_states.values()):
+        units = [unit for unit, state in old_states.items() if state == was_done]
+        OutcomeBounds.objects.filter(pk__in=units).update(done=not was_done)
+    if not old_states:
+        return set()
+    return set(HITUnit.objects.filter(unit__in=old_states).values_list("hit_id", flat=True))
 
 
-def _set_slots(design: StudyDesign, slots: _Slots, wanting: Mapping[int, int]) -> None:
+def _set_slots(design: StudyDesign, slots: _Slots, given_votes: Mapping[int, int]) -> None:
     """Set the open and saved slots of HITs.
 
     Args:
-        wanting: the number of judgments of each unit that needs more.
+        given_votes: the number of judgments so far of each unit that needs more.
     """
+    # a HIT needs as many assignments as its unit with the most missing votes
     votes_wanted = _judgments_wanted(design, slots)
     missing_votes: defaultdict[int, int] = defaultdict(int)
     for hit_unit in slots.hit_units:
-        if hit_unit.unit in wanting:
-            lacking = (
-                votes_wanted[hit_unit.unit] - wanting[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
+        if hit_unit.unit in given_votes:
+            missing_count = (
+                votes_wanted[hit_unit.unit] - given_votes[hit_unit.unit] - slots.pending_counts[hit_unit.unit]
             )
-            missing_votes[hit_unit.hit] = max(missing_votes[hit_unit.hit], lacking)
+            missing_votes[hit_unit.hit] = max(missing_votes[hit_unit.hit], missing_count)
+    # one statement for all HITs that get the same numbers; HITs whose numbers stay are left out
     hits_by_slots: defaultdict[tuple[int, int, int], list[int]] = defaultdict(list)
     for hit in slots.hits.values():
-        live, open_slots = slots.live_counts[hit.pk], missing_votes[hit.pk]
-        required = max(hit.required, live + open_slots)
-        spared = required - live - open_slots
+        live_count, open_slots = slots.live_counts[hit.pk], missing_votes[hit.pk]
+        required = max(hit.required, live_count + open_slots)
+        spared = required - live_count - open_slots
         if (open_slots, required, spared) != (hit.open_slots, hit.required, hit.spared):
             hits_by_slots[open_slots, required, spared].append(hit.pk)
-    for (open_slots, required, spared), same in hits_by_slots.items():
-        HIT.objects.filter(pk__in=same).update(open_slots=open_slots, required=required, spared=spared)
+    for (open_slots, required, spared), hits in hits_by_slots.items():
+        HIT.objects.filter(pk__in=hits).update(open_slots=open_slots, required=required, spared=spared)

@@ -17,13 +17,13 @@ from annotation.errors import AddressFull, AlreadyEnded, AnswerProblem, AnswersM
 from annotation.models import Assignment, Judgment, Participation, ProblemReport
 from annotation.models.assignments import assignment_submitted
 from annotation.quality.flags import has_stopping_flag, refuse_stopped_worker, run_detectors
-from annotation.work.answers.checks import answer_key
+from annotation.work.answers.checks import MAX_COMMENT_LENGTH, answer_key
 from annotation.work.answers.drafts import (
     CheckedAnswers,
     check_submitted_answers,
     lock_assignment,
     merge_answers,
-    refuse_ended,
+    refuse_ended_assignment,
     store_draft,
 )
 from annotation.work.answers.judgments import add_copy_signals, build_judgment
@@ -42,11 +42,13 @@ from judgments.studies.designs import design_of, draws_at_claim, stops_early
 
 # The columns of a judgment that revises none. Rows are inserted directly, since bulk_create takes ten times as
 # long.
-JUDGMENT_COLUMNS = ("assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment",
-           "signals", "made_at")  # fmt: skip
+JUDGMENT_COLUMNS = (
+    "assignment_id", "unit_id", "value", "answer", "presented", "seconds", "wall_seconds", "comment", "signals",
+    "made_at",
+)  # fmt: skip
 
 _NOW_PARAMETER = query_parameter("now", DateTimeField())
-_SUBMIT = PreparedUpdate(
+_SUBMIT_UPDATE = PreparedUpdate(
     lambda: Assignment.objects.with_lease(_NOW_PARAMETER).filter(
         # the HIT may have been claimed while the worker was being excluded, so that the exclusion missed it
         ~Exists(_excluded_participations(query_parameter("study"), query_parameter("worker"))),
@@ -85,21 +87,21 @@ def save_answers(
     """
     sheet = check_submitted_answers(assignment, answers)
     with transaction.atomic():
-        locked = lock_assignment(assignment)
-        lateness: TooLate | None = None
+        locked_assignment = lock_assignment(assignment)
+        late_error: TooLate | None = None
         try:
-            refuse_ended(locked)
+            refuse_ended_assignment(locked_assignment)
         except TooLate as error:
             if not keep_late:
                 raise
-            lateness = error
+            late_error = error
         unfinished_answers = {
             str(position): {"unfinished": text} for position, text in (unfinished or {}).items()
         }
-        store_draft(locked, {**sheet.answers, **unfinished_answers})
-    if lateness is not None:
-        raise lateness
-    return locked
+        store_draft(locked_assignment, {**sheet.answers, **unfinished_answers})
+    if late_error is not None:
+        raise late_error
+    return locked_assignment
 
 
 def advice_on(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> dict[int, str]:
@@ -127,7 +129,7 @@ def submit_assignment(*, assignment: Assignment, answers: Sequence[Mapping[str, 
     with transaction.atomic():
         submission = _submit_sheet(sheet)
     _require_complete(submission)
-    _run_rules(submission)
+    _run_detectors(submission)
     return submission
 
 
@@ -168,28 +170,28 @@ def _submit_with_claim(
         submission = _submit_sheet(sheet)
         claim = commit_claim(candidate) if not submission.missing_positions else None
     _require_complete(submission)
-    return submission, None if _run_rules(submission) else claim
+    return submission, None if _run_detectors(submission) else claim
 
 
 def _submit_sheet(sheet: CheckedAnswers) -> SubmissionResult:
     """Store the judgments. If answers are missing, store a draft instead."""
-    locked = lock_assignment(sheet.assignment)
-    if locked.submitted_at is not None:  # submitted before, whatever its state is now
-        _refuse_other_answers(locked, sheet.answers)
-        return SubmissionResult(assignment=locked, is_repeat=True)
-    refuse_ended(locked)
-    merged = merge_answers(locked.answers, sheet.answers)
+    locked_assignment = lock_assignment(sheet.assignment)
+    if locked_assignment.submitted_at is not None:  # submitted before, whatever its state is now
+        _refuse_other_answers(locked_assignment, sheet.answers)
+        return SubmissionResult(assignment=locked_assignment, is_repeat=True)
+    refuse_ended_assignment(locked_assignment)
+    all_answers = merge_answers(locked_assignment.answers, sheet.answers)
     key = answer_key(sheet.kind)
     missing_positions = tuple(
         page_unit.position
         for page_unit in sheet.page_units
-        if key not in merged.get(str(page_unit.position), {})
+        if key not in all_answers.get(str(page_unit.position), {})
     )
     if missing_positions:
-        store_draft(locked, sheet.answers)
+        store_draft(locked_assignment, sheet.answers)
     else:
-        _store_judgments(locked, sheet, merged)
-    return SubmissionResult(assignment=locked, is_repeat=False, missing_positions=missing_positions)
+        _store_judgments(locked_assignment, sheet, all_answers)
+    return SubmissionResult(locked_assignment, is_repeat=False, missing_positions=missing_positions)
 
 
 def _require_complete(submission: SubmissionResult) -> None:
@@ -197,7 +199,7 @@ def _require_complete(submission: SubmissionResult) -> None:
         raise AnswersMissing(submission.missing_positions)
 
 
-def _run_rules(submission: SubmissionResult) -> bool:
+def _run_detectors(submission: SubmissionResult) -> bool:
     """Run the detectors after the commit. Return whether they paused or excluded the worker."""
     if submission.is_repeat or not submission.assignment.has_detectors:
         return False
@@ -206,12 +208,12 @@ def _run_rules(submission: SubmissionResult) -> bool:
 
 def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     key = answer_key(KINDS[assignment.study.protocol])
-    same = all(
+    is_same = all(
         assignment.answers.get(position, {}).get(key) == answer.get(key)
         for position, answer in answers.items()
         if key in answer
     )
-    if not same:
+    if not is_same:
         raise AlreadyEnded(_("You have already submitted your answers. They stay as you submitted them."))
 
 
@@ -239,9 +241,9 @@ def _store_judgments(
     assignment_submitted.send(Assignment, assignment=assignment, judgments=len(judgments))
     # update them last: all workers lock these rows, and the lock order has sessions before them
     if draws_at_claim(study):
-        answered = zip(sheet.page_units, judgments, strict=True)
+        answered_units = zip(sheet.page_units, judgments, strict=True)
         add_answers(
-            study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered)
+            study=study, answers=((page_unit.unit, judgment.value) for page_unit, judgment in answered_units)
         )
 
 
@@ -252,10 +254,10 @@ def _excluded_participations(study: Any, worker: Any) -> QuerySet[Participation]
 def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
     """Mark the assignment as submitted. The update is guarded, since its lease or participation may end meanwhile."""
     now, participation = timezone.now(), {"study": assignment.study_id, "worker": assignment.worker_id}
-    moved = _SUBMIT(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
-    if not moved and _excluded_participations(**participation).exists():
+    is_stored = _SUBMIT_UPDATE(assignment=assignment.pk, now=now, answers=dict(answers), **participation)
+    if not is_stored and _excluded_participations(**participation).exists():
         refuse_stopped_worker(Participation.Standing.EXCLUDED)
-    if not moved:
+    if not is_stored:
         raise TooLate(
             _("The time for this page of work ended while you submitted it. Your saved answers are kept.")
         )
@@ -278,5 +280,5 @@ def report_problem(*, assignment: Assignment, position: int, what: str, comment:
             f"The report was not saved: {what!r} is none of {', '.join(ProblemReport.Kind.values)}."
         )
     return ProblemReport.objects.create(
-        assignment=assignment, unit=page_unit.unit, what=what, comment=comment.strip()[:2000]
+        assignment=assignment, unit=page_unit.unit, what=what, comment=comment.strip()[:MAX_COMMENT_LENGTH]
     )

@@ -34,21 +34,21 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
     if not rows:
         return hits
     captions = captions_written.values("caption")
-    shows = (
+    shows_caption = (
         Q(unit__first__in=captions)
         | Q(unit__second__in=captions)
         | Q(unit__reference__in=captions)
         | Q(unit__in=_units_containing(rows, study))
     )
-    return hits.filter(~Exists(HITUnit.objects.filter(shows, hit=OuterRef("pk"))))
+    return hits.filter(~Exists(HITUnit.objects.filter(shows_caption, hit=OuterRef("pk"))))
 
 
 def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
     texts: set[str] = set()
     images: set[int] = set()
-    for key, text, of_caption, of_unit in rows:
+    for key, text, caption_image, unit_image in rows:
         texts |= {key, text}
-        images |= {image for image in (of_caption, of_unit) if image is not None}
+        images |= {image for image in (caption_image, unit_image) if image is not None}
     units = Unit.objects.filter(study=study, item__in=images).exclude(content={})
     return [
         pk for pk, content in units.values_list("pk", "content") if not texts.isdisjoint(_texts_in(content))
@@ -74,52 +74,54 @@ def may_repeat_controls(study: Study) -> bool:
 
 def seen_control_items(study: Study, worker: Worker) -> dict[int, set[Mark]]:
     """Return the control items of each HIT that the worker ever claimed, by HIT row id."""
-    taken = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
-    return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=taken.values("hit")))
+    own_assignments = Assignment.objects.filter(study=study, worker=worker, hit__isnull=False)
+    return _control_items_by_hit(study, HITUnit.objects.filter(hit__in=own_assignments.values("hit")))
 
 
-def controls_seen_before(study: Study, units: Sequence[Unit], met: Collection[Mark]) -> frozenset[int]:
+def controls_seen_before(study: Study, units: Sequence[Unit], seen_items: Collection[Mark]) -> frozenset[int]:
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
         for unit in units
         if unit.control
         and unit.control_kind != REPEATED
-        and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in met
+        and mark_of(unit.item_id, unit.first_id, unit.second_id, grouped=grouped) in seen_items
     )
 
 
-def units_left_out(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
+def controls_left_out_before(hit: HIT, worker: Worker, units: Sequence[Unit]) -> frozenset[int]:
     """Return the ids of the control items that the worker's earlier assignment of this HIT left out.
 
     They are left out again, so that the page looks the same.
     """
-    before = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
-    if before is None or not before.order:
+    last_assignment = Assignment.objects.filter(hit=hit, worker=worker).order_by("-accepted_at").first()
+    if last_assignment is None or not last_assignment.order:
         return frozenset()
     return frozenset(
-        unit.pk for index, unit in enumerate(units) if index not in before.order and unit.control
+        unit.pk for index, unit in enumerate(units) if index not in last_assignment.order and unit.control
     )
 
 
-def hits_with_new_controls(study: Study, hits: Sequence[HIT], met: Collection[Mark]) -> list[HIT]:
+def hits_with_new_controls(study: Study, hits: Sequence[HIT], seen_items: Collection[Mark]) -> list[HIT]:
     items = _control_items_by_hit(study, HITUnit.objects.filter(hit__in=[hit.pk for hit in hits]))
-    return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(met)]
+    return [hit for hit in hits if items.get(hit.pk, set()).isdisjoint(seen_items)]
 
 
 def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
     return StudyAlarm.objects.filter(study=study, worker=worker, what=StudyAlarm.Kind.CONTROLS_USED_UP)
 
 
-def _control_items_by_hit(study: Study, places: Any) -> dict[int, set[Mark]]:
+def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
     grouped = KINDS[study.protocol].grouped
-    controls = places.filter(unit__control=True, unit__withdrawn=False).exclude(unit__control_kind=REPEATED)
-    names = (
+    controls = hit_units.filter(unit__control=True, unit__withdrawn=False).exclude(
+        unit__control_kind=REPEATED
+    )
+    columns = (
         ("hit_id", "unit__item_id")
         if grouped
         else ("hit_id", "unit__item_id", "unit__first_id", "unit__second_id")
     )
     items: dict[int, set[Mark]] = {}
-    for hit, item, *texts in controls.values_list(*names).distinct():
+    for hit, item, *texts in controls.values_list(*columns).distinct():
         items.setdefault(hit, set()).add(mark_of(item, *texts, grouped=grouped))
     return items

@@ -32,12 +32,12 @@ from judgments.models import HIT, HITUnit, Study
 from judgments.studies.designs import design_of, kind_of
 
 SUBMITTED_STATES = (*FINISHED_STATES, *EXCLUDED_STATES)
-MAX_REJECTED = 50
+MAX_REJECTED = 50  # newest rejected assignments that are listed
 
 
 @dataclass(slots=True)
-class StudyPart:
-    """A worker's part in a study.
+class WorkerSummary:
+    """What a worker did in a study.
 
     Attributes:
         pages: the number of assignments by state.
@@ -73,58 +73,59 @@ class StudyPart:
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
-def studies_of_worker(worker: Worker) -> list[StudyPart]:
-    """Return the worker's part in each of their studies, latest first."""
-    own_assignments = Assignment.objects.filter(worker=worker, study=OuterRef("study"))
+def studies_of_worker(worker: Worker) -> list[WorkerSummary]:
+    """Return what the worker did in each of their studies, latest first."""
+    leases = Assignment.objects.with_lease(timezone.now()).filter(worker=worker, study=OuterRef("study"))
     done_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
-    free = HIT.objects.filter(study=OuterRef("study"), open_slots__gt=0).filter(~Exists(done_assignments))
+    free_hits = HIT.objects.filter(~Exists(done_assignments), study=OuterRef("study"), open_slots__gt=0)
     rows = Participation.objects.filter(worker=worker).select_related("study")
-    rows = rows.annotate(working=Exists(own_assignments.with_lease(timezone.now())), more=Exists(free))
-    parts = {
-        row.study_id: StudyPart(
+    rows = rows.annotate(has_lease=Exists(leases), has_open_hit=Exists(free_hits))
+    summaries = {
+        row.study_id: WorkerSummary(
             study=row.study,
             design=design_of(row.study),
             participation=row,
-            has_lease=row.working,
-            has_more_work=row.more and row.study.state == Study.State.OPEN,
+            has_lease=row.has_lease,
+            has_more_work=row.has_open_hit and row.study.state == Study.State.OPEN,
         )
         for row in rows.order_by("-joined_at")
     }
-    work = Assignment.objects.filter(worker=worker, study__in=parts)
+    work = Assignment.objects.filter(worker=worker, study__in=summaries)
     states = work.order_by().values("study", "state", "before_exclusion").annotate(n=Count("pk"))
     for row in states:
-        part = parts[row["study"]]
+        summary = summaries[row["study"]]
         if row["before_exclusion"] in LEASED_STATES:
             continue  # the page was never submitted
-        part.pages[row["state"]] += row["n"]
+        summary.pages[row["state"]] += row["n"]
         if row["before_exclusion"] == Assignment.State.APPROVED:
-            part.approved_before += row["n"]
-    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=parts)
+            summary.approved_before += row["n"]
+    answers = Judgment.objects.current().filter(assignment__worker=worker, assignment__study__in=summaries)
     sums = answers.order_by().values("assignment__study").annotate(n=Count("pk"), seconds=Sum("seconds"))
     for total in sums:
-        part = parts[total["assignment__study"]]
-        part.judgments, part.seconds = total["n"], total["seconds"] or 0.0
-    rejected = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
-    for assignment in rejected.order_by("-submitted_at")[:MAX_REJECTED]:
-        parts[assignment.study_id].rejected_assignments.append(assignment)
-    if quizzed := [part.study for part in parts.values() if asks_anything(part.design.quiz)]:
-        for study, state in quiz_backend().states_for(worker, quizzed).items():
-            parts[study].quiz = state
-    _add_accuracy(worker, [part for part in parts.values() if part.design.workers.show_accuracy])
-    return list(parts.values())
+        summary = summaries[total["assignment__study"]]
+        summary.judgments, summary.seconds = total["n"], total["seconds"] or 0.0
+    rejected_assignments = work.filter(state=Assignment.State.REJECTED).prefetch_related("appeal_notes")
+    for assignment in rejected_assignments.order_by("-submitted_at")[:MAX_REJECTED]:
+        summaries[assignment.study_id].rejected_assignments.append(assignment)
+    quiz_studies = [summary.study for summary in summaries.values() if asks_anything(summary.design.quiz)]
+    if quiz_studies:
+        for study, state in quiz_backend().states_for(worker, quiz_studies).items():
+            summaries[study].quiz = state
+    _add_accuracy(worker, [summary for summary in summaries.values() if summary.design.workers.show_accuracy])
+    return list(summaries.values())
 
 
-def _add_accuracy(worker: Worker, shown: list[StudyPart]) -> None:
+def _add_accuracy(worker: Worker, summaries: list[WorkerSummary]) -> None:
     """Add accuracy once ``controls.after`` control items were answered. The first answer to each item counts.
 
     With fewer items, or with revised answers, the accuracy would reveal which items are control items.
     """
-    for part in shown:
-        kind = kind_of(part.study)
-        answers = control_answers(part.study, workers=[worker.pk], as_first_given=True)
-        if len(answers) >= part.design.controls.after:
-            right = sum(kind.is_right(answer.answer, answer.expected) for answer in answers)
-            part.controls = control_record(len(answers), right, part.design.controls)
+    for summary in summaries:
+        kind = kind_of(summary.study)
+        answers = control_answers(summary.study, workers=[worker.pk], as_first_given=True)
+        if len(answers) >= summary.design.controls.after:
+            right_answers = sum(kind.is_right(answer.answer, answer.expected) for answer in answers)
+            summary.controls = control_record(len(answers), right_answers, summary.design.controls)
 
 
 def open_studies() -> QuerySet[Study]:
@@ -143,8 +144,8 @@ def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
-    current = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
-    judgments = {judgment.unit_id: judgment for judgment in current}
+    current_judgments = Judgment.objects.filter(assignment=assignment, replaced_by__isnull=True)
+    judgments = {judgment.unit_id: judgment for judgment in current_judgments}
     for page_unit in page_units_of(assignment):
         judgment = judgments.get(page_unit.unit.pk)
         if judgment is None:
@@ -170,12 +171,12 @@ def _own_signals(judgment: Judgment) -> dict[str, int]:
     return {name: count for name, count in judgment.signals.items() if name in (*SIGNALS, *WRITING_SIGNALS)}
 
 
-def _without_picture(shown: dict[str, Any]) -> dict[str, Any]:
+def _without_picture(content: dict[str, Any]) -> dict[str, Any]:
     """Return the unit without its picture, whose address is valid only during the assignment."""
-    return {name: value for name, value in shown.items() if name != "image"}
+    return {name: value for name, value in content.items() if name != "image"}
 
 
-Units = list[tuple[int, bool]]  # the items of a HIT, and whether they are repeated
+HitItems = list[tuple[int, bool]]  # the items of a HIT, and whether they are repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,56 +197,56 @@ def efforts_of(studies: Iterable[Study]) -> dict[int, Effort]:
     It is the largest effort among the first HIT, the last HIT, and the first without withdrawn control items. If
     documents stay whole, it is the effort of the largest page. Before HITs are generated, it comes from the design.
     """
-    listed = list(studies)
-    drawn_units: dict[int, dict[int, Units]] = defaultdict(lambda: defaultdict(list))
+    study_list = list(studies)
+    units_by_hit: dict[int, dict[int, HitItems]] = defaultdict(lambda: defaultdict(list))
     hits_of_study = HIT.objects.filter(study=OuterRef("pk"))
-    ends = [
-        Subquery(some.values("pk")[:1])
-        for some in (
+    examined_hits = [
+        Subquery(hits_in_order.values("pk")[:1])
+        for hits_in_order in (
             hits_of_study.order_by("position"),
             hits_of_study.order_by("-position"),
             hits_of_study.filter(version=0).order_by("position"),
         )
     ]
-    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in listed]).values_list(
-        "pk", Exists(hits_of_study.filter(version__gt=0)), *ends
+    rows_of_studies = Study.objects.filter(pk__in=[study.pk for study in study_list]).values_list(
+        "pk", Exists(hits_of_study.filter(version__gt=0)), *examined_hits
     )
     changed_studies: set[int] = set()
     hits: set[int] = set()
-    for study, is_changed, *some in rows_of_studies:
-        hits.update(hit for hit in some if hit is not None)
+    for study, is_changed, *hit_ids in rows_of_studies:
+        hits.update(hit for hit in hit_ids if hit is not None)
         if is_changed:
             changed_studies.add(study)
     rows = HITUnit.objects.filter(hit__in=hits, unit__withdrawn=False)
     for study, hit, item, control in rows.values_list(
         "hit__study", "hit", "unit__item", "unit__control_kind"
     ):
-        drawn_units[study][hit].append((item, control == REPEATED))
+        units_by_hit[study][hit].append((item, control == REPEATED))
     return {
         study.pk: _effort_of_page(
-            design_of(study), drawn_units[study.pk], study.notes, changed=study.pk in changed_studies
+            design_of(study), units_by_hit[study.pk], study.notes, has_changed=study.pk in changed_studies
         )
-        for study in listed
+        for study in study_list
     }
 
 
 def _effort_of_page(
-    design: StudyDesign, hits: Mapping[int, Units], notes: Mapping[str, Any], *, changed: bool
+    design: StudyDesign, hits: Mapping[int, HitItems], notes: Mapping[str, Any], *, has_changed: bool
 ) -> Effort:
-    """Return the effort of a page. ``changed`` is true if a HIT lost a control item, or an arena drew its units."""
+    """Return the effort of a page. ``has_changed`` is true if a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
     if largest := notes.get(LARGEST_PAGE, 0):
-        varies = not design.arena.pages and len(hits) > 1  # documents are in random order
-        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, varies)
+        is_maximum = not design.arena.pages and len(hits) > 1  # documents are in random order
+        return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, is_maximum)
     if hits:
-        of_hits = [len(set(units)) if grouped else len(units) for units in hits.values()]
+        sizes = [len(set(units)) if grouped else len(units) for units in hits.values()]
         longest = max(len(units) for units in hits.values())
-        varies = len(hits) > 1 and (changed or len(set(of_hits)) > 1)
-        steps = max(of_hits) if grouped else notes.get(SCREENS, max(of_hits))
-        return Effort(steps, longest * design.seconds_per_unit, varies)
+        is_maximum = len(hits) > 1 and (has_changed or len(set(sizes)) > 1)
+        steps = max(sizes) if grouped else notes.get(SCREENS, max(sizes))
+        return Effort(steps, longest * design.seconds_per_unit, is_maximum)
     steps = design.images_per_hit if grouped else design.units_per_hit
-    each = design.captions_per_image if grouped else 1
-    return Effort(steps, steps * each * design.seconds_per_unit)
+    units_per_step = design.captions_per_image if grouped else 1
+    return Effort(steps, steps * units_per_step * design.seconds_per_unit)
 
 
 def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any]:
@@ -272,6 +273,6 @@ def describe_effort(study: Study, effort: Effort | None = None) -> dict[str, Any
 
 
 def studies_with_effort(studies: Iterable[Study]) -> list[dict[str, Any]]:
-    listed = list(studies)
-    efforts = efforts_of(listed)
-    return [{"study": study, **describe_effort(study, efforts[study.pk])} for study in listed]
+    study_list = list(studies)
+    efforts = efforts_of(study_list)
+    return [{"study": study, **describe_effort(study, efforts[study.pk])} for study in study_list]

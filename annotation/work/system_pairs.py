@@ -17,16 +17,17 @@ from judgments.models import CandidatePair, Study, SystemPair, Unit
 from judgments.studies.designs import draws_at_claim
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
+# the counter of a system pair that an answer increases; all other answers are ties
 RESULTS = {FIRST: "wins", SECOND: "losses"}
 
 
 def add_answers(*, study: Study, answers: Iterable[tuple[Unit, float | None]]) -> None:
     """Add a submission's answers to the counters of system pairs, in the transaction that stores them."""
-    judged = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
-    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in judged})
-    systems = {pk: both for pk, *both in rows.values_list("pk", "first_system_id", "second_system_id")}
+    pair_values = [(unit.pair_id, value) for unit, value in answers if unit.pair_id is not None]
+    rows = CandidatePair.objects.filter(pk__in={pair for pair, _ in pair_values})
+    systems = {pk: ids for pk, *ids in rows.values_list("pk", "first_system_id", "second_system_id")}
     tally: Counter[tuple[int, int, str]] = Counter()
-    for pair, value in judged:
+    for pair, value in pair_values:
         first, second = systems[pair]
         tally[first, second, _result_of(value)] += 1
     _add_counts(study, tally)
@@ -51,10 +52,10 @@ def tally_answers(study: Study) -> Counter[tuple[int, int, str]]:
 
     The two systems are in the order of the candidate pair.
     """
-    judged = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
-    names = ("unit__pair__first_system", "unit__pair__second_system", "value")
+    rows = Judgment.objects.current().filter(assignment__study=study, unit__pair__isnull=False).order_by()
+    columns = ("unit__pair__first_system", "unit__pair__second_system", "value")
     tally: Counter[tuple[int, int, str]] = Counter()
-    for first, second, value, n in judged.values_list(*names).annotate(n=Count("pk")):
+    for first, second, value, n in rows.values_list(*columns).annotate(n=Count("pk")):
         tally[first, second, _result_of(value)] += n
     return tally
 
@@ -76,6 +77,6 @@ def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
     systems = {system for first, second, _ in tally for system in (first, second)}
     rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
     for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):
-        more = {name: F(name) + n for name, n in counts_for_pair(tally, first, second).items() if n}
-        if more:
-            SystemPair.objects.filter(pk=pk).update(**more)
+        increments = {name: F(name) + n for name, n in counts_for_pair(tally, first, second).items() if n}
+        if increments:
+            SystemPair.objects.filter(pk=pk).update(**increments)

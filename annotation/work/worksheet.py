@@ -30,13 +30,13 @@ def shown_unit(
 
 
 def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
-    shown = kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=picture_url)
-    if not picture_url and "image" in shown:
-        shown["image"] = {"url": "", "alt": ""}
+    content = kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=picture_url)
+    if not picture_url and "image" in content:
+        content["image"] = {"url": "", "alt": ""}
     if not design.source.show:
-        return shown
+        return content
     source = {"text": page_unit.unit.source_text, "language": design.source.language}
-    return {"source": source, **shown}
+    return {"source": source, **content}
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +108,12 @@ def steps_of(
     missing: Collection[int] = (),
     item_of: Callable[[PageUnit], Item | None] = lambda page_unit: page_unit.unit.item,
 ) -> list[Step]:
+    """Return the screens of a page with the answers so far.
+
+    Args:
+        missing: positions that a submission left unanswered.
+        item_of: a function that returns a unit's item; the items of units that are not stored are read separately.
+    """
     steps = []
     kind = KINDS[design.protocol]
     for number, group in enumerate(screens_of(page_units, kind), start=1):

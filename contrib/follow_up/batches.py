@@ -25,7 +25,7 @@ from judgments.models import Study, Unit
 from judgments.operations import Outcome, operation
 from judgments.studies.codes import without_short_code
 from judgments.studies.designs import design_of, draws_at_claim
-from judgments.studies.studies import create_study, next_copy
+from judgments.studies.studies import create_study, next_copy_number
 
 MAX_ITEMS = 10_000
 
@@ -77,7 +77,7 @@ def make_next_batch(*, study: Study, keys: Sequence[str], why: str = "", by: Use
             _("No study was created: study %(slug)r has no row %(lacking)r.")
             % {"slug": study.slug, "lacking": lacking[0]}
         )
-    number = next_copy(study)
+    number = next_copy_number(study)
     sampling: dict[str, Any] = {"only": sorted(selected_keys)}
     values = without_short_code(study.design) | {
         "slug": f"{study.slug[:75]}-{number}",
@@ -148,7 +148,7 @@ def make_batch_of_new_items(*, study: Study, items: int, why: str = "", by: User
             )
             % {"dataset": study.dataset.name, "left": thousands(unused_items), "items": thousands(items)}
         )
-    number = next_copy(study)
+    number = next_copy_number(study)
     sampling: dict[str, Any] = {"only": [], "not_in": [*design.sampling.not_in, study.slug]}
     if kind.compares_pairs:
         judged_count = max(1, study.pairs.values("item").distinct().count())

@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import AlreadyEnded, AnswerProblem, NotJoined
 from annotation.models import Participation, QuizAttempt, Worker
-from annotation.work.answers.checks import abbreviate, answer_key, checked_answers
+from annotation.work.answers.checks import abbreviate, answer_key, check_answers
 from common.errors import ObjectNotFound
 from contrib.quiz.errors import QuizFailed
 from contrib.quiz.questions import draw_questions, questions_of, reaches_pass_mark
@@ -218,6 +218,6 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
         by_position[str(position)] = {"value": value}
     if of_units:
         key = answer_key(KINDS[sheet.design.protocol])
-        checked = checked_answers(of_units, design=sheet.design, page_units=list(sheet.page_units.values()))
+        checked = check_answers(of_units, design=sheet.design, page_units=list(sheet.page_units.values()))
         by_position |= {position: {key: answer_checked[key]} for position, answer_checked in checked.items()}
     return by_position

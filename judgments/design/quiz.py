@@ -46,9 +46,7 @@ class Quiz(Part):
         },
     )
     questions: Listed[StudyQuestion] = Field(
-        (),
-        title="Your own questions",
-        description="Each question has one right answer.",
+        (), title="Your own questions", description="Each question has one right answer."
     )
     ask: Annotated[int, Field(ge=0, le=100)] = Field(
         10,

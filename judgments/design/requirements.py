@@ -171,10 +171,10 @@ class Workers(Part):
     @classmethod
     def _check_requirements_exist(cls, name: str) -> str:
         if name and name not in REQUIREMENT_PRESETS:
-            known = ", ".join(REQUIREMENT_PRESETS)
+            names = ", ".join(REQUIREMENT_PRESETS)
             raise ValueError(
                 gettext("there is no set of requirements %(name)r; expected one of %(known)s")
-                % {"name": name, "known": known}
+                % {"name": name, "known": names}
             )
         return name
 
@@ -304,7 +304,7 @@ def unsupported_requirements(workers: Workers, crowd: str) -> list[str]:
     return [phrase for name, phrase in requirements_of(workers).items() if name not in supported]
 
 
-def approval_is_enough(approved: int, rejected: int, above: float) -> bool:
-    """Return whether the approval rate exceeds ``above``, or no work was reviewed yet."""
+def approval_is_enough(approved: int, rejected: int, threshold: float) -> bool:
+    """Return whether the approval rate exceeds ``threshold``, or no work was reviewed yet."""
     reviewed = approved + rejected
-    return not reviewed or approved / reviewed > above
+    return not reviewed or approved / reviewed > threshold

@@ -150,10 +150,7 @@ class Scale(Part):
         ends = {"low": display_number(self.low), "high": display_number(self.high)}
         if self.step == 1:
             return gettext("%(low)s to %(high)s") % ends
-        return gettext("%(low)s to %(high)s by %(step)s") % {
-            **ends,
-            "step": display_number(self.step),
-        }
+        return gettext("%(low)s to %(high)s by %(step)s") % {**ends, "step": display_number(self.step)}
 
     @property
     def keypad(self) -> str:

@@ -155,9 +155,7 @@ class StudyDesign(Part):
         json_schema_extra={"rows": 4},
     )
     examples: Listed[Example] = Field(
-        (),
-        title="Worked examples",
-        description="Participants see the examples with the instructions.",
+        (), title="Worked examples", description="Participants see the examples with the instructions."
     )
     scale: Scale | None = None
     source: Source = Source()
@@ -170,9 +168,7 @@ class StudyDesign(Part):
     quiz: Quiz = Quiz()
     workers: Workers = Workers()
     rules: Listed[RuleSetting] = Field(
-        (),
-        title="Detectors",
-        description="If the list is empty, no detector checks the answers.",
+        (), title="Detectors", description="If the list is empty, no detector checks the answers."
     )
     writing: Writing = Writing()
     stopping: Stopping = Stopping()

@@ -135,12 +135,8 @@ def show_counting(request: HttpRequest, study: Study, context: Context) -> HttpR
     has_failed = job is not None and job.has_failed
     if request.headers.get("HX-Request") and not has_failed:
         return HttpResponse(status=204)
-    context |= {
-        "counting": job,
-        "failed": has_failed,
-        "address": request.get_full_path(),
-        "every": POLL_SECONDS,
-    }
-    answer = TemplateResponse(request, "judgments/study/counting.html", context)
-    answer["Cache-Control"] = "no-store"
-    return answer
+    context |= {"counting": job, "failed": has_failed, "address": request.get_full_path()}
+    context["every"] = POLL_SECONDS
+    response = TemplateResponse(request, "judgments/study/counting.html", context)
+    response["Cache-Control"] = "no-store"
+    return response

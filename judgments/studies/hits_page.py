@@ -27,8 +27,8 @@ def show_hits(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context["design"] = design_of(study)
     if study.state == Study.State.DRAFT:
         return TemplateResponse(request, "judgments/study/hits_draft.html", context)
-    counted = cached_figures(study, COUNTS)
-    context |= required_figures(counted) | {"counted": counted, "can_go_back": can_be_discarded(study)}
+    counts = cached_figures(study, COUNTS)
+    context |= required_figures(counts) | {"counted": counts, "can_go_back": can_be_discarded(study)}
     kinds = context["pair_kinds"]
     context["pair_kinds"] = [row | {"about": PAIR_WORDS.get(row["kind"], "")} for row in kinds]
     return TemplateResponse(request, "judgments/study/hits.html", context)
@@ -61,17 +61,17 @@ def counts_of(study: Study) -> dict[str, Any]:
     )
     kinds = Unit.objects.filter(study=study, control=False).exclude(kind="").order_by("kind")
     design = design_of(study)
-    overlap = design.judgments_per_unit
     pairs = study.pairs.count()
-    live = bool(design.arena.pages)
-    slots = hits["n"] * design.units_per_hit if live else units["judged"] + units["controls"]
+    is_arena = bool(design.arena.pages)
+    places = hits["n"] * design.units_per_hit if is_arena else units["judged"] + units["controls"]
+    judgments = places * design.judgments_per_unit
     return {
-        "live": live,
+        "live": is_arena,
         "asked": expected_share(design, references=round(units["judged"] / pairs) if pairs else 1),
         "units": units,
         "hits": hits,
-        "wanted_judgments": slots * overlap,
-        "hours": slots * overlap * design.seconds_per_unit / 3600,
+        "wanted_judgments": judgments,
+        "hours": judgments * design.seconds_per_unit / 3600,
         "pair_kinds": list(
             kinds.values("kind").annotate(units=Count("pk"), pairs=Count("pair", distinct=True))
         ),

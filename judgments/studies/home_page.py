@@ -47,7 +47,9 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class OpenTask:
+    """A need of one study, worded for a person: how many rows wait, and the page with the rows."""
+
     text: str
     link: str
     button: str
@@ -62,49 +64,50 @@ class NextAction:
 
 def add_needs(*needs: Need, before: str = "") -> None:
     """Add needs to the list, at its end or before the one that is named ``before``."""
-    less_urgent = {}
+    later_needs = {}
     if before:
         names = list(NEEDS)
-        less_urgent = {name: NEEDS.pop(name) for name in names[names.index(before) :]}
-    NEEDS.update({need.name: need for need in needs} | less_urgent)
+        later_needs = {name: NEEDS.pop(name) for name in names[names.index(before) :]}
+    NEEDS.update({need.name: need for need in needs} | later_needs)
 
 
 def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
     """Annotate studies with the numbers of assignments ``wanted`` and ``finished``."""
     hits = HIT.objects.filter(study=OuterRef("pk")).order_by().values("study")
-    wanted = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
-    finished = (
+    wanted_counts = hits.annotate(n=Sum(F("required") - F("spared"))).values("n")
+    finished_counts = (
         hits.filter(assignments__state__in=FINISHED_STATES).annotate(n=Count("assignments")).values("n")
     )
     return studies.annotate(
-        wanted=Coalesce(Subquery(wanted, output_field=IntegerField()), 0),
-        finished=Coalesce(Subquery(finished, output_field=IntegerField()), 0),
+        wanted=Coalesce(Subquery(wanted_counts, output_field=IntegerField()), 0),
+        finished=Coalesce(Subquery(finished_counts, output_field=IntegerField()), 0),
     )
 
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
-    return studies.annotate(**{_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()})
+    counts = {_count_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()}
+    return studies.annotate(**counts)
 
 
-def waiting_for_a_person(study: Study, rights: Collection[str]) -> list[Waiting]:
+def open_tasks_of(study: Study, rights: Collection[str]) -> list[OpenTask]:
     """Return the tasks of a person with these rights in the study, from the most urgent; [] for a rehearsal.
 
     Args:
         study: a row of ``with_needs``.
     """
-    waiting = []
+    tasks = []
     for name, need in NEEDS.items():
-        count = getattr(study, _column(name))
+        count = getattr(study, _count_column(name))
         if count and need.right in rights and not study.simulated:
             singular, plural = need.labels
             text = gettext(singular) if count == 1 else f"{thousands(count)} {gettext(plural)}"
-            waiting.append(Waiting(text, study_page_address(study, need.page), gettext(need.button)))
-    return waiting
+            tasks.append(OpenTask(text, study_page_address(study, need.page), gettext(need.button)))
+    return tasks
 
 
-def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str]) -> NextAction:
-    if waiting:
-        return NextAction(waiting[0].button, waiting[0].link, urgent=True)
+def next_action(study: Study, tasks: Sequence[OpenTask], rights: Collection[str]) -> NextAction:
+    if tasks:
+        return NextAction(tasks[0].button, tasks[0].link, urgent=True)
     if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
         return NextAction(gettext("See the rehearsal"), first_page(study))
     may_change = Right.CHANGE in rights
@@ -118,7 +121,7 @@ def next_action(study: Study, waiting: Sequence[Waiting], rights: Collection[str
     return NextAction(labels.get(study.state, gettext("View the results")), first_page(study))
 
 
-def _column(name: str) -> str:
+def _count_column(name: str) -> str:
     return f"waits_{name}"
 
 
@@ -128,15 +131,13 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
     context["title"] = gettext("Your studies")
     if takes_part(user) or user.has_perm("judgments.view_study") or user.has_perm("judgments.add_study"):
         studies = Study.objects.visible_to(user)
-        studies_shown = with_needs(with_progress(studies.select_related("dataset")))
-        page = BoundedPaginator(studies_shown.order_by("-created_at", "slug"), PAGE_SIZE).get_page(
+        annotated_studies = with_needs(with_progress(studies.select_related("dataset")))
+        page = BoundedPaginator(annotated_studies.order_by("-created_at", "slug"), PAGE_SIZE).get_page(
             request.GET.get("page")
         )
-        by_state = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
+        counts = dict(studies.order_by().values_list("state").annotate(n=Count("pk")))
         context |= {
-            "states": [
-                (label, by_state[value]) for value, label in Study.State.choices if by_state.get(value)
-            ],
+            "states": [(label, counts[value]) for value, label in Study.State.choices if counts.get(value)],
             "page": page,
             "studies": _entries(user, list(page.object_list)),
             "may_add_study": user.has_perm("judgments.add_study"),
@@ -147,21 +148,21 @@ def own_studies(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]
             "may_add_dataset": user.has_perm("judgments.add_dataset"),
         }
     if user.is_active and user.is_staff:
-        under_way = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
-        context["jobs"] = list(visible_rows(under_way, user)[:PAGE_SIZE])
+        running_jobs = Job.objects.under_way().exclude(kind__in=QUIET_JOBS)
+        context["jobs"] = list(visible_rows(running_jobs, user)[:PAGE_SIZE])
     return context
 
 
 def _entries(user: Person, studies: list[Study]) -> list[dict[str, Any]]:
     rights, entries = rights_in(user, studies), []
     for study in studies:
-        waiting = waiting_for_a_person(study, rights[study.pk])
+        tasks = open_tasks_of(study, rights[study.pk])
         entries.append(
             {
                 "study": study,
                 "link": first_page(study),
-                "waiting": waiting,
-                "next": next_action(study, waiting, rights[study.pk]),
+                "waiting": tasks,
+                "next": next_action(study, tasks, rights[study.pk]),
             }
         )
     return entries

@@ -56,14 +56,8 @@ class StudyAdmin(QuorumAdmin):
     help = "designing.md"
     empty_words = "In a study, people judge the texts of a dataset."
     list_display = (
-        "study",
-        "state_label",
-        "protocol_title",
-        "dataset",
-        "progress",
-        "created_by",
-        "creation_time",
-    )
+        "study", "state_label", "protocol_title", "dataset", "progress", "created_by", "creation_time"
+    )  # fmt: skip
     list_display_links = None
     add_label = "New study"
     list_filter = ("state", "protocol", "source", "simulated", "dataset")
@@ -78,8 +72,8 @@ class StudyAdmin(QuorumAdmin):
     @display(description="study", ordering="name")
     def study(self, study: Study) -> SafeString:
         address = first_page(study)
-        shown = '<a class="q-name" href="{}">{}</a>{}'
-        return format_html(shown, address, study.name, simulated_mark(study))
+        markup = '<a class="q-name" href="{}">{}</a>{}'
+        return format_html(markup, address, study.name, simulated_mark(study))
 
     @display(description="state", label=STATE_COLOURS, ordering="state")
     def state_label(self, study: Study) -> tuple[str, str]:
@@ -137,14 +131,14 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, pk, page.permission)
         context = self.context(request, study, page.name)
         try:
-            answer = page.view(request, study, context)
-            if isinstance(answer, TemplateResponse) and isinstance(context["kind"], UnavailableKind):
-                answer.render()
+            response = page.view(request, study, context)
+            if isinstance(response, TemplateResponse) and isinstance(context["kind"], UnavailableKind):
+                response.render()
         except FiguresPending:
             return show_counting(request, study, context)
         except FeatureIsOff as error:
-            return _show_what_is_off(request, context, error)
-        return answer
+            return _show_feature_is_off(request, context, error)
+        return response
 
     def start_view(self, request: HttpRequest, page: StartPage) -> HttpResponseBase:
         if not self.has_add_permission(request):
@@ -163,7 +157,7 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, pk, step.permission)
         if step.requires and not signed_in(request).has_perm(step.requires):
             raise PermissionDenied
-        last = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
+        last_event_id = StudyEvent.objects.filter(study=study).aggregate(pk=Max("pk"))["pk"] or 0
         try:
             if not can_be_stored(dict(request.POST.lists())):
                 raise QuorumError(
@@ -171,7 +165,7 @@ class StudyAdmin(QuorumAdmin):
                         "Nothing was changed, because a text contains the character U+0000, which cannot be stored."
                     )
                 )
-            answer = step.run(request, study)
+            response = step.run(request, study)
         except QuorumError as error:
             refusal = replace_keys_by_labels(str(error), study.design)
             if step.inline:
@@ -183,30 +177,32 @@ class StudyAdmin(QuorumAdmin):
             return self._redirect_back(request, study)
         if step.permission != Right.VIEW:
             self.log_change(request, study, step.label)
-            self._keep_in_log(request, study, step, last)
+            self._keep_in_log(request, study, step, last_event_id)
         if step.message:
             messages.success(request, gettext(step.message))
-        return answer or self._redirect_back(request, study)
+        return response or self._redirect_back(request, study)
 
     @staticmethod
-    def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last: int) -> None:
-        """Log the step, unless its service already added an entry after entry ``last``."""
+    def _keep_in_log(request: HttpRequest, study: Study, step: StudyStep, last_event_id: int) -> None:
+        """Log the step, unless its service already added an entry after the one with this id."""
         person = signed_in(request)
         if not Study.objects.filter(pk=study.pk).exists():
             return  # the step deleted the study, and logged this before
-        if not StudyEvent.objects.filter(study=study, pk__gt=last, by=person).exists():
+        if not StudyEvent.objects.filter(study=study, pk__gt=last_event_id, by=person).exists():
             sentence = f"Asked for: {step.label}."
             note_event(
                 study=study, what=step.name, sentence=sentence, why=request.POST.get("why", ""), by=person
             )
 
-    def _redirect_back(self, request: HttpRequest, study: Study, at: str = "") -> HttpResponseRedirect:
+    def _redirect_back(self, request: HttpRequest, study: Study, fragment: str = "") -> HttpResponseRedirect:
         page = PAGES.get(request.POST.get("page", ""))
         address = (
             study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
         )
         number = request.POST.get("number", "")  # number of the page of work that had the form
-        return HttpResponseRedirect(f"{address}?number={number}" if number.isdecimal() else address + at)
+        return HttpResponseRedirect(
+            f"{address}?number={number}" if number.isdecimal() else address + fragment
+        )
 
     def context(self, request: HttpRequest, study: Study, active: str) -> Context:
         return study_context(self.admin_site, request, study, active=active)
@@ -253,7 +249,7 @@ class StudyAdmin(QuorumAdmin):
         study = self._study(request, object_id, Right.VIEW)
         kind = KINDS[study.protocol]
         if isinstance(kind, UnavailableKind):
-            return _show_what_is_off(request, self.context(request, study, "change"), kind.error())
+            return _show_feature_is_off(request, self.context(request, study, "change"), kind.error())
         return design.show_design(self, request, study)
 
     def delete_view(self, request: HttpRequest, object_id: str, *args: Any, **options: Any) -> HttpResponse:
@@ -279,6 +275,6 @@ def _help_of(page: StudyPage | StartPage) -> str:
     return getattr(page, "help", "") or page_of_feature(page.view) or StudyAdmin.help
 
 
-def _show_what_is_off(request: HttpRequest, context: Context, error: FeatureIsOff) -> HttpResponse:
+def _show_feature_is_off(request: HttpRequest, context: Context, error: FeatureIsOff) -> HttpResponse:
     context |= {"subtitle": "", "sentence": str(error)}
     return TemplateResponse(request, "judgments/study/feature_off.html", context, status=error.status)

@@ -91,15 +91,20 @@ class StudyPage:
     help: str = ""
 
     def place_in(self, study: Study) -> StudyPlace:
-        return (
-            self.group
-            if self.place_before_opening is None or was_opened(study)
-            else self.place_before_opening
-        )
+        return self.group if was_opened(study) else self.place_before_opening or self.group
 
 
 @dataclass(frozen=True, slots=True)
 class StepForm:
+    """The form of a step.
+
+    Attributes:
+        parameters: the parameters of the operation.
+        fields: the names of the parameters that the form shows.
+        needed: optional parameters that this form requires.
+        hidden: names of hidden fields, for arguments that are not parameters.
+    """
+
     parameters: type[Parameters]
     fields: tuple[str, ...]
     needed: tuple[str, ...] = ()

@@ -43,12 +43,12 @@ def plan_context(study: Study) -> Context:
     return {
         "design": design,
         "problem": replace_keys_by_labels(str(plan), design),
-        "problem_link": place_of_problem(study, plan.field),
+        "problem_link": address_of_problem(study, plan.field),
         "step_waits": generate.name,
     }
 
 
-def place_of_problem(study: Study, key: str) -> str:
+def address_of_problem(study: Study, key: str) -> str:
     """Return the address, on the design's page, of the field that shows a problem with this key."""
     name = field_of_key(key, design_of(study))
     return f"{study_page_address(study, 'change')}?look#{f'id_{name}' if name else 'panes'}"
@@ -71,8 +71,8 @@ def _plan_from_json(value: dict[str, Any]) -> StudyPlan | DesignError:
 def _draw_dependencies(study: Study) -> object:
     """Return the values on which a draw depends. The last caption suffices, since captions are only added."""
     systems = System.objects.of_study(study).order_by("pk").values_list("pk", flat=True)
-    last = study.dataset.captions.aggregate(last=Max("pk"))["last"]
-    return study.design, study.dataset_id, last, list(systems)
+    last_caption_id = study.dataset.captions.aggregate(last=Max("pk"))["last"]
+    return study.design, study.dataset_id, last_caption_id, list(systems)
 
 
 def _is_large(study: Study) -> bool:
@@ -100,5 +100,5 @@ add_operation(
     has_button=lambda study: study.state == Study.State.DRAFT,
     primary_in={Study.State.DRAFT.value},
     leads_to=lambda study: "launch",
-    refusal_address=place_of_problem,
+    refusal_address=address_of_problem,
 )

@@ -20,31 +20,35 @@ from judgments.operations import Operation, Outcome
 from judgments.studies.pages import StepForm, StudyStep, never_shown
 from judgments.studies.study_page import add_step, study_page_address
 
-REFUSAL = "quorum-refusal"
+REFUSAL_KEY = "quorum-refusal"  # the session's key of the last refusal
 MAX_KEPT_LENGTH = 5000  # characters of a field that are kept
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
+    """The error of a posted form, and what the person typed."""
+
     step: str
     sentence: str
     posted_values: dict[str, str]
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
-    sent = {name: value[:MAX_KEPT_LENGTH] for name, value in request.POST.items() if isinstance(value, str)}
+    posted_values = {
+        name: value[:MAX_KEPT_LENGTH] for name, value in request.POST.items() if isinstance(value, str)
+    }
     for name in ("csrfmiddlewaretoken", "page"):
-        sent.pop(name, None)
-    request.session[REFUSAL] = {"study": study.pk, "step": step, "words": sentence, "sent": sent}
+        posted_values.pop(name, None)
+    request.session[REFUSAL_KEY] = {"study": study.pk, "step": step, "words": sentence, "sent": posted_values}
 
 
 def take_refusal(request: HttpRequest, study: Study) -> Refusal | None:
     """Return the error of the last step, if any, and remove it from the session."""
-    stored = request.session.get(REFUSAL)
-    if stored is None or stored["study"] != study.pk:
+    refusal = request.session.get(REFUSAL_KEY)
+    if refusal is None or refusal["study"] != study.pk:
         return None
-    del request.session[REFUSAL]
-    return Refusal(step=stored["step"], sentence=stored["words"], posted_values=stored["sent"])
+    del request.session[REFUSAL_KEY]
+    return Refusal(step=refusal["step"], sentence=refusal["words"], posted_values=refusal["sent"])
 
 
 def add_operation(
@@ -86,8 +90,8 @@ def add_operation(
         if operation.job:
             operation.start(study, values, by=signed_in(request), page=True)
         else:
-            more = {name: request.POST.get(name, "") for name in hidden}
-            outcome = operation.run(study, values, by=signed_in(request), wait=False, **more)
+            hidden_values = {name: request.POST.get(name, "") for name in hidden}
+            outcome = operation.run(study, values, by=signed_in(request), wait=False, **hidden_values)
             if shows is not None:
                 return shows(request, study, outcome)
             messages.success(request, outcome.message)
@@ -127,11 +131,11 @@ def read_posted_parameters(
 
     If ``empty`` is false, parameters with empty fields get their defaults.
     """
-    sent = request.POST.copy()
+    posted_values = request.POST.copy()
     if not empty:
-        for name in [name for name in sent if not any(sent.getlist(name))]:
-            del sent[name]
+        for name in [name for name in posted_values if not any(posted_values.getlist(name))]:
+            del posted_values[name]
     try:
-        return parameters.read(sent, needed=needed)
+        return parameters.read(posted_values, needed=needed)
     except ValidationError as error:
         raise QuorumError(sentence_of(error.detail)) from error

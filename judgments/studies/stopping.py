@@ -12,6 +12,7 @@ from judgments.kinds import KINDS, Kind
 from quorum.statistics.stopping import expected_votes, leads_enough, simulate_stopping
 
 ASSUMED_ACCURACY = 0.8  # assumed probability that an answer is right, for plans
+SIMULATED_PAIRS = 400  # pairs whose votes are simulated to estimate the share
 
 
 def describe_stopping(design: StudyDesign) -> str:
@@ -28,21 +29,21 @@ def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remainin
     """
     if stopping.rule == "margin":
         outcomes = Counter(map(kind.outcome_of, values))
-        first, second = ([count for _, count in outcomes.most_common(2)] + [0, 0])[:2]
-        if leads_enough(first, second, minimum=stopping.minimum, margin=stopping.margin):
+        lead_count, next_count = ([count for _, count in outcomes.most_common(2)] + [0, 0])[:2]
+        if leads_enough(lead_count, next_count, minimum=stopping.minimum, margin=stopping.margin):
             return kind.aggregation.outcome_range(values, 0)
     return kind.aggregation.outcome_range(values, remaining)
 
 
-def full_depth_hits(design: StudyDesign, hits: int) -> frozenset[int]:
+def full_depth_hits(design: StudyDesign, hit_count: int) -> frozenset[int]:
     """Draw the numbers, from 0, of the HITs that always get all judgments.
 
     Whole HITs are drawn, not single units, so that each of the others can end early as a whole, which saves its pay.
     Since HITs have random units, the units are still a random sample.
     """
     share = design.stopping.full_depth
-    count = min(hits, max(1, round(share * hits))) if share else 0
-    return frozenset(rng_for(design.seed, "full depth").permutation(hits)[:count].tolist())
+    count = min(hit_count, max(1, round(share * hit_count))) if share else 0
+    return frozenset(rng_for(design.seed, "full depth").permutation(hit_count)[:count].tolist())
 
 
 def expected_share(design: StudyDesign, *, references: int, accuracy: float = ASSUMED_ACCURACY) -> float:
@@ -58,7 +59,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
     kind = KINDS[design.protocol]
     if references > 1:
         share = simulate_stopping(
-            accuracy=accuracy, references=references, votes=votes, pairs=400, rule=stopping.rule,
+            accuracy=accuracy, references=references, votes=votes, pairs=SIMULATED_PAIRS, rule=stopping.rule,
             minimum=stopping.minimum, margin=stopping.margin, seed=design.seed,
         ).share  # fmt: skip
     else:

@@ -26,6 +26,8 @@ from judgments.models.studies import opening
 from judgments.studies.codes import with_code, without_short_code
 from judgments.studies.designs import design_of, draws_at_claim, is_registered
 
+MAX_NAMED_KEYS = 8  # changed keys of a design that the study's log names in its sentence
+
 
 def find_study(slug: str) -> Study:
     """Return the study with this slug. Raise ObjectNotFound if there is none."""
@@ -50,7 +52,7 @@ def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     dataset = datasets.filter(name=name).first()
     if dataset is None:
         names = list(datasets.values_list("name", flat=True))
-        known_names = ", ".join(names) or "no version yet"
+        known_names = ", ".join(names) or "none yet"
         raise ObjectNotFound(
             gettext("There is no dataset %(name)r; expected one of %(known)s.")
             % {"name": name, "known": known_names}
@@ -119,10 +121,9 @@ def change_design(
     study.slug, study.name, study.dataset = design.slug, design.name, dataset
     study.protocol, study.design = design.protocol, new_values
     study.save()
-    changed = changed_keys(old_values, new_values)
-    if changed:
-        shown = ", ".join(changed[:8]) + (f" and {len(changed) - 8} more" if len(changed) > 8 else "")
-        sentence = f"The design was changed: {shown}."
+    if keys := changed_keys(old_values, new_values):
+        more = f" and {len(keys) - MAX_NAMED_KEYS} more" if len(keys) > MAX_NAMED_KEYS else ""
+        sentence = f"The design was changed: {', '.join(keys[:MAX_NAMED_KEYS])}{more}."
         note_event(
             study=study,
             what="design-changed",
@@ -160,9 +161,9 @@ def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
     return design.model_copy(update={"registration": plan})
 
 
-def _rename_jobs(before: str, after: str) -> None:
-    for job in Job.objects.filter(of_studies(before)):
-        Job.objects.filter(pk=job.pk).update(args=job.args | {"study": after})
+def _rename_jobs(old_slug: str, new_slug: str) -> None:
+    for job in Job.objects.filter(of_studies(old_slug)):
+        Job.objects.filter(pk=job.pk).update(args=job.args | {"study": new_slug})
 
 
 def _detach_jobs(slug: str) -> None:
@@ -181,7 +182,7 @@ def _detach_jobs(slug: str) -> None:
 @transaction.atomic
 def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User | None = None) -> Study:
     """Create a draft with the same design. By default, its name and slug get the next free number."""
-    number = next_copy(study)
+    number = next_copy_number(study)
     values = without_short_code(study.design) | {
         "slug": slug or f"{study.slug[:75]}-{number}",
         "name": name or f"{study.name[:190]} ({number})",
@@ -194,10 +195,11 @@ def duplicate_study(*, study: Study, name: str = "", slug: str = "", user: User 
     return copy
 
 
-def next_copy(study: Study) -> int:
+def next_copy_number(study: Study) -> int:
+    """Return the smallest number, from 2, that no copy of the study has at the end of its slug."""
     stem = f"{study.slug[:75]}-"
-    taken = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
-    return next(number for number in count(2) if f"{stem}{number}" not in taken)
+    taken_slugs = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
+    return next(number for number in count(2) if f"{stem}{number}" not in taken_slugs)
 
 
 @transaction.atomic
@@ -259,9 +261,9 @@ def refuse_opening(*, study: Study) -> None:
 
 def refuse_absent_quiz(*, study: Study) -> None:
     """Raise WrongState if the design has a quiz but quizzes are off, since everybody would be admitted."""
-    absence = why_quiz_is_off(design_of(study).quiz)
-    if absence and not study.simulated:
-        raise WrongState(absence)
+    reason = why_quiz_is_off(design_of(study).quiz)
+    if reason and not study.simulated:
+        raise WrongState(reason)
 
 
 @transaction.atomic

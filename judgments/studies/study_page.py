@@ -61,7 +61,7 @@ def study_page_address(study: Study, name: str) -> str:
     return reverse(f"admin:judgments_study_{name}", args=[study.pk])
 
 
-def page_of_running() -> str:
+def page_of_open_study() -> str:
     """Return the name of the main page of an open study: the dashboard or, without that feature, "Participants"."""
     return "board" if "board" in PAGES else "workers"
 
@@ -72,6 +72,6 @@ def first_page(study: Study) -> str:
     names = {
         Study.State.DRAFT.value: "change",
         Study.State.GENERATED.value: "launch",
-        Study.State.OPEN.value: page_of_running(),
+        Study.State.OPEN.value: page_of_open_study(),
     }
     return study_page_address(study, names.get(study.state, "results"))

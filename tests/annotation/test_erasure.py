@@ -175,7 +175,7 @@ def test_an_open_study_asks_somebody_else_for_what_was_erased(settings: Settings
 
 def test_a_person_of_two_studies_keeps_the_other(study: Study) -> None:
     other = make_study("triplet", judgments_per_unit=1)
-    join_study(study=other, name=NAME, known=person())
+    join_study(study=other, name=NAME, known_worker=person())
     erase_person(study=study, worker=person())
     assert person().participations.get().study == other
     assert check_integrity().problems == []

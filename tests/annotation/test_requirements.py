@@ -73,9 +73,9 @@ def test_what_was_declared_once_is_not_asked_again_and_not_changed() -> None:
     page = ada.client.get(f"/s/{second.slug}/").content.decode()
     assert 'name="country"' not in page
     with pytest.raises(RequirementNotMet):
-        join_study(study=second, name="ada", known=ada.worker)
+        join_study(study=second, name="ada", known_worker=ada.worker)
     with refuses(CountryProblem, "United States"):
-        join_study(study=second, name="ada", known=ada.worker, country="DE")
+        join_study(study=second, name="ada", known_worker=ada.worker, country="DE")
 
 
 def test_a_country_that_is_none_is_refused() -> None:
@@ -89,7 +89,7 @@ def test_approved_pages_are_counted_over_the_whole_installation() -> None:
         join_study(study=study, name="ada")
     ada = joined(make_study(study.dataset, name="First"), "ada")
     reviewed(ada.worker, approved=2, rejected=3)
-    assert join_study(study=study, name="ada", known=ada.worker).participation.study == study
+    assert join_study(study=study, name="ada", known_worker=ada.worker).participation.study == study
 
 
 def test_the_share_approved_must_lie_above_the_mark_when_work_is_asked_for_too() -> None:

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection
 
 from annotation.crowds.opening import close_study, open_study
 from annotation.work.claims import claim_assignment
-from common.errors import DataConflict, DesignError, WrongState
+from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState
 from common.rows import loads
 from judgments.design.reading.checking import make_design
 from judgments.models import HIT, HITUnit, Study, Unit
@@ -19,7 +19,13 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.hand_changes import withdraw_control
 from judgments.studies.generation.hits import draw_hits, generate_hits, store_hits
 from judgments.studies.generation.plans import plan_study
-from judgments.studies.studies import change_design, create_study, delete_study, duplicate_study
+from judgments.studies.studies import (
+    change_design,
+    create_study,
+    delete_study,
+    duplicate_study,
+    find_dataset,
+)
 from tests.installations import Installation
 from tests.refusals import refuses
 from tests.studies import make_dataset, make_study, make_worker
@@ -31,6 +37,12 @@ def indexes_of(model: type[Unit]) -> dict[str, Any]:
 
 
 FOLDER = Path(__file__).parents[1] / "golden" / "walkthrough"
+
+
+@pytest.mark.django_db
+def test_without_datasets_the_refusal_says_so() -> None:
+    with pytest.raises(ObjectNotFound, match="expected one of none yet"):
+        find_dataset("animals")
 
 
 @pytest.mark.django_db

@@ -36,7 +36,7 @@ from annotation.views.common import (
     SeeOther,
     errors_as_pages,
     frame_of,
-    mark_as_entrance,
+    mark_as_framed,
     refuse_returned_session,
     render_sheet,
     see_other,
@@ -74,7 +74,7 @@ def show_arrival(request: HttpRequest, slug: str) -> HttpResponseBase:
     sites = sites_of(study.platform)
     if not sites:
         raise Http404("This study is not at Mechanical Turk.")
-    mark_as_entrance(request)
+    mark_as_framed(request)
     policy = {"frame-ancestors": list(sites), "form-action": [SELF, *sites]}
     arrived = errors_as_pages(_admit_arrival)
     response = csp_replace(policy)(lambda framed: arrived(framed, study=study, sites=sites))(request)

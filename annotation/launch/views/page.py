@@ -17,7 +17,7 @@ from judgments.admin.base import public_address, signed_in
 from judgments.models import Study
 from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation
-from judgments.studies.study_page import page_of_running, study_page
+from judgments.studies.study_page import page_of_open_study, study_page
 
 
 @study_page(
@@ -50,7 +50,7 @@ def show_launch(request: HttpRequest, study: Study, context: Context) -> HttpRes
         "sent_by": _(backend.title) if backend.sends_people else "",
         "has_panel": has_panel(study),
         "invited": design.access.join == "invited" and not backend.sends_people,
-        "runs_on_dashboard": page_of_running() == "board",
+        "runs_on_dashboard": page_of_open_study() == "board",
     }
     return TemplateResponse(request, "admin/annotation/study_launch.html", context)
 

@@ -13,28 +13,31 @@ from judgments.design.study_design import StudyDesign
 from judgments.kinds import KINDS, Kind
 from judgments.kinds.base import RefusedAnswer
 
-MAX_SECONDS = 86_400.0
-MAX_COMMENT_LENGTH = 2_000
+MAX_ANSWER_SECONDS = 86_400.0  # a day
+MAX_COMMENT_LENGTH = 2_000  # characters
 SIGNALS = ("pasted",)  # counts that a page may always report
 # counts that a page may report if the design records how answers are written (docs/honest-answers.md)
 WRITING_SIGNALS = (
     "text", "from_keys", "from_paste", "from_composition", "from_elsewhere", "pastes", "keys", "deletions",
     "typing_ms", "gap_ms", "gap_spread_ms", "bursts", "away", "away_ms",
 )  # fmt: skip
-MAX_SIGNAL = 1_000_000
+MAX_SIGNAL = 1_000_000  # highest count or time, in ms, that a page may report
+MAX_QUOTED_LENGTH = 80  # characters of a value in an error message
 
 
 def answer_key(kind: Kind) -> str:
+    """Return the field of an answer: "answer" for free texts and other open answers, "value" for numbers."""
     return "answer" if kind.is_open else "value"
 
 
-def checked_answers(
+def check_answers(
     answers: Sequence[Mapping[str, Any]], *, design: StudyDesign, page_units: Sequence[PageUnit]
 ) -> dict[str, dict[str, Any]]:
-    """Check answers; return each answer in its stored form, by position.
+    """Check answers, and return each answer in its stored form, by position.
 
     Args:
         answers: ``[{"position", "value" or "answer", "seconds"?, "wall_seconds"?, "comment"?, "signals"?}]``.
+
     Raises:
         AnswerProblem: an answer is invalid.
     """
@@ -48,7 +51,7 @@ def checked_answers(
             )
             % {"key": key}
         )
-    by_position = {page_unit.position: page_unit for page_unit in page_units}
+    units_by_position = {page_unit.position: page_unit for page_unit in page_units}
     stored_forms: dict[str, dict[str, Any]] = {}
     for answer in answers:
         if not isinstance(answer, Mapping) or "position" not in answer or key not in answer:
@@ -56,13 +59,13 @@ def checked_answers(
                 _("Nothing was saved: each answer needs the fields “position” and “%(key)s”.") % {"key": key}
             )
         position = answer["position"]
-        if type(position) is not int or position not in by_position:
+        if type(position) is not int or position not in units_by_position:
             raise AnswerProblem(
                 _("Nothing was saved: “position” is %(position)s; expected a number from 1 to %(most)d.")
                 % {"position": abbreviate(position), "most": len(page_units)}
             )
         try:
-            value = kind.clean_answer(answer[key], unit=by_position[position].unit, design=design)
+            value = kind.clean_answer(answer[key], unit=units_by_position[position].unit, design=design)
         except ValueError as error:
             raise AnswerProblem(
                 _(
@@ -81,7 +84,7 @@ def checked_answers(
             for name, check in OPTIONAL_FIELDS.items()
             if answer.get(name) is not None
         }
-        _refuse_unrecorded(stored_forms[str(position)].get("signals", {}), position, design)
+        _refuse_unrecorded_signals(stored_forms[str(position)].get("signals", {}), position, design)
     return stored_forms
 
 
@@ -120,18 +123,19 @@ def find_problem(value: Any, *, kind: Kind, unit: Any, design: StudyDesign) -> s
 
 def abbreviate(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return text if len(text) <= MAX_QUOTED_LENGTH else f"{text[: MAX_QUOTED_LENGTH - 1]}…"
 
 
-def _seconds_check(name: str) -> Callable[[Any, int], float]:
+def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
     def check(seconds: Any, position: int) -> float:
-        if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_SECONDS:
+        if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_ANSWER_SECONDS:
+            text = abbreviate(seconds)
             raise AnswerProblem(
                 _(
                     "Nothing was saved: the field “%(name)s” at position %(position)d is "
                     "%(seconds)s; expected a number from 0 to %(most)d."
                 )
-                % {"name": name, "position": position, "seconds": abbreviate(seconds), "most": MAX_SECONDS},
+                % {"name": name, "position": position, "seconds": text, "most": MAX_ANSWER_SECONDS},
                 position=position,
             )
         return float(seconds)
@@ -152,26 +156,27 @@ def _check_comment(comment: Any, position: int) -> str:
     return comment.strip()
 
 
-def _refuse_unrecorded(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
+def _refuse_unrecorded_signals(signals: Mapping[str, int], position: int, design: StudyDesign) -> None:
     """Raise AnswerProblem for signals about writing if the study does not record how answers are written."""
-    if not design.writing.record and (more := [name for name in signals if name in WRITING_SIGNALS]):
+    unexpected = [name for name in signals if name in WRITING_SIGNALS]
+    if unexpected and not design.writing.record:
         raise AnswerProblem(
             _(
                 "Nothing was saved: the field “signals” at position %(position)d contains "
                 "“%(name)s”, but this study does not record how answers are written; expected "
                 "numbers only for %(names)s."
             )
-            % {"position": position, "name": more[0], "names": ", ".join(SIGNALS)},
+            % {"position": position, "name": unexpected[0], "names": ", ".join(SIGNALS)},
             position=position,
         )
 
 
 def _check_signals(signals: Any, position: int) -> dict[str, int]:
-    fine = isinstance(signals, Mapping) and all(
+    is_valid = isinstance(signals, Mapping) and all(
         name in (*SIGNALS, *WRITING_SIGNALS) and type(count) is int and 0 <= count <= MAX_SIGNAL
         for name, count in signals.items()
     )
-    if not fine:
+    if not is_valid:
         raise AnswerProblem(
             _(
                 "Nothing was saved: the field “signals” at position %(position)d is not valid; "
@@ -184,8 +189,8 @@ def _check_signals(signals: Any, position: int) -> dict[str, int]:
 
 
 OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
-    "seconds": _seconds_check("seconds"),
-    "wall_seconds": _seconds_check("wall_seconds"),
+    "seconds": _make_seconds_check("seconds"),
+    "wall_seconds": _make_seconds_check("wall_seconds"),
     "comment": _check_comment,
     "signals": _check_signals,
 }

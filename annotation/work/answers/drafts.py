@@ -15,7 +15,7 @@ from annotation.errors import AlreadyEnded, TooLate
 from annotation.models import Assignment, Participation, QualityRule, Worker
 from annotation.models.assignments import submission_annotations
 from annotation.quality.flags import refuse_stopped_worker
-from annotation.work.answers.checks import answer_key, checked_answers
+from annotation.work.answers.checks import answer_key, check_answers
 from annotation.work.sheet.units import PageUnit, page_units_of
 from common.audit import log_about
 from common.errors import ObjectNotFound
@@ -23,13 +23,13 @@ from common.rows.prepared import PreparedQuery, query_parameter
 from judgments.kinds import KINDS, Kind
 from judgments.studies.designs import design_of
 
-_OWN_ASSIGNMENT = PreparedQuery(
+_OWN_ASSIGNMENT_QUERY = PreparedQuery(
     lambda: Assignment.objects.select_related("study", "hit").filter(
         pk=query_parameter("assignment", UUIDField()), worker=query_parameter("worker")
     )
 )
 
-_LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
+_LOCKED_ASSIGNMENT_QUERY: PreparedQuery[Any] = PreparedQuery(
     lambda: (
         Assignment.objects.select_for_update()
         .filter(pk=query_parameter("assignment", UUIDField()))
@@ -43,10 +43,10 @@ _LOCKED_ASSIGNMENT: PreparedQuery[Any] = PreparedQuery(
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
     try:
-        key = UUID(str(assignment_id))
+        assignment_pk = UUID(str(assignment_id))
     except ValueError:
         raise ObjectNotFound("There is no such assignment.") from None
-    assignment = _OWN_ASSIGNMENT.first(assignment=key, worker=worker.pk)
+    assignment = _OWN_ASSIGNMENT_QUERY.first(assignment=assignment_pk, worker=worker.pk)
     if assignment is None:
         raise ObjectNotFound("There is no such assignment.")
     assignment.worker = worker
@@ -56,6 +56,8 @@ def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
 
 @dataclass(frozen=True, slots=True)
 class CheckedAnswers:
+    """Valid answers to a page of work, in their stored form by position, with the kind and the units."""
+
     assignment: Assignment
     kind: Kind
     page_units: list[PageUnit]
@@ -65,15 +67,15 @@ class CheckedAnswers:
 def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
     study = assignment.study
     page_units = page_units_of(assignment)
-    checked = checked_answers(answers, design=design_of(study), page_units=page_units)
+    valid_answers = check_answers(answers, design=design_of(study), page_units=page_units)
     return CheckedAnswers(
-        assignment=assignment, kind=KINDS[study.protocol], page_units=page_units, answers=checked
+        assignment=assignment, kind=KINDS[study.protocol], page_units=page_units, answers=valid_answers
     )
 
 
 def lock_assignment(assignment: Assignment) -> Assignment:
     """Lock and return the current row. (SQLite locks the whole database.)"""
-    locked_row: Any = _LOCKED_ASSIGNMENT.first(assignment=assignment.pk)
+    locked_row: Any = _LOCKED_ASSIGNMENT_QUERY.first(assignment=assignment.pk)
     if locked_row is None:
         raise ObjectNotFound("There is no such assignment.")
     locked_row.study = assignment.study
@@ -81,7 +83,7 @@ def lock_assignment(assignment: Assignment) -> Assignment:
     return locked_row
 
 
-def refuse_ended(assignment: Assignment) -> None:
+def refuse_ended_assignment(assignment: Assignment) -> None:
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
@@ -90,15 +92,15 @@ def refuse_ended(assignment: Assignment) -> None:
         raise AlreadyEnded(_("Nothing was changed: submit or return your current page of work first."))
     if assignment.state != Assignment.State.ACCEPTED and assignment.state != Assignment.State.EXPIRED:
         raise AlreadyEnded(_("Your answers were submitted and stay as they are."))
-    ended = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
-    if assignment.state == Assignment.State.EXPIRED and not ended and assignment.session_id is None:
+    is_over = assignment.expires_at is not None and assignment.expires_at <= timezone.now()
+    if assignment.state == Assignment.State.EXPIRED and not is_over and assignment.session_id is None:
         raise TooLate(
             _(
                 "You sent no answers for a while, so somebody else got your place on this page of work. "
                 "Your saved answers are kept. Take the page again, or open the study again."
             )
         )
-    if assignment.state == Assignment.State.EXPIRED or ended:
+    if assignment.state == Assignment.State.EXPIRED or is_over:
         raise TooLate(
             _(
                 "The time for this page of work is over, and somebody else may have your place. Your saved "
@@ -125,12 +127,13 @@ def _has_new_answer(
 
 
 def merge_answers(
-    saved: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
+    saved_answers: Mapping[str, dict[str, Any]], answers: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
     """Merge new answers into saved ones, key by key. An answer replaces unfinished input."""
-    instead = {"value", "answer", "unfinished"}
-    details = {
-        position: {name: value for name, value in saved.get(position, {}).items() if name not in instead}
-        for position in answers
-    }
-    return {**saved, **{position: {**details[position], **answer} for position, answer in answers.items()}}
+    replaced_names = {"value", "answer", "unfinished"}
+    all_answers = dict(saved_answers)
+    for position, answer in answers.items():
+        old_answer = saved_answers.get(position, {})
+        details = {name: value for name, value in old_answer.items() if name not in replaced_names}
+        all_answers[position] = details | answer
+    return all_answers

@@ -1,17 +1,16 @@
 """Read the answers of a plain form, which browsers without scripts send.
 
 With N the position of a unit, the form has the fields ``uN``, or several that begin with it (the answer; "1" for a
-ticked box of a group), ``tN`` (seconds) and ``cN`` (comment). The field ``noneN`` says that none of the group that
-begins at N is ticked on purpose.
+ticked box of a group), ``tN`` (seconds) and ``cN`` (comment). If a person ticks no box of the group that begins at N
+on purpose, the form has the field ``noneN``.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from annotation.work.answers.checks import MAX_COMMENT_LENGTH, MAX_SECONDS, answer_key
+from annotation.work.answers.checks import MAX_ANSWER_SECONDS, MAX_COMMENT_LENGTH, answer_key
 from annotation.work.sheet.units import PageUnit, screens_of
 from judgments.kinds import Kind
 
@@ -33,11 +32,11 @@ def answers_of_form(
     if kind.grouped:
         values = _read_ticks(form, screens_of(page_units, kind), final=final, saved=saved)
     else:
-        raw = {
+        read_values = {
             page_unit.position: kind.read_form(form, page_unit.position, page_unit.unit)
             for page_unit in page_units
         }
-        values = {position: value for position, value in raw.items() if value is not None}
+        values = {position: value for position, value in read_values.items() if value is not None}
     return [
         {
             "position": position,
@@ -70,18 +69,18 @@ def _read_ticks(
 ) -> dict[int, Any]:
     values: dict[int, Any] = {}
     for group in groups:
-        ticked, says_none = _ticked_positions(form, group), _answers_none(form, group)
-        is_complete = _is_decided(ticked, says_none) and (says_none or final)
+        ticked_positions, says_none = _ticked_positions(form, group), _answers_none(form, group)
+        is_complete = _is_decided(ticked_positions, says_none) and (says_none or final)
         for page_unit in group:
             was_ticked = saved.get(str(page_unit.position), {}).get("value") == 1
-            if page_unit.position in ticked or is_complete or was_ticked:
-                values[page_unit.position] = int(page_unit.position in ticked)
+            if page_unit.position in ticked_positions or is_complete or was_ticked:
+                values[page_unit.position] = int(page_unit.position in ticked_positions)
     return values
 
 
-def _is_decided(ticked: set[int], says_none: bool) -> bool:
+def _is_decided(ticked_positions: set[int], says_none: bool) -> bool:
     """Return whether a group has ticks or "none". Ticks contradict "none": they are kept, but decide nothing."""
-    return bool(ticked) != says_none
+    return bool(ticked_positions) != says_none
 
 
 def _ticked_positions(form: Mapping[str, Any], group: Sequence[PageUnit]) -> set[int]:
@@ -98,7 +97,7 @@ def _read_seconds(text: Any) -> dict[str, float]:
         seconds = float(text)
     except (TypeError, ValueError):
         return {}
-    return {"seconds": round(seconds, 2)} if math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS else {}
+    return {"seconds": round(seconds, 2)} if 0 <= seconds <= MAX_ANSWER_SECONDS else {}
 
 
 def _read_comment(text: Any) -> dict[str, str]:

@@ -33,14 +33,16 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
     if not judgments or not KINDS[study.protocol].writes_captions:
         return
     units = [judgment.unit_id for judgment in judgments]
-    current = Judgment.objects.current()
+    current_judgments = Judgment.objects.current()
     text_counts: defaultdict[int, Counter[str]] = defaultdict(Counter)
-    of_others = current.filter(unit__in=units).exclude(assignment__worker=assignment.worker_id)
-    for unit, text in of_others.values_list("unit_id", "answer"):
+    others_judgments = current_judgments.filter(unit__in=units).exclude(
+        assignment__worker=assignment.worker_id
+    )
+    for unit, text in others_judgments.values_list("unit_id", "answer"):
         text_counts[unit][_fold_answer(text)] += 1
-    earlier = current.filter(assignment__study=study, assignment__worker=assignment.worker_id)
+    own_judgments = current_judgments.filter(assignment__study=study, assignment__worker=assignment.worker_id)
     own_texts = Counter(
-        _fold_answer(text) for text in earlier.exclude(unit__in=units).values_list("answer", flat=True)
+        _fold_answer(text) for text in own_judgments.exclude(unit__in=units).values_list("answer", flat=True)
     )
     own_texts.update(_fold_answer(judgment.answer) for judgment in judgments)
     examples = RULE_EXAMPLES | _example_texts(design_of(study))
@@ -52,8 +54,8 @@ def add_copy_signals(judgments: Sequence[Judgment], *, assignment: Assignment) -
             "from_instructions": int(text in examples),
         }
         # a revision starts with the signals of the judgment that it replaces
-        reported = {name: count for name, count in judgment.signals.items() if name not in counts}
-        judgment.signals = reported | {name: count for name, count in counts.items() if count}
+        other_signals = {name: count for name, count in judgment.signals.items() if name not in counts}
+        judgment.signals = other_signals | {name: count for name, count in counts.items() if count}
 
 
 def _example_texts(design: StudyDesign) -> set[str]:
@@ -77,7 +79,7 @@ def build_judgment(
         assignment_id=assignment.pk,
         unit_id=page_unit.unit.pk,
         **{key: kind.sides.to_canonical(answer[key], side=page_unit.side)},
-        presented=_side_presented(kind, page_unit.side),
+        presented=_presented_side(kind, page_unit.side),
         seconds=answer.get("seconds"),
         wall_seconds=answer.get("wall_seconds"),
         comment=answer.get("comment", ""),
@@ -86,7 +88,7 @@ def build_judgment(
     )
 
 
-def _side_presented(kind: Kind, side: Any) -> str:
+def _presented_side(kind: Kind, side: Any) -> str:
     if not kind.two_sided:
         return ""
     return Judgment.Presented.SECOND_LEFT if side else Judgment.Presented.FIRST_LEFT

@@ -22,7 +22,8 @@ from judgments.kinds import KINDS
 from judgments.studies.designs import design_of, stops_early
 
 
-def changeable_until(assignment: Assignment) -> datetime | None:
+def revision_deadline(assignment: Assignment) -> datetime | None:
+    """Return until when the answers can be revised; None if they cannot be revised at all."""
     minutes = design_of(assignment.study).crowd.edit_minutes
     if assignment.state != Assignment.State.SUBMITTED or assignment.submitted_at is None or not minutes:
         return None
@@ -51,49 +52,49 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
     sheet = check_submitted_answers(assignment, answers)
     key = answer_key(sheet.kind)
     with transaction.atomic():
-        locked = lock_assignment(assignment)
-        _refuse_late(locked)
+        locked_assignment = lock_assignment(assignment)
+        _refuse_late_revision(locked_assignment)
         rows = {
-            row.unit_id: row for row in Judgment.objects.filter(assignment=locked, replaced_by__isnull=True)
+            row.unit_id: row
+            for row in Judgment.objects.filter(assignment=locked_assignment, replaced_by__isnull=True)
         }
-        now, revised, changed = timezone.now(), [], []
+        now, new_judgments, changed_positions = timezone.now(), [], []
         for page_unit in sheet.page_units:
             answer, old_judgment = sheet.answers.get(str(page_unit.position)), rows.get(page_unit.unit.pk)
             if answer is None or old_judgment is None:
                 continue
-            earlier = {name: getattr(old_judgment, name) for name in OPTIONAL_FIELDS}
-            judgment = build_judgment(locked, page_unit, {**earlier, **answer}, kind=sheet.kind, made_at=now)
-            if (getattr(judgment, key), judgment.comment) == (
-                getattr(old_judgment, key),
-                old_judgment.comment,
-            ):
+            old_fields = {name: getattr(old_judgment, name) for name in OPTIONAL_FIELDS}
+            judgment = build_judgment(
+                locked_assignment, page_unit, {**old_fields, **answer}, kind=sheet.kind, made_at=now
+            )
+            if all(getattr(judgment, name) == getattr(old_judgment, name) for name in (key, "comment")):
                 continue
             judgment.replaces = old_judgment
-            revised.append(judgment)
-            changed.append(page_unit.position)
-        add_copy_signals(revised, assignment=locked)
-        Judgment.objects.bulk_create(revised)
-        if revised:
-            if stops_early(locked.study):
-                settle_submission(assignment=locked, revised=True)
-            recount_system_pairs(locked.study)
-    return changed
+            new_judgments.append(judgment)
+            changed_positions.append(page_unit.position)
+        add_copy_signals(new_judgments, assignment=locked_assignment)
+        Judgment.objects.bulk_create(new_judgments)
+        if new_judgments:
+            if stops_early(locked_assignment.study):
+                settle_submission(assignment=locked_assignment, revised=True)
+            recount_system_pairs(locked_assignment.study)
+    return changed_positions
 
 
-def _refuse_late(assignment: Assignment) -> None:
-    until = changeable_until(assignment)
-    if until is not None and until > timezone.now():
+def _refuse_late_revision(assignment: Assignment) -> None:
+    deadline = revision_deadline(assignment)
+    if deadline is not None and deadline > timezone.now():
         return
     if assignment.submitted_at is None:
         raise AlreadyEnded(_("Nothing was changed: this page of work was never submitted."))
     raise TooLateToChange(_("Your answers stay as you submitted them: you cannot change them any more."))
 
 
-def last_changeable(assignments: Sequence[Assignment]) -> Assignment | None:
+def last_revisable_assignment(assignments: Sequence[Assignment]) -> Assignment | None:
     """Return the assignment that was submitted last if its answers can still be revised, else None."""
     finished = [assignment for assignment in assignments if assignment.submitted_at is not None]
     last = max(
         finished, key=lambda assignment: assignment.submitted_at or assignment.accepted_at, default=None
     )
-    until = changeable_until(last) if last is not None else None
-    return last if until is not None and until > timezone.now() else None
+    deadline = revision_deadline(last) if last is not None else None
+    return last if deadline is not None and deadline > timezone.now() else None

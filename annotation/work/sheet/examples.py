@@ -60,14 +60,14 @@ def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[Work
 
 
 def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
-    named = {
+    item_names = {
         number: example.image for number, example in enumerate(design.examples, start=1) if example.image
     }
-    if not named:
+    if not item_names:
         return {}
-    rows = Item.objects.filter(dataset_id=dataset_id, name__in=set(named.values()))
+    rows = Item.objects.filter(dataset_id=dataset_id, name__in=set(item_names.values()))
     items = {item.name: item for item in rows}
-    return {number: items[name] for number, name in named.items() if name in items}
+    return {number: items[name] for number, name in item_names.items() if name in items}
 
 
 def example_item(study: Study, design: StudyDesign, number: int) -> Item | None:

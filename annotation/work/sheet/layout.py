@@ -50,30 +50,33 @@ def draw_layout(
     """
     kind = KINDS[design.protocol]
     rng = rng_for(design.seed, f"order {hit.key} {worker.name}")
-    drawn_units = [
+    drawn_groups = [
         _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffle(group, rng)
         for group in shuffle(_group_indices(kind, units), rng)
     ]
-    unseen = {
+    omitted_indices = {
         index
         for index, unit in enumerate(units)
         if (unit.withdrawn and not with_withdrawn) or unit.pk in left_out
     }
     groups = [
         shown_group
-        for group in drawn_units
-        if (shown_group := [index for index in group if index not in unseen])
+        for group in drawn_groups
+        if (shown_group := [index for index in group if index not in omitted_indices])
     ]
-    twins = _repetitions(units, groups)
-    group_order = order_with_repeats_apart(len(groups), twins, rng) if twins else range(len(groups))
+    originals = _originals_by_repetition(units, groups)
+    group_order = order_with_repeats_apart(len(groups), originals, rng) if originals else range(len(groups))
     order = [index for number in group_order for index in groups[number]]
     positions = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
-    side_of = dict(zip(positions, kind.sides.draw([units[index] for index in positions], rng), strict=False))
-    return Layout(order=order, sides=[side_of[index] for index in order] if side_of else [])
+    sides_by_index = dict(
+        zip(positions, kind.sides.draw([units[index] for index in positions], rng), strict=False)
+    )
+    return Layout(order=order, sides=[sides_by_index[index] for index in order] if sides_by_index else [])
 
 
 def _group_indices(kind: Kind, units: Sequence[Unit]) -> list[list[int]]:
+    """Return the indices of units that stay together: of one picture, passage or screen, or of single units."""
     groups: dict[Any, list[int]] = {}
     for index, unit in enumerate(units):
         if kind.grouped:
@@ -94,11 +97,12 @@ def _draw_screen_order(units: Sequence[Unit], passage: list[int], rng: np.random
     return [index for screen in screens for index in reversed(screen)]
 
 
-def _repetitions(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
-    of_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
-    heads = [units[group[0]] for group in groups]
+def _originals_by_repetition(units: Sequence[Unit], groups: Sequence[Sequence[int]]) -> dict[int, int]:
+    """Return, for the number of each group that repeats another one, the number of the other group."""
+    groups_by_key = {units[index].key: number for number, group in enumerate(groups) for index in group}
+    first_units = [units[group[0]] for group in groups]
     return {
-        number: of_key[unit.content[ORIGINAL_UNIT]]
-        for number, unit in enumerate(heads)
-        if unit.control_kind == REPEATED and unit.content[ORIGINAL_UNIT] in of_key
+        number: groups_by_key[unit.content[ORIGINAL_UNIT]]
+        for number, unit in enumerate(first_units)
+        if unit.control_kind == REPEATED and unit.content[ORIGINAL_UNIT] in groups_by_key
     }

@@ -38,15 +38,16 @@ def preview_picture_url(item: Item) -> str:
     return reverse("annotation:preview-picture", args=[item.pk]) if item.picture else item.url
 
 
-def add_sizes(shown: dict[str, Any], item: Item | None) -> dict[str, Any]:
-    """Add the sizes of the scaled picture to the image in ``shown``, so that the browser can choose a size."""
-    image = shown.get("image") or {}
+def add_sizes(content: dict[str, Any], item: Item | None) -> dict[str, Any]:
+    """Add the sizes of the scaled picture to the image in ``content``, so that the browser can choose a size."""
+    image = content.get("image") or {}
     if item is not None and item.picture and image.get("url") not in (None, "", item.url):
         image |= attributes_of(item, image["url"])
-    return shown
+    return content
 
 
 def item_at(assignment: Assignment, position: int) -> Item | None:
+    """Return the item at a position of the worker's page; None if there is none."""
     if assignment.hit_id is None:
         return None
     order = assignment.order  # the worker's order, or the HIT's own order if that is empty
@@ -68,30 +69,30 @@ def picture_response(request: HttpRequest, item: Item | None) -> HttpResponseBas
     picture: FieldFile = item.picture
     try:
         scaled = served_path(item, request.GET.get("width", ""))
-        size, changed = picture.size, picture.storage.get_modified_time(picture.name or "")
+        size, changed_at = picture.size, picture.storage.get_modified_time(picture.name or "")
         if scaled:
-            size, changed = scaled.stat().st_size, datetime.fromtimestamp(scaled.stat().st_mtime, UTC)
+            size, changed_at = scaled.stat().st_size, datetime.fromtimestamp(scaled.stat().st_mtime, UTC)
     except FileNotFoundError:
         raise Http404("The picture's file is not there.") from None
-    etag = quote_etag(f"bare-{size:x}-{int(changed.timestamp() * 1_000_000):x}")
+    etag = quote_etag(f"bare-{size:x}-{int(changed_at.timestamp() * 1_000_000):x}")
     if size > limits().picture_bytes:  # check the size, since the file is read into memory
         raise Http404("The picture is too large to be shown.")
-    unchanged = get_conditional_response(request, etag=etag, last_modified=int(changed.timestamp()))
-    if unchanged is not None:
-        response = unchanged
+    not_modified = get_conditional_response(request, etag=etag, last_modified=int(changed_at.timestamp()))
+    if not_modified is not None:
+        response = not_modified
     elif scaled:
         response = HttpResponse(scaled.read_bytes(), content_type="image/webp")
         response.headers["Content-Disposition"] = "inline"
     else:
-        kind = mimetypes.guess_type(picture.name or "")[0] or ""
+        media_type = mimetypes.guess_type(picture.name or "")[0] or ""
         # only pictures of known types are shown; other files (an SVG can contain scripts) are sent as bytes
         with picture.open("rb") as file:
             content = strip_metadata(file.read())
         response = HttpResponse(
-            content, content_type=kind if kind in PICTURE_TYPES else "application/octet-stream"
+            content, content_type=media_type if media_type in PICTURE_TYPES else "application/octet-stream"
         )
         response.headers["Content-Disposition"] = "inline"  # without a file name, which may reveal too much
     response.headers["ETag"] = etag
-    response.headers["Last-Modified"] = http_date(changed.timestamp())
-    patch_cache_control(response, private=True, max_age=86_400)
+    response.headers["Last-Modified"] = http_date(changed_at.timestamp())
+    patch_cache_control(response, private=True, max_age=86_400)  # a day
     return response

@@ -95,5 +95,5 @@ def _hours_and_minutes(minutes: int) -> str:
     hours, rest = divmod(minutes, 60)
     if not hours:
         return _("%(minutes)d min") % {"minutes": rest}
-    both = {"hours": hours, "minutes": rest}
-    return _("%(hours)d h %(minutes)d min") % both if rest else _("%(hours)d h") % both
+    numbers = {"hours": hours, "minutes": rest}
+    return _("%(hours)d h %(minutes)d min") % numbers if rest else _("%(hours)d h") % numbers

@@ -16,9 +16,9 @@ from judgments.drawing.material import UnitSpec, screen_of
 from judgments.kinds import Kind
 from judgments.models import HIT, HITUnit, Unit
 
-UNITS_CACHED = 300  # seconds; a longer cache would miss pictures that were scaled meanwhile
+CACHE_SECONDS = 300  # a longer cache would miss pictures that were scaled meanwhile
 
-_HIT_UNITS = PreparedQuery(
+_HIT_UNITS_QUERY = PreparedQuery(
     lambda: (
         HITUnit.objects.filter(hit=query_parameter("hit"))
         .select_related("unit__item", "unit__reference", "unit__first", "unit__second")
@@ -37,7 +37,7 @@ class PageUnit:
 
 
 def units_of_hit(hit_id: int) -> list[Unit]:
-    return [row.unit for row in _HIT_UNITS.all_rows(hit=hit_id)]
+    return [row.unit for row in _HIT_UNITS_QUERY.all_rows(hit=hit_id)]
 
 
 def cached_units_of(hit: HIT) -> list[Unit]:
@@ -45,21 +45,22 @@ def cached_units_of(hit: HIT) -> list[Unit]:
 
     Do not change the units: requests share them.
     """
-    return list(_cached_units(hit.pk, hit.version, int(time.time() // UNITS_CACHED)))
+    return list(_cached_units(hit.pk, hit.version, int(time.time() // CACHE_SECONDS)))
 
 
 # 4 MB for HITs of ten units; each worker of a HIT requests it twice, within minutes
 @lru_cache(maxsize=128)
 def _cached_units(hit_id: int, version: int, period: int) -> tuple[Unit, ...]:
+    """Return the units of a HIT. ``version`` and ``period`` only say which calls may share them."""
     return tuple(units_of_hit(hit_id))
 
 
 def arrange_units(units: Sequence[Any], order: Sequence[int], sides: Sequence[Any]) -> list[PageUnit]:
     """Place the units in ``order``. If it is empty (imported work, previews), keep the HIT's own order."""
-    shown = [units[index] for index in order] if order else units
+    ordered_units = [units[index] for index in order] if order else units
     return [
         PageUnit(position=index + 1, unit=unit, side=sides[index] if sides else None)
-        for index, unit in enumerate(shown)
+        for index, unit in enumerate(ordered_units)
     ]
 
 
@@ -71,12 +72,13 @@ def page_units_of(assignment: Assignment) -> list[PageUnit]:
 
 def screens_of(page_units: Sequence[PageUnit], kind: Kind) -> Iterator[list[PageUnit]]:
     """Yield the units that are shown together: adjacent ones with the same screen or picture, or single units."""
-    for _key, group in groupby(
-        page_units,
-        key=lambda page_unit: (
-            _picture_key(page_unit.unit) if kind.grouped else screen_of(page_unit.unit) or page_unit.position
-        ),
-    ):
+
+    def screen_key(page_unit: PageUnit) -> object:
+        if kind.grouped:
+            return _picture_key(page_unit.unit)
+        return screen_of(page_unit.unit) or page_unit.position
+
+    for _key, group in groupby(page_units, key=screen_key):
         yield list(group)
 
 

@@ -27,7 +27,7 @@ RESERVED_MINUTES = 10  # short, since a prefetched HIT is needed soon
 
 
 class SlotLost(Exception):
-    pass
+    """Another worker was faster, or the outcome of the HIT was decided meanwhile."""
 
 
 def _admission_values(study: Study, worker: Worker) -> dict[str, Any]:
@@ -57,33 +57,33 @@ def claim_slot(
         SlotLost, IntegrityError: another worker or window was faster. The caller must roll back and try again.
     """
     study, hit, worker = candidate.study, candidate.hit, candidate.worker
-    promised, session = session is not None, session or candidate.session
+    is_promised, session = session is not None, session or candidate.session
     if session is None and not may_take_seat(study):
         raise AddressFull
-    welcoming = _admission_values(study, worker)
-    if not TAKE_SLOT[allow_closed](hit=hit.pk, **welcoming):
-        if not STUDIES_TAKING_WORK[allow_closed].all_rows(**welcoming):
+    admission = _admission_values(study, worker)
+    if not TAKE_SLOT[allow_closed](hit=hit.pk, **admission):
+        if not STUDIES_TAKING_WORK[allow_closed].all_rows(**admission):
             return None
         raise SlotLost
     if candidate.participation.cursor != candidate.cursor:
         Participation.objects.filter(pk=candidate.participation.pk).update(cursor=candidate.cursor)
     units = candidate.units
-    settled = decided_units(hit.pk, units) if stops_early(study) else frozenset()
+    decided_ids = decided_units(hit.pk, units) if stops_early(study) else frozenset()
     if draws_at_claim(study):
-        written = own_captions(study, worker).values_list("caption", flat=True)
         drawings = of_features("arena_drawings")
         if not drawings:
             raise NotAdmitted(_("This study is not open for answers."))
-        settled = drawings[0](study=study, hit=hit, worker=worker, own_captions=set(written))
+        captions = set(own_captions(study, worker).values_list("caption", flat=True))
+        decided_ids = drawings[0](study=study, hit=hit, worker=worker, own_captions=captions)
         # do not use the cached units, since this transaction may be rolled back
         units = units_of_hit(hit.pk)
-    if all(unit.control or unit.pk in settled for unit in units):
-        if not promised:
+    if all(unit.control or unit.pk in decided_ids for unit in units):
+        if not is_promised:
             raise SlotLost  # the outcome was decided meanwhile
-        settled = frozenset()
+        decided_ids = frozenset()
     design, now = design_of(study), timezone.now()
     layout = draw_layout(
-        design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | settled
+        design=design, hit=hit, worker=worker, units=units, left_out=candidate.excluded_items | decided_ids
     )
     minutes = min(design.crowd.lease_minutes, RESERVED_MINUTES) if reserve else design.crowd.lease_minutes
     if candidate.excluded_items:
@@ -115,32 +115,36 @@ def claim_slot(
 def _note_used_up_controls(candidate: CandidateHIT) -> None:
     """Record that an assignment lacks control items because the worker has seen them before."""
     # for the designer, all captions of a control image are one control item
-    items = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_items})
-    raised = used_up_alarms(candidate.study, candidate.worker).update(
-        pages=F("pages") + 1, missing=F("missing") + items, last_at=timezone.now()
+    item_count = len({unit.item_id for unit in candidate.units if unit.pk in candidate.excluded_items})
+    has_alarm = used_up_alarms(candidate.study, candidate.worker).update(
+        pages=F("pages") + 1, missing=F("missing") + item_count, last_at=timezone.now()
     )
-    if not raised:  # a worker claims one HIT at a time, so no other transaction creates this row
+    if not has_alarm:  # a worker claims one HIT at a time, so no other transaction creates this row
         StudyAlarm.objects.create(
             study=candidate.study,
             worker=candidate.worker,
             what=StudyAlarm.Kind.CONTROLS_USED_UP,
             pages=1,
-            missing=items,
+            missing=item_count,
         )
 
 
 def accept_reservation(claim: Claim) -> Claim | None:
     """Accept a reservation, so that it becomes the current assignment with a full lease.
 
-    The result and the errors are those of ``claim_slot``.
+    Return None if the study or the worker was paused or excluded meanwhile.
+
+    Raises:
+        SlotLost: the reservation has ended.
     """
-    reserved = claim.assignment
-    if not STUDIES_TAKING_WORK[False].all_rows(**_admission_values(reserved.study, reserved.worker)):
+    assignment = claim.assignment
+    if not STUDIES_TAKING_WORK[False].all_rows(**_admission_values(assignment.study, assignment.worker)):
         return None
     now = timezone.now()
-    expires_at = now + timedelta(minutes=design_of(reserved.study).crowd.lease_minutes)
-    waiting = Assignment.objects.filter(pk=reserved.pk, state=Assignment.State.RESERVED)
-    if not waiting.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
+    expires_at = now + timedelta(minutes=design_of(assignment.study).crowd.lease_minutes)
+    reservation = Assignment.objects.filter(pk=assignment.pk, state=Assignment.State.RESERVED)
+    if not reservation.update(state=Assignment.State.ACCEPTED, accepted_at=now, expires_at=expires_at):
         raise SlotLost
-    reserved.state, reserved.accepted_at, reserved.expires_at = Assignment.State.ACCEPTED, now, expires_at
-    return Claim(assignment=reserved, is_new=True, page_units=claim.page_units)
+    assignment.state = Assignment.State.ACCEPTED
+    assignment.accepted_at, assignment.expires_at = now, expires_at
+    return Claim(assignment=assignment, is_new=True, page_units=claim.page_units)

@@ -14,16 +14,16 @@ STUDY_OF_CLAIM, WORKER_OF_CLAIM = query_parameter("study"), query_parameter("wor
 
 
 def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
-    admitted = Q(
+    is_admitted = Q(
         participations__worker=WORKER_OF_CLAIM, participations__standing=Participation.Standing.ACTIVE
     )
-    state = (
+    is_open = (
         Q(state__in=[Study.State.OPEN, Study.State.CLOSED])
         if allow_closed
         else Q(state=Study.State.OPEN, paused_at=None)
     )
     simulated = query_parameter("simulated", BooleanField())
-    return Study.objects.filter(admitted, state, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
+    return Study.objects.filter(is_admitted, is_open, pk=STUDY_OF_CLAIM, simulated=simulated).order_by()
 
 
 def _open_hit(allow_closed: bool) -> QuerySet[HIT]:

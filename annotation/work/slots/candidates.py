@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,12 +21,12 @@ from annotation.work.slots.admission import STUDY_OF_CLAIM, WORKER_OF_CLAIM
 from annotation.work.slots.open_hits import next_open_hits, prefer_new_controls
 from annotation.work.slots.release import release_slots
 from annotation.work.slots.silent_leases import end_silent_lease
-from annotation.work.stopping import count_in_work_by_hit
+from annotation.work.stopping import count_leases_by_hit
 from annotation.work.suitability import (
+    controls_left_out_before,
     controls_seen_before,
     may_repeat_controls,
     seen_control_items,
-    units_left_out,
     used_up_alarms,
     without_own_captions,
 )
@@ -39,13 +38,13 @@ from judgments.studies.designs import design_of, stops_early
 RETRY_SECONDS = 15  # the page of a waiting worker reloads after this many seconds
 
 _NOW_PARAMETER = query_parameter("now", DateTimeField())
-_PARTICIPATIONS: PreparedQuery[Any] = PreparedQuery(
+_PARTICIPATION_QUERY: PreparedQuery[Any] = PreparedQuery(
     lambda: Participation.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM).annotate(
-        wrote=Exists(
+        wrote_captions=Exists(
             WrittenCaption.objects.written_by(WORKER_OF_CLAIM, dataset_id=query_parameter("dataset"))
         ),
-        used_up=Exists(used_up_alarms(STUDY_OF_CLAIM, WORKER_OF_CLAIM)),
-        began=Exists(Assignment.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM)),
+        used_up_controls=Exists(used_up_alarms(STUDY_OF_CLAIM, WORKER_OF_CLAIM)),
+        has_begun=Exists(Assignment.objects.filter(study=STUDY_OF_CLAIM, worker=WORKER_OF_CLAIM)),
     )
 )
 _LEASES_QUERY = PreparedQuery(
@@ -63,6 +62,8 @@ _LEASES_QUERY = PreparedQuery(
 
 @dataclass(frozen=True, slots=True)
 class Claim:
+    """An assignment that the worker holds, with the units of its page. ``is_new`` is false if they held it before."""
+
     assignment: Assignment
     is_new: bool
     page_units: list[PageUnit]
@@ -93,15 +94,16 @@ def find_candidate(
     Args:
         ignored: a current assignment to ignore.
     """
-    participation = _participation(study, worker)
-    leases, overdue = _leases(study, worker)
-    current = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
-    if current is None or current.state == Assignment.State.RESERVED:  # the worker has not begun a HIT
+    participation = _find_participation(study, worker)
+    leases, overdue_leases = _find_leases(study, worker)
+    current_lease = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
+    # the worker has not begun a HIT
+    if current_lease is None or current_lease.state == Assignment.State.RESERVED:
         refuse_stopped_worker(participation.standing)
         refuse_paused_study(study)
         refuse_old_consent(study=study, worker=worker, agreed_to=participation.consent_version)
-    if current is not None:
-        return Claim(assignment=current, is_new=False, page_units=page_units_of(current))
+    if current_lease is not None:
+        return Claim(assignment=current_lease, is_new=False, page_units=page_units_of(current_lease))
     design = design_of(study)
     check_may_work(study=study, design=design, worker=worker)
     session = None
@@ -111,13 +113,15 @@ def find_candidate(
             return None
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
-    hits = _candidates(study, worker, participation, overdue, end_silent=ignored is None and not attempt)
+    may_end_silent = ignored is None and not attempt
+    hits = _find_open_hits(study, worker, participation, overdue_leases, end_silent=may_end_silent)
     if not hits:
         return None
-    met = seen_control_items(study, worker) if participation.began and may_repeat_controls(study) else {}
-    items = {item for of_hit in met.values() for item in of_hit}
-    if items and not participation.used_up:
-        hits = prefer_new_controls(study, worker, participation, hits, items)
+    may_repeat = participation.has_begun and may_repeat_controls(study)
+    items_by_hit = seen_control_items(study, worker) if may_repeat else {}
+    seen_items = {item for items in items_by_hit.values() for item in items}
+    if seen_items and not participation.used_up_controls:
+        hits = prefer_new_controls(study, worker, participation, hits, seen_items)
     hit = _choose_hit(study, worker, hits, attempt)
     units = cached_units_of(hit)
     return CandidateHIT(
@@ -127,22 +131,22 @@ def find_candidate(
         hit=hit,
         cursor=hits[0].position,
         units=units,
-        excluded_items=units_left_out(hit, worker, units)
-        if hit.pk in met
-        else controls_seen_before(study, units, items),
+        excluded_items=controls_left_out_before(hit, worker, units)
+        if hit.pk in items_by_hit
+        else controls_seen_before(study, units, seen_items),
         session=session,
     )
 
 
-def _participation(study: Study, worker: Worker) -> Any:
+def _find_participation(study: Study, worker: Worker) -> Any:
     """Return the worker's participation, annotated with facts that save most claims another query."""
-    participation = _PARTICIPATIONS.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
+    participation = _PARTICIPATION_QUERY.first(study=study.pk, worker=worker.pk, dataset=study.dataset_id)
     if participation is None:
         raise NotJoined(_("You have not joined this study."))
     return participation
 
 
-def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
+def _find_leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assignment]]:
     """Return the worker's leases, accepted ones before reserved ones, and the study's expired leases.
 
     An expired reservation still belongs to the worker until another worker needs its slot.
@@ -152,49 +156,52 @@ def _leases(study: Study, worker: Worker) -> tuple[list[Assignment], list[Assign
     expired_leases: list[Assignment] = []
     for lease in _LEASES_QUERY.all_rows(study=study.pk, worker=worker.pk, now=now):
         lease.study = study
-        reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
-        expired = lease.expires_at is not None and lease.expires_at <= now
-        (expired_leases if expired and not reserved else leases).append(lease)
+        is_reserved = lease.worker_id == worker.pk and lease.state == Assignment.State.RESERVED
+        is_expired = lease.expires_at is not None and lease.expires_at <= now
+        (expired_leases if is_expired and not is_reserved else leases).append(lease)
     return leases, expired_leases
 
 
-def _candidates(
-    study: Study, worker: Worker, participation: Any, overdue: Sequence[Assignment], *, end_silent: bool
+def _find_open_hits(
+    study: Study, worker: Worker, participation: Any, overdue_leases: list[Assignment], *, end_silent: bool
 ) -> list[HIT]:
     """Return HITs with an open slot. If there is none, release expired and silent leases and look again."""
     hits: list[HIT] = []
-    if not any(lease.worker_id == worker.pk for lease in overdue):
+    if not any(lease.worker_id == worker.pk for lease in overdue_leases):
         hits = next_open_hits(study, worker, participation)
-    if not hits and overdue:
-        expired = Assignment.objects.overdue(timezone.now()).filter(pk__in=[lease.pk for lease in overdue])
-        release_slots(expired, Assignment.State.EXPIRED)
+    if not hits and overdue_leases:
+        ids = [lease.pk for lease in overdue_leases]
+        still_overdue = Assignment.objects.overdue(timezone.now()).filter(pk__in=ids)
+        release_slots(still_overdue, Assignment.State.EXPIRED)
         hits = next_open_hits(study, worker, participation)
     if not hits and end_silent and end_silent_lease(study, worker, participation):
         hits = next_open_hits(study, worker, participation)
     return hits
 
 
-def free_a_page(*, study: Study, worker: Worker) -> bool:
+def release_leases_for(*, study: Study, worker: Worker) -> bool:
     """Release leases as a claim would, for a worker who holds no HIT.
 
     Return whether the worker can now claim a HIT.
     """
-    participation = _participation(study, worker)
-    _own, overdue = _leases(study, worker)
-    goes_on = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
-    return bool(_candidates(study, worker, participation, overdue if goes_on else [], end_silent=goes_on))
+    participation = _find_participation(study, worker)
+    _own, overdue_leases = _find_leases(study, worker)
+    may_claim = participation.standing == Participation.Standing.ACTIVE and study.paused_at is None
+    released_leases = overdue_leases if may_claim else []
+    return bool(_find_open_hits(study, worker, participation, released_leases, end_silent=may_claim))
 
 
-def waits_for_a_page(*, study: Study, worker: Worker) -> bool:
+def may_get_a_hit_later(*, study: Study, worker: Worker) -> bool:
     """Return whether a worker for whom no HIT is left may still get one that others hold now."""
     if study.state != Study.State.OPEN or has_reached_limit(
         study=study, design=design_of(study), worker=worker
     ):
         return False
-    mine = Assignment.objects.filter(study=study, worker=worker)
-    others = HIT.objects.filter(study=study).exclude(assignments__in=mine.finished())
-    held = others.filter(assignments__in=Assignment.objects.filter(study=study, state__in=LEASED_STATES))
-    return without_own_captions(held, study=study, worker=worker).exists()
+    own_assignments = Assignment.objects.filter(study=study, worker=worker)
+    other_hits = HIT.objects.filter(study=study).exclude(assignments__in=own_assignments.finished())
+    leases = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
+    held_hits = other_hits.filter(assignments__in=leases)
+    return without_own_captions(held_hits, study=study, worker=worker).exists()
 
 
 def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> HIT:
@@ -203,8 +210,8 @@ def _choose_hit(study: Study, worker: Worker, hits: list[HIT], attempt: int) -> 
     With early stopping, choose a HIT with few assignments in progress, so that votes arrive one after the other.
     """
     if stops_early(study):
-        in_work = count_in_work_by_hit([hit.pk for hit in hits])
-        ordered = sorted(hits, key=lambda hit: (in_work[hit.pk], hit.position))
-        return ordered[attempt % len(ordered)]
+        lease_counts = count_leases_by_hit([hit.pk for hit in hits])
+        hits_by_load = sorted(hits, key=lambda hit: (lease_counts[hit.pk], hit.position))
+        return hits_by_load[attempt % len(hits_by_load)]
     rng = rng_for(attempt, f"hit {worker.name} {hits[0].key}")
     return hits[int(rng.integers(len(hits)))]

@@ -20,19 +20,19 @@ from judgments.studies.designs import stops_early
 WINDOW = 8  # a HIT is drawn from this many next HITs, so that simultaneous workers do not wait for one row
 WIDE_WINDOW = 40  # the same with early stopping, where workers should work on different HITs
 
-# number of HITs that are searched for new control items before control items are left out
-HITS_SEARCHED = 64
+# HITs that are searched for new control items before control items are left out
+MAX_HITS_SEARCHED = 64
 
 
-def _fresh_hits(size: int) -> QuerySet[HIT]:
-    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=WORKER_OF_CLAIM)
-    open_hits = HIT.objects.filter(~Exists(mine), study=STUDY_OF_CLAIM, open_slots__gt=0)
+def _hits_new_to_worker(size: int) -> QuerySet[HIT]:
+    own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=WORKER_OF_CLAIM)
+    open_hits = HIT.objects.filter(~Exists(own_assignments), study=STUDY_OF_CLAIM, open_slots__gt=0)
     return open_hits.filter(position__gte=query_parameter("cursor", IntegerField())).order_by("position")[
         :size
     ]
 
 
-_FRESH_HITS = {size: PreparedQuery(partial(_fresh_hits, size)) for size in (WINDOW, WIDE_WINDOW)}
+_NEW_HITS = {size: PreparedQuery(partial(_hits_new_to_worker, size)) for size in (WINDOW, WIDE_WINDOW)}
 
 
 def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT]:
@@ -41,36 +41,37 @@ def next_open_hits(study: Study, worker: Worker, participation: Any) -> list[HIT
     HITs that the worker returned or let expire come last.
     """
     size = WIDE_WINDOW if stops_early(study) else WINDOW
-    if not participation.wrote:
-        window = _FRESH_HITS[size].all_rows(study=study.pk, worker=worker.pk, cursor=participation.cursor)
+    if not participation.wrote_captions:
+        window = _NEW_HITS[size].all_rows(study=study.pk, worker=worker.pk, cursor=participation.cursor)
         if window:
             return window
     own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
     open_hits = (
         hits_without_own_captions(study, worker, participation).filter(open_slots__gt=0).order_by("position")
     )
-    fresh = open_hits.filter(~Exists(own_assignments))
-    window = list(fresh.filter(position__gte=participation.cursor)[:size]) if participation.wrote else []
+    new_hits = open_hits.filter(~Exists(own_assignments))
+    if participation.wrote_captions:
+        window = list(new_hits.filter(position__gte=participation.cursor)[:size])
     if not window and participation.cursor:
-        window = list(fresh[:size])  # HITs before the cursor whose slots were released
+        window = list(new_hits[:size])  # HITs before the cursor whose slots were released
     return window or list(open_hits.filter(~Exists(own_assignments.filter(state__in=LIVE_STATES)))[:size])
 
 
 def hits_without_own_captions(study: Study, worker: Worker, participation: Any) -> QuerySet[HIT]:
     hits = HIT.objects.filter(study=study)
-    return without_own_captions(hits, study=study, worker=worker) if participation.wrote else hits
+    return without_own_captions(hits, study=study, worker=worker) if participation.wrote_captions else hits
 
 
 def prefer_new_controls(
-    study: Study, worker: Worker, participation: Any, window: list[HIT], met: Collection[Mark]
+    study: Study, worker: Worker, participation: Any, window: list[HIT], seen_items: Collection[Mark]
 ) -> list[HIT]:
     """Return HITs whose control items are all new to the worker, from ``window`` or after it; else ``window``."""
-    fresh = hits_with_new_controls(study, window, met)
-    if fresh:
-        return fresh
-    mine = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
-    further = hits_without_own_captions(study, worker, participation).filter(
+    suitable_hits = hits_with_new_controls(study, window, seen_items)
+    if suitable_hits:
+        return suitable_hits
+    own_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker)
+    later_hits = hits_without_own_captions(study, worker, participation).filter(
         open_slots__gt=0, position__gt=window[-1].position
     )
-    ahead = list(further.filter(~Exists(mine)).order_by("position")[:HITS_SEARCHED])
-    return hits_with_new_controls(study, ahead, met)[:WINDOW] or window
+    searched_hits = list(later_hits.filter(~Exists(own_assignments)).order_by("position")[:MAX_HITS_SEARCHED])
+    return hits_with_new_controls(study, searched_hits, seen_items)[:WINDOW] or window

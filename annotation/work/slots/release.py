@@ -30,25 +30,27 @@ def return_assignment(*, assignment: Assignment) -> None:
 
 
 def expire_overdue(*, study: Study) -> int:
-    overdue = Assignment.objects.overdue(timezone.now()).filter(study=study)
-    return release_slots(overdue, Assignment.State.EXPIRED)
+    assignments = Assignment.objects.overdue(timezone.now()).filter(study=study)
+    return release_slots(assignments, Assignment.State.EXPIRED)
 
 
 def release_reserved(*, study: Study) -> int:
-    reserved = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
-    return release_slots(reserved, Assignment.State.EXPIRED)
+    assignments = Assignment.objects.filter(study=study, state=Assignment.State.RESERVED)
+    return release_slots(assignments, Assignment.State.EXPIRED)
 
 
 @transaction.atomic
-def release_slots(wanted: AssignmentQuerySet, state: Assignment.State) -> int:
+def release_slots(assignments: AssignmentQuerySet, state: Assignment.State) -> int:
     """End accepted or reserved assignments with ``state``, reopen their slots, and return their number.
 
     To avoid deadlocks, assignments are locked before HITs, in the order of their ids.
     """
-    ended = wanted.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
-    rows = list(ended.values_list("pk", "hit_id", "study_id"))
+    ending_assignments = assignments.filter(state__in=LEASED_STATES).select_for_update().order_by("pk")
+    rows = list(ending_assignments.values_list("pk", "hit_id", "study_id"))
     Assignment.objects.filter(pk__in=[pk for pk, _hit, _study in rows]).update(state=state)
     for study in Study.objects.filter(pk__in={study for _pk, _hit, study in rows}):
-        freed = Counter(hit for _pk, hit, owner in rows if owner == study.pk and hit is not None)
-        reopen_slots(study=study, freed=freed)
+        freed_slots = Counter(
+            hit for _pk, hit, hit_study in rows if hit_study == study.pk and hit is not None
+        )
+        reopen_slots(study=study, freed=freed_slots)
     return len(rows)

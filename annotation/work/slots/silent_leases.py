@@ -44,15 +44,15 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
     if not may_take_seat(study):
         return 0
     now = timezone.now()
-    spoke = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
+    answered_assignments = Assignment.objects.filter(study=study).exclude(answers={}, submitted_at=None)
     leases = Assignment.objects.annotate(
-        since=Coalesce("answered_at", "accepted_at"),
+        silent_since=Coalesce("answered_at", "accepted_at"),
         people=people_at_same_address("assignment"),
-        spoke=Exists(spoke.filter(worker=OuterRef("worker"))),
+        worker_answered=Exists(answered_assignments.filter(worker=OuterRef("worker"))),
     )
-    silent = leases.select_related("hit").filter(
+    silent_leases = leases.select_related("hit").filter(
         Q(people__gt=1) | Q(answers={}),
-        since__lte=now - longest_pause(study),
+        silent_since__lte=now - longest_pause(study),
         study=study,
         state__in=LEASED_STATES,
         worker__source=Worker.Source.LOCAL,
@@ -60,16 +60,17 @@ def end_silent_lease(study: Study, worker: Worker, participation: Any) -> int:
             ~Exists(Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES))
         ),
     )
-    kind = Case(When(people__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2)
-    longest_first = silent.order_by(kind, F("people").desc(nulls_last=True), "since")
-    longest = next(
-        (lease for lease in longest_first if lease.since <= now - _silence_limit(lease, study)), None
+    urgency = Case(When(people__gt=SEATS_ALWAYS_ALLOWED, then=0), When(answers={}, then=1), default=2)
+    leases_by_urgency = silent_leases.order_by(urgency, F("people").desc(nulls_last=True), "silent_since")
+    due_leases = (
+        lease for lease in leases_by_urgency if lease.silent_since <= now - _silence_limit(lease, study)
     )
-    if longest is None:
+    chosen_lease = next(due_leases, None)
+    if chosen_lease is None:
         return 0
     # an answer that arrives now keeps the slot
-    still = Assignment.objects.filter(pk=longest.pk, answered_at=longest.answered_at)
-    return release_slots(still, Assignment.State.EXPIRED)
+    still_silent_lease = Assignment.objects.filter(pk=chosen_lease.pk, answered_at=chosen_lease.answered_at)
+    return release_slots(still_silent_lease, Assignment.State.EXPIRED)
 
 
 def _silence_limit(lease: Any, study: Study) -> timedelta:
@@ -77,8 +78,9 @@ def _silence_limit(lease: Any, study: Study) -> timedelta:
     if lease.answers:
         return longest_pause(study)
     items = len(lease.order) or len(cached_units_of(lease.hit))
-    page = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
-    return max(page, MIN_UNANSWERED_TIME) if lease.spoke and (lease.people or 1) == 1 else page
+    page_time = max(longest_pause(study), items * timedelta(seconds=design_of(study).seconds_per_unit))
+    is_trusted = lease.worker_answered and (lease.people or 1) == 1
+    return max(page_time, MIN_UNANSWERED_TIME) if is_trusted else page_time
 
 
 def longest_pause(study: Study) -> timedelta:

@@ -40,7 +40,7 @@ def written(module_db: None) -> Study:
 
 def known(study: Study, worker: Worker) -> Worker:
     """Somebody who works here already joins another study."""
-    return join_study(study=study, name=worker.name, known=worker).worker
+    return join_study(study=study, name=worker.name, known_worker=worker).worker
 
 
 def texts_seen(study: Study, worker: Worker) -> set[str]:

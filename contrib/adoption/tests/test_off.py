@@ -32,7 +32,7 @@ browser.force_login(User.objects.create_superuser("rosa", password="a long enoug
 page = f"/admin/judgments/study/{study.pk}"
 later = make_study(study.dataset, "graded", name="Later", slug="later", controls={"per_hit": 0}, units_per_hit=9)
 ada = WrittenCaption.objects.filter(worker__name="ada")[0].worker
-known = join_study(study=later, name="ada", known=ada).worker
+known = join_study(study=later, name="ada", known_worker=ada).worker
 claim = claim_assignment(study=later, worker=known)
 shown = [place.unit.first_id for place in claim.page_units] if claim else []
 call_command("check_integrity", stdout=said)

@@ -158,13 +158,13 @@ def _design_response(study: Study) -> Response:
 
 @transaction.atomic
 def _change_study(request: Request, study: Study, design: StudyDesign) -> Study:
-    locked = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     accepted_tags = [tag.strip() for tag in request.headers.get("If-Match", "*").split(",")]
-    if "*" not in accepted_tags and _etag(locked.design) not in accepted_tags:
+    if "*" not in accepted_tags and _etag(locked_study.design) not in accepted_tags:
         raise EditConflict(
             f"The design of study {study.slug!r} was changed since it was read; read it again."
         )
-    return change_design(study=locked, design=design, user=staff_of(request))
+    return change_design(study=locked_study, design=design, user=staff_of(request))
 
 
 def _apply_patch(design: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
@@ -241,8 +241,8 @@ class SavedPresetResource(Resource):
         preset = self.get_object()
         changes = {"title": preset.title, "description": preset.description}
         changes |= RenamePresetRequest.read(request.data)
-        changed = rename_preset(slug=preset.slug, by=staff_of(request), **changes)
-        return Response(self.get_serializer(changed).data)
+        renamed_preset = rename_preset(slug=preset.slug, by=staff_of(request), **changes)
+        return Response(self.get_serializer(renamed_preset).data)
 
     def destroy(self, request: Request, slug: str) -> Response:
         """Delete a preset."""

@@ -71,7 +71,7 @@ class DesignFitter:
 
     Attributes:
         checks_per_page: number of check questions that a page should have.
-        judged_items: number of judged items; 0 if the design cannot be drawn.
+        item_count: number of judged items; 0 if the design cannot be drawn.
         pages_before_repeat: number of pages that a worker can do before a check question repeats.
     """
 
@@ -86,7 +86,7 @@ class DesignFitter:
         self.values = deepcopy(values) | {"dataset": reader.dataset.name}
         self.dataset, self.reader, self.purpose = reader.dataset, reader, values.get("purpose", "")
         self.sentences: list[str] = []
-        self.judged_items = self.pages_before_repeat = 0
+        self.item_count = self.pages_before_repeat = 0
         self.fit_requirements()
         self.fit_source()
         self.checks_per_page = self.fit_purpose(per_hit)
@@ -121,10 +121,8 @@ class DesignFitter:
             or "approved_at_least" not in preset.values
         ):
             return
-        defaults = Workers().model_dump(mode="json")
-        self.values["workers"] = (
-            workers | {"requirements": ""} | {key: defaults[key] for key in preset.values}
-        )
+        default = Workers().model_dump(mode="json")
+        self.values["workers"] = workers | {"requirements": ""} | {key: default[key] for key in preset.values}
         self.sentences.append(
             gettext(
                 "The requirements of the paper (%(title)s) are off, because there is no record of "
@@ -227,6 +225,7 @@ class DesignFitter:
         images = divide_images(design, work_material).judged_images
         sampling = self.values["sampling"]
         shows_picture = KINDS[design.protocol].page.shows_picture
+        # the numbers that the design asks for; all contests of systems if they are to be compared
         requested = {str(name): count for name, count in design.sampling.pairs.items() if count}
         if self.purpose in ("systems", "ranking") and contests_of_systems(images):
             requested = {"MM": contests_of_systems(images)}
@@ -239,6 +238,7 @@ class DesignFitter:
             "seed": design.seed,
             "allow_no_references": shows_picture,
         }
+        # if the references do not suffice for all pairs, use every reference of an item
         available = count_pairs(work_material, images, wanted=pairs_wanted, references=references, **drawing)
         if references != "all" and sum(available.values()) < sum(pairs_wanted.values()):
             all_pairs = count_pairs(work_material, images, wanted=pairs_wanted, references="all", **drawing)
@@ -253,11 +253,13 @@ class DesignFitter:
                 )
         if not any(available.values()):
             return
+        # an arena samples its pairs while it runs, so only their number is set
         if self.purpose == "ranking" and available["MM"] and draws_arenas():
             sampling["pairs"] = {"MM": available["MM"]}
             pages = ceil(ROUNDS * available["MM"] / self.values["units_per_hit"])
             self.values["arena"] = {"pages": pages, "even": Arena().even}
             return
+        # keep a 0 for a kind that the design names, so that the form shows its field
         designed_kinds = {str(name) for name in design.sampling.pairs}
         sampling["pairs"] = {
             name: available.get(name, 0)
@@ -276,14 +278,11 @@ class DesignFitter:
         has_outputs = any(image.outputs for image in material.images)
         has_retrievals = any(image.retrievals for image in material.images)
         source = sampling["pairs_from"]
-        has_lists = {
-            "annotation": has_outputs,
-            "search": has_retrievals,
-            "both": has_outputs or has_retrievals,
-        }[sampling["task"]]
+        task = sampling["task"]
+        has_lists = (task != "search" and has_outputs) or (task != "annotation" and has_retrievals)
         if (source == "top-k" and not has_lists) or (source in ("outputs", "crossed") and not has_outputs):
             sampling["pairs_from"] = "outputs" if has_outputs else "references"
-            what = (
+            judged_texts = (
                 gettext("the captions of each system")
                 if has_outputs
                 else gettext("people's texts, with texts of other items")
@@ -294,7 +293,7 @@ class DesignFitter:
                     if source == "top-k" and has_outputs
                     else gettext("The dataset has no systems. Participants judge %(what)s instead.")
                 )
-                % {"what": what}
+                % {"what": judged_texts}
             )
         if filter_["bleu_pre"] and any(not image.references for image in material.images):
             filter_["bleu_pre"], filter_["audit"] = 0.0, 0
@@ -347,7 +346,7 @@ class DesignFitter:
             else:
                 self.pages_before_repeat = pool_of(batch.hits, grouped=kind.grouped).lasts
                 units = chain(batch.pool, *(hit.units for hit in batch.hits))
-                self.judged_items = sum(not (unit.control or unit.filtered) for unit in units)
+                self.item_count = sum(not (unit.control or unit.filtered) for unit in units)
                 if 0 < (n := controls["per_hit"]) < self.checks_per_page:
                     fewer_checks = gettext(
                         "Check questions on each page: %(n)s instead of %(checks)s, because the "
@@ -358,13 +357,17 @@ class DesignFitter:
 
 
 def _pairs_per_image(
-    wanted: Mapping[str, int], requested: Mapping[str, int], images: Sequence[Image], *, systems_meet: bool
+    pair_counts: Mapping[str, int],
+    requested: Mapping[str, int],
+    images: Sequence[Image],
+    *,
+    systems_meet: bool,
 ) -> dict[str, int]:
     """Return the number of pairs of each kind, at most one per image, so that no kind outweighs the others.
 
     If ``systems_meet``, MM keeps enough pairs to compare every two systems on every image.
     """
-    pairs = {name: min(count, max(1, len(images))) for name, count in wanted.items()}
+    pairs = {name: min(count, max(1, len(images))) for name, count in pair_counts.items()}
     if "MM" in pairs and systems_meet:  # all systems are already compared on all images
         contests = contests_of_systems(images)
         pairs["MM"] = min(requested.get("MM", contests), contests)
@@ -372,11 +375,11 @@ def _pairs_per_image(
 
 
 def _pairs_sentence(requested: Mapping[str, int], available: Mapping[str, int]) -> str:
-    listed = "; ".join(
+    pair_phrases = "; ".join(
         f"{available[name]} × {gettext(PAIR_WORDS[name])} ({name})" for name in requested if available[name]
     )
     requested_counts = ", ".join(thousands(count) for count in sorted(set(requested.values())))
     sentence = gettext(
         "Pairs that can be sampled from this dataset: %(listed)s. Pairs of each kind that the preset asks for: %(of)s."
     )
-    return sentence % {"listed": listed, "of": requested_counts}
+    return sentence % {"listed": pair_phrases, "of": requested_counts}

@@ -71,65 +71,57 @@ def fit_to_dataset(
     reader = DatasetReader(dataset, maker)
     preset = PRESETS.get(values["preset"]) if untouched and not values["controls"]["per_hit"] else None
     if preset and "controls.per_hit" in preset.ours and KINDS[values["protocol"]].compares_pairs:
-        with_checks = DesignFitter(
-            values | {"controls": values["controls"] | {"per_hit": CHECKS_PER_PAGE}}, reader
-        )
-        if with_checks.has_enough_checks():
+        controls = values["controls"] | {"per_hit": CHECKS_PER_PAGE}
+        checking_fitter = DesignFitter(values | {"controls": controls}, reader)
+        if checking_fitter.has_enough_checks():
             note = gettext("Check questions on each page of work: %(n)s. The paper does not give a number.")
-            with_checks.sentences.append(note % {"n": CHECKS_PER_PAGE})
-            return _keep_items(with_checks, values, reader, checks)
+            checking_fitter.sentences.append(note % {"n": CHECKS_PER_PAGE})
+            return _keep_items(checking_fitter, values, reader, checks)
     return _keep_items(DesignFitter(values, reader), values, reader, checks)
 
 
 def _keep_items(
-    with_reserve: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
+    reserve_fitter: DesignFitter, values: dict[str, Any], reader: DatasetReader, checks: str
 ) -> FittedDesign:
     """Return the design that reserves items for check questions or, if these need too many, one that does not.
 
     Args:
-        with_reserve: the way to fit that reserves items for check questions.
+        reserve_fitter: the way to fit that reserves items for check questions.
         checks: the designer's choice, as in `fit_to_dataset`.
     """
-    controls = with_reserve.values["controls"]
-    if not with_reserve.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
-        return FittedDesign(with_reserve.values, with_reserve.sentences)
-    without_checks = DesignFitter(values, reader, per_hit=0)
-    lost_items = without_checks.judged_items - with_reserve.judged_items
+    controls = reserve_fitter.values["controls"]
+    if not reserve_fitter.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
+        return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
+    omit_fitter = DesignFitter(values, reader, per_hit=0)
+    lost_items = omit_fitter.item_count - reserve_fitter.item_count
     if controls["per_hit"] and lost_items <= 0:
-        return FittedDesign(with_reserve.values, with_reserve.sentences)
-    grouped = KINDS[with_reserve.values["protocol"]].grouped
-    with_repeats = DesignFitter(
-        values,
-        reader,
-        per_hit=1 if grouped else min(with_reserve.checks_per_page, CHECKS_PER_PAGE),
-        repeating=True,
-    )
-    designs = {REPEAT: with_repeats, RESERVE: with_reserve, OMIT: without_checks}
-    if (
-        not with_repeats.values["controls"]["per_hit"]
-        or with_repeats.judged_items < without_checks.judged_items
-    ):
-        del designs[REPEAT]
+        return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
+    grouped = KINDS[reserve_fitter.values["protocol"]].grouped
+    per_hit = 1 if grouped else min(reserve_fitter.checks_per_page, CHECKS_PER_PAGE)
+    repeat_fitter = DesignFitter(values, reader, per_hit=per_hit, repeating=True)
+    fitters = {REPEAT: repeat_fitter, RESERVE: reserve_fitter, OMIT: omit_fitter}
+    if not repeat_fitter.values["controls"]["per_hit"] or repeat_fitter.item_count < omit_fitter.item_count:
+        del fitters[REPEAT]
     if not controls["per_hit"]:
-        return _design_without_reserve(designs)
+        return _design_without_reserve(fitters)
     reserve_is_small = (
-        with_reserve.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= without_checks.judged_items
+        reserve_fitter.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= omit_fitter.item_count
     )
-    proposed = _proposed_answer(checks, designs, reserve_is_small)
-    other_answers = tuple(name for name in designs if name != proposed)
+    proposed = _proposed_answer(checks, fitters, reserve_is_small)
+    other_answers = tuple(name for name in fitters if name != proposed)
     return FittedDesign(
-        designs[proposed].values,
-        designs[proposed].sentences,
-        ChecksQuestion(proposed, other_answers, lost_items, without_checks.judged_items),
+        fitters[proposed].values,
+        fitters[proposed].sentences,
+        ChecksQuestion(proposed, other_answers, lost_items, omit_fitter.item_count),
     )
 
 
-def _design_without_reserve(designs: Mapping[str, DesignFitter]) -> FittedDesign:
+def _design_without_reserve(fitters: Mapping[str, DesignFitter]) -> FittedDesign:
     """Return the design that repeats items, or else the one without check questions, with the reason."""
-    name = REPEAT if REPEAT in designs else OMIT
-    design = designs[name]
-    design.sentences.append(gettext(TOO_FEW_TEXTS[name]))
-    return FittedDesign(design.values, design.sentences)
+    name = REPEAT if REPEAT in fitters else OMIT
+    fitter = fitters[name]
+    fitter.sentences.append(gettext(TOO_FEW_TEXTS[name]))
+    return FittedDesign(fitter.values, fitter.sentences)
 
 
 def _proposed_answer(checks: str, designs: Collection[str], reserve_is_small: bool) -> str:

@@ -94,5 +94,7 @@ def holdings_of(dataset: Dataset, person: Person) -> Holdings:
     references = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE)
     captions = references.aggregate(captions=Count("pk"), captioned=Count("item", distinct=True))
     systems = System.objects.filter(dataset=dataset, human=False).open_to(person.pk)
-    with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
-    return Holdings(**items, **captions, systems=with_outputs.count(), pairs=dataset.published_pairs.count())
+    systems_with_outputs = Output.objects.filter(system__in=systems).order_by().values("system").distinct()
+    return Holdings(
+        **items, **captions, systems=systems_with_outputs.count(), pairs=dataset.published_pairs.count()
+    )

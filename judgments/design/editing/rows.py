@@ -17,7 +17,7 @@ from pydantic.fields import FieldInfo
 MAX_ROWS = 60  # more rows must be edited in the study file, since a row has several fields
 BLANK_NUMBER = "__row__"  # number of the row that the button "Add" copies
 DETECTORS: dict[str, str] = {}  # titles by name; the app annotation fills it
-SETTING = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
+SETTING_PATTERN = re.compile(r"([A-Za-z_]+)\s*=\s*(\S.*)")
 # labels of the columns whose keys have no title
 LABELS = {
     "by": "Trait",
@@ -73,13 +73,13 @@ class RowColumn:
             return _read_settings(text, where)
         if self.shape == "paragraphs":
             return text.replace("\r\n", "\n")
-        whole = re.fullmatch(r"-?\d{1,12}", text)
-        if self.shape == "whole" and not whole:
+        whole_number = re.fullmatch(r"-?\d{1,12}", text)
+        if self.shape == "whole" and not whole_number:
             raise forms.ValidationError(
                 gettext("%(where)s: found %(text)r, expected a whole number.")
                 % {"where": f"{where}, {gettext(self.label)}", "text": text}
             )
-        return int(text) if whole and self.shape in ("whole", "whole-or-text") else text
+        return int(text) if whole_number and self.shape in ("whole", "whole-or-text") else text
 
 
 def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
@@ -114,14 +114,14 @@ def _make_column(key: str, field: FieldInfo) -> RowColumn:
 
 def _read_settings(text: str, where: str) -> dict[str, Any]:
     settings: dict[str, Any] = {}
-    for part in re.split(r"[,\n]", text):
-        if not part.strip():
+    for entry in re.split(r"[,\n]", text):
+        if not entry.strip():
             continue
-        match = SETTING.fullmatch(part.strip())
+        match = SETTING_PATTERN.fullmatch(entry.strip())
         if match is None:
             raise forms.ValidationError(
                 gettext("%(where)s: found %(text)r, expected a name, = and a value.")
-                % {"where": f"{where}, {gettext('Settings')}", "text": part.strip()}
+                % {"where": f"{where}, {gettext('Settings')}", "text": entry.strip()}
             )
         name, value = match.groups()
         try:

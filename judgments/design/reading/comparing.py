@@ -39,7 +39,7 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
-    first, second = _values(first_design), _values(second_design)
+    first, second = _values_of(first_design), _values_of(second_design)
     tables: dict[str, list[DesignDifference]] = {}
     first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))
     for key in _sort_as_in_file(first_values, second_values):
@@ -62,7 +62,7 @@ def changed_keys(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
     return [difference.key for rows in compare_designs(before, after).tables.values() for difference in rows]
 
 
-def _values(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
+def _values_of(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
     return design.model_dump(mode="json") if isinstance(design, StudyDesign) else design
 
 

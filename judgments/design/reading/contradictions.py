@@ -26,17 +26,11 @@ from quorum.numeric.names import nearest_name
 def contradictions_of(design: StudyDesign) -> Iterator[str]:
     """Yield a clause about each contradiction in a design. It begins with a key, which may be in quotes."""
     kind = KINDS.get(design.protocol)
-    if (
-        kind is None
-        and isinstance(absent_kind := KINDS[design.protocol], UnavailableKind)
-        and absent_kind.feature
-    ):
+    absent_kind = KINDS[design.protocol] if kind is None else None
+    if isinstance(absent_kind, UnavailableKind) and absent_kind.feature:
         yield gettext(
             "protocol is %(protocol)r, but this protocol is off; turn on %(feature)s in CONTRIB_APPS"
-        ) % {
-            "protocol": design.protocol,
-            "feature": absent_kind.feature,
-        }
+        ) % {"protocol": design.protocol, "feature": absent_kind.feature}
         return
     if kind is None:
         yield gettext("protocol is %(protocol)r; expected one of %(listed)s; the nearest one is %(near)r") % {

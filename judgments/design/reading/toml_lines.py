@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 TABLE_HEADER = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]")
-ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
+KEY_ASSIGNMENT = re.compile(r"\s*([\w.-]+)\s*=")
 
 
 def line_of(text: str, key: str) -> int:
@@ -16,7 +16,7 @@ def line_of(text: str, key: str) -> int:
         if not inside_text and (header := TABLE_HEADER.match(line)):
             table = header[1]
             lines.setdefault(table, number)
-        elif not inside_text and (assignment := ASSIGNMENT.match(line)):
+        elif not inside_text and (assignment := KEY_ASSIGNMENT.match(line)):
             lines.setdefault(f"{table}.{assignment[1]}" if table else assignment[1], number)
         # a text of several lines begins and ends with three quotes
         inside_text ^= line.count('"""') % 2 == 1

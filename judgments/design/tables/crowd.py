@@ -27,9 +27,7 @@ class Crowd(Part):
     """The crowd that the workers come from, and their pay."""
 
     backend: str = Field(
-        "local",
-        title="Participants come from",
-        json_schema_extra={"words": {**crowd_labels()}},
+        "local", title="Participants come from", json_schema_extra={"words": {**crowd_labels()}}
     )
     reward_cents: Count = Field(
         0, title="Pay for a page of work, in cents", description="0: participants see no amount of pay."

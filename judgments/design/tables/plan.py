@@ -11,7 +11,7 @@ from pydantic import Field, field_validator
 
 from judgments.design.tables.base import Listed, Paragraph, Part
 
-CLAIM = re.compile(
+CLAIM_PATTERN = re.compile(
     r"\s*(?P<better>[^\s<>]+)\s*>\s*(?P<worse>[^\s<>=][^\s<>]*)(?:\s+on\s+(?P<kind>HC|HI|HM|MM|all))?\s*"
 )
 
@@ -26,7 +26,7 @@ class HypothesisClaim:
 
 
 def read_claim(text: str) -> HypothesisClaim:
-    match = CLAIM.fullmatch(text)
+    match = CLAIM_PATTERN.fullmatch(text)
     if match is None or match["better"] == match["worse"]:
         raise ValueError(
             gettext("the claim %(text)r cannot be read; expected a form such as 'cider-d > rouge-l on HC'")

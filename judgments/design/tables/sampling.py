@@ -25,10 +25,7 @@ class ItemSampling(Part):
         json_schema_extra={
             "keys": {
                 "HC": ["Two people", "Both texts are by people, for the same item (HC)."],
-                "HI": [
-                    "Different items",
-                    "Both texts are by people. One of them is for another item (HI).",
-                ],
+                "HI": ["Different items", "Both texts are by people. One of them is for another item (HI)."],
                 "HM": ["Person and system", "One text is by a person, the other by a system (HM)."],
                 "MM": ["Two systems", "Both texts are by systems (MM)."],
             }

@@ -126,10 +126,10 @@ def _check_sources(design: StudyDesign, material: Material, batch: Batch, quiz: 
     ]
     if textless_items:
         more_count = len(textless_items) - 1
-        more = ngettext(
+        further_items = ngettext(
             " (and one more item has no text)", " (and %(n)s more items have no text)", more_count
         ) % {"n": thousands(more_count)}
-        rest_of_sentence = more if more_count else ""
+        rest_of_sentence = further_items if more_count else ""
         raise DesignError(
             gettext(
                 "source.show is true, but item %(lacking)r of dataset %(name)r has no source "

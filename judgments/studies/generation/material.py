@@ -99,6 +99,6 @@ def _outputs_and_retrievals(
         "system_id", "caption_id", "item_id", "rank"
     ).iterator(ROWS_PER_BATCH):
         retrievals.setdefault(item, []).append((machines[system], texts[caption], rank))
-    for image_retrievals in retrievals.values():
+    for image_retrievals in retrievals.values():  # sort by system, and by the key of the text
         image_retrievals.sort(key=lambda retrieval: (retrieval[0], retrieval[1].key))
     return outputs, retrievals

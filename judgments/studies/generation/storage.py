@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import accumulate, chain, repeat
+from itertools import accumulate, chain, count, pairwise, repeat
 from operator import attrgetter
 from typing import Any
 
@@ -38,8 +38,9 @@ DRAWN_FIELDS = ("kind", "control", "expected", "filtered", "audited", "control_k
 
 
 def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progress) -> None:
+    """Store pairs, units and HITs. Units of HITs come first, then an arena's pool and the items of the quiz."""
     images = dict(Item.objects.filter(dataset=study.dataset).values_list("name", "pk"))
-    captions = _captions(study.dataset, batch)
+    captions = _store_captions(study.dataset, batch)
     systems = dict(System.objects.filter(dataset=study.dataset).values_list("name", "pk"))
     insert_rows(
         CandidatePair,
@@ -63,46 +64,45 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
     )  # fmt: skip
     pairs = dict(CandidatePair.objects.filter(study=study).values_list("key", "pk"))
     progress(0.3, "storing units")
-    in_order = [unit for hit in batch.hits for unit in hit.units]
-    store_system_pairs(study, batch, systems, start=len(in_order))
-    in_order += batch.pool
-    in_order += [unit for group in batch.quiz for unit in group.units]
+    drawn_units = [unit for hit in batch.hits for unit in hit.units]
+    store_system_pairs(study, batch, systems, start=len(drawn_units))
+    drawn_units += batch.pool
+    drawn_units += [unit for group in batch.quiz for unit in group.units]
 
-    def of_each(name: str) -> Iterator[Any]:
-        return map(attrgetter(name), in_order)
+    def values_of(name: str) -> Iterator[Any]:
+        return map(attrgetter(name), drawn_units)
 
-    def captions_of_each(name: str) -> list[int | None]:
-        return [None if text is None else captions[text.key] for text in of_each(name)]
+    def caption_ids_of(name: str) -> list[int | None]:
+        return [None if text is None else captions[text.key] for text in values_of(name)]
 
-    with indexes_built_after(Unit, rows=len(in_order)):
+    with indexes_built_after(Unit, rows=len(drawn_units)):
         insert_columns(
             Unit,
             {
-                "study_id": repeat(study.pk, len(in_order)),
-                "key": of_each("key"),
-                "position": range(len(in_order)),
-                "item_id": map(images.__getitem__, of_each("image")),
-                "reference_id": captions_of_each("reference"),
-                "first_id": captions_of_each("first"),
-                "second_id": captions_of_each("second"),
-                "pair_id": map(pairs.get, of_each("pair")),
-                **{name: of_each(name) for name in DRAWN_FIELDS},
+                "study_id": repeat(study.pk, len(drawn_units)),
+                "key": values_of("key"),
+                "position": range(len(drawn_units)),
+                "item_id": map(images.__getitem__, values_of("image")),
+                "reference_id": caption_ids_of("reference"),
+                "first_id": caption_ids_of("first"),
+                "second_id": caption_ids_of("second"),
+                "pair_id": map(pairs.get, values_of("pair")),
+                **{name: values_of(name) for name in DRAWN_FIELDS},
             },
         )
     progress(0.6, "storing HITs")
-    votes_wanted = design.judgments_per_unit
+    places_per_hit = design.judgments_per_unit
     insert_rows(
         HIT,
         ("study_id", "key", "position", "required", "open_slots"),
         (
-            (study.pk, hit.key, position, votes_wanted, votes_wanted)
+            (study.pk, hit.key, position, places_per_hit, places_per_hit)
             for position, hit in enumerate(batch.hits)
         ),
     )
     hits, units = _ids_in_order(HIT, study), _ids_in_order(Unit, study)
-    ends = np.cumsum([len(hit.units) for hit in batch.hits]).tolist()
-    units_of = [units[start:end] for start, end in zip((0, *ends), ends, strict=False)]
-    sizes = [len(hit_units) for hit_units in units_of]
+    sizes = [len(hit.units) for hit in batch.hits]
+    starts = list(accumulate(sizes, initial=0))
     with indexes_built_after(HITUnit, rows=sum(sizes)):
         insert_columns(
             HITUnit,
@@ -113,14 +113,15 @@ def store_batch(study: Study, design: StudyDesign, batch: Batch, progress: Progr
             },
         )
     if design.stopping.rule != "none":
-        full = full_depth_hits(design, len(batch.hits))
+        full_depth_numbers = full_depth_hits(design, len(batch.hits))
+        unit_ids = [units[start:end].tolist() for start, end in pairwise(starts)]
         insert_rows(
             OutcomeBounds,
             ("unit_id", "full_depth"),
             (
-                (pk, number in full)
-                for number, (hit, hit_units) in enumerate(zip(batch.hits, units_of, strict=True))
-                for unit, pk in zip(hit.units, hit_units.tolist(), strict=True)
+                (pk, number in full_depth_numbers)
+                for number, (hit, hit_unit_ids) in enumerate(zip(batch.hits, unit_ids, strict=True))
+                for unit, pk in zip(hit.units, hit_unit_ids, strict=True)
                 if not unit.control
             ),
         )
@@ -132,27 +133,18 @@ def store_system_pairs(study: Study, batch: Batch, systems: Mapping[str, int], *
     """Store the system pairs of an arena, each with the positions of its units in the pool, from ``start``."""
     names = {pair.key: system_names(pair) for pair in batch.pairs}
     sizes = Counter(names[unit.pair] for unit in batch.pool)
-    starts = chain((0,), accumulate(sizes.values()))
+    starts = accumulate(sizes.values(), initial=start)
     insert_rows(
         SystemPair,
+        ("study_id", "position", "first_system_id", "second_system_id", "start", "units", "wins", "ties",
+         "losses"),
         (
-            "study_id",
-            "position",
-            "first_system_id",
-            "second_system_id",
-            "start",
-            "units",
-            "wins",
-            "ties",
-            "losses",
-        ),
-        (
-            (study.pk, position, systems[first], systems[second], start + size_before, size, 0, 0, 0)
-            for position, (((first, second), size), size_before) in enumerate(
-                zip(sizes.items(), starts, strict=False)
+            (study.pk, position, systems[first], systems[second], pair_start, size, 0, 0, 0)
+            for position, ((first, second), size), pair_start in zip(
+                count(), sizes.items(), starts, strict=False
             )
         ),
-    )
+    )  # fmt: skip
 
 
 def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64]:
@@ -160,7 +152,7 @@ def _ids_in_order(model: type[HIT | Unit], study: Study) -> npt.NDArray[np.int64
     return columns_of(rows, 1)[0].astype(np.int64)
 
 
-def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
+def _store_captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
     """Store texts of control items and manual changes that the dataset lacks, as candidates without a system.
 
     Return the row ids of all captions of the dataset, by text key.
@@ -175,12 +167,12 @@ def _captions(dataset: Dataset, batch: Batch) -> dict[str, int]:
         for text in (unit.reference, unit.first, unit.second)
         if text is not None
     )
-    lacking = {text.key: text.text for text in chain(texts, batch.new_texts) if text.key not in captions}
-    if lacking:
+    new_texts = {text.key: text.text for text in chain(texts, batch.new_texts) if text.key not in captions}
+    if new_texts:
         Caption.objects.bulk_create(
             (
                 Caption(dataset=dataset, key=key, text=text, role=Caption.Role.CANDIDATE)
-                for key, text in lacking.items()
+                for key, text in new_texts.items()
             ),
             batch_size=ROWS_PER_BATCH,
             ignore_conflicts=True,  # another study of the dataset may store the same texts concurrently

@@ -44,10 +44,12 @@ def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> Non
     ada = joined(pilot)
     claim = claim_assignment(study=pilot, worker=ada.worker)
     assert claim is not None
-    join_study(study=make_study(pilot.dataset, name="Free", workers=MAIN), name="ada", known=ada.worker)
+    join_study(
+        study=make_study(pilot.dataset, name="Free", workers=MAIN), name="ada", known_worker=ada.worker
+    )
     submit_assignment(assignment=claim.assignment, answers=answers_for(claim.assignment))
     with pytest.raises(RequirementNotMet, match="earlier"):
-        join_study(study=main, name="ada", known=ada.worker)
+        join_study(study=main, name="ada", known_worker=ada.worker)
     joined(main, "bob")
     said = {"worker": "bob", "qualification": "chosen"}
     posted = designer.post(f"/api/studies/{main.slug}/qualify-worker/", said, content_type="application/json")
@@ -58,9 +60,9 @@ def test_who_did_the_pilot_here_does_not_join_the_study(designer: Client) -> Non
     assert both.status_code == 400
     chosen = make_study(pilot.dataset, name="Chosen", workers={"requires": ["chosen"]})
     with pytest.raises(RequirementNotMet, match="researchers"):
-        join_study(study=chosen, name="ada", known=ada.worker)
+        join_study(study=chosen, name="ada", known_worker=ada.worker)
     bob = Qualification.objects.get(name="chosen").worker
-    join_study(study=chosen, name="bob", known=bob)
+    join_study(study=chosen, name="bob", known_worker=bob)
     with pytest.raises(WrongState, match="link have names"):
         give(chosen, "ada")
 

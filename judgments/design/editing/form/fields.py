@@ -102,7 +102,7 @@ def html_name(key: str) -> str:
 
 def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     """Return the form's field for a key, by the type and limits of the design's field."""
-    extra, limits, annotation = extra_of(field), _limits(field), field.annotation
+    extra, limits, annotation = extra_of(field), _limits_of(field), field.annotation
     options: dict[str, Any] = {
         "label": gettext(field.title or ""),
         "help_text": gettext(field.description or ""),
@@ -169,7 +169,7 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
     return LinesField(rows=rows, **options)
 
 
-def _limits(field: FieldInfo) -> dict[str, Any]:
+def _limits_of(field: FieldInfo) -> dict[str, Any]:
     return {
         name: getattr(rule, name)
         for rule in field.metadata

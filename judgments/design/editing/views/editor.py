@@ -81,6 +81,7 @@ class EditorPage:
 
 
 def _steps_of(form: DesignForm) -> list[dict[str, Any]]:
+    """Return the steps for the template, each with the fields in sight, the numbers of pairs, and the folded groups."""
     steps: dict[str, dict[str, Any]] = {
         step: {
             "title": step,
@@ -227,14 +228,14 @@ def _editor_from_form(
 def _posted_base(request: HttpRequest) -> dict[str, Any] | None:
     """Return the posted base; None if it is not a valid design."""
     try:
-        posted = load_json(request.POST.get("_base", "null"))
+        posted_values = load_json(request.POST.get("_base", "null"))
     except ValueError:
         return None
-    if not isinstance(posted, dict):
+    if not isinstance(posted_values, dict):
         return None
-    open_keys = [key for key in ("name", "slug", "dataset") if not posted.get(key)]
+    open_keys = [key for key in ("name", "slug", "dataset") if not posted_values.get(key)]
     try:
-        design = make_design(posted | dict.fromkeys(open_keys, "new"))
+        design = make_design(posted_values | dict.fromkeys(open_keys, "new"))
     except DesignError:
         return None
     return design.model_dump(mode="json") | dict.fromkeys(open_keys, "")

@@ -27,7 +27,7 @@ from judgments.operations import duplicate, save_preset
 from judgments.studies.designs import design_of
 from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation, take_refusal
-from judgments.studies.studies import next_copy
+from judgments.studies.studies import next_copy_number
 from judgments.studies.study_page import study_page
 
 WORDS_AND_GAPS = re.compile(r"\d+(?:[.,]\d+)+|\w+|\s+|[^\w\s]")
@@ -39,7 +39,7 @@ MAX_STUDIES_OFFERED = 200
 @study_page("reuse", "Use again", order=95, group=StudyPlace.SHARE, help="designing.md#use-again")
 def show_reuse(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     refusal = take_refusal(request, study)
-    number = next_copy(study)
+    number = next_copy_number(study)
     other_studies = Study.objects.visible_to(signed_in(request)).exclude(pk=study.pk)
     context |= {
         "copy_name": f"{study.name[:190]} ({number})",

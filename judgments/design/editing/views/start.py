@@ -42,11 +42,7 @@ def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     fitted_design = None
     if request.method != "POST" and dataset is not None:
         fitted_design = fit_to_dataset(
-            base,
-            dataset,
-            maker=signed_in(request).pk,
-            untouched=True,
-            checks=request.GET.get("checks", ""),
+            base, dataset, maker=signed_in(request).pk, untouched=True, checks=request.GET.get("checks", "")
         )
         base = fitted_design.values
         base["name"] = _free_name(f"{_title_of(base, saved).partition(':')[0]}, {dataset.name}")
