@@ -45,8 +45,8 @@ from judgments.kinds import KINDS
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
-# Tokens are the only authentication here: with a session, Django would require a CSRF token, which workers do not
-# have.
+# Tokens are the only authentication here, because with a session Django would require a CSRF token, which workers do
+# not have.
 TOKEN_AUTHENTICATION = cast(list[type[BaseAuthentication]], api_settings.DEFAULT_AUTHENTICATION_CLASSES[:1])
 
 

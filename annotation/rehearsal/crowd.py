@@ -98,6 +98,7 @@ def rehearsal_people(study: Study, crowd: RehearsalCrowd) -> list[Person]:
 
 
 def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
+    """Create the worker who replaces one whom a detector paused or excluded."""
     rng = rng_for(crowd.seed, f"rehearsal newcomer {number}")
     is_spammer = bool(rng.random() < crowd.spammers)
     sort = crowd.sort_names[int(rng.integers(len(crowd.sort_names)))] if is_spammer else ""
@@ -108,6 +109,7 @@ def create_newcomer(study: Study, crowd: RehearsalCrowd, number: int) -> Person:
 def _make_person(
     study: Study, crowd: RehearsalCrowd, number: int, *, accuracy: float, pace: float, sort: str
 ) -> Person:
+    """Return a simulated person, whose worker is created and joins the study if this has not happened yet."""
     usual_seconds = design_of(study).seconds_per_unit / crowd.speed
     worker, _ = Worker.objects.get_or_create(
         study=study, name=f"sim-{number + 1:04d}", defaults={"source": Worker.Source.REHEARSAL}

@@ -122,6 +122,7 @@ class RehearsalReport:
 def report_of_rehearsal(
     study: Study, people: Iterable[Person], truths: dict[int, Any], seed: int
 ) -> RehearsalReport:
+    """Compare the consensus of the simulated answers with the truth, and count answers and workers."""
     kind = kind_of(study)
     people = list(people)
     careless_workers = {person.worker.pk for person in people if person.accuracy is None}

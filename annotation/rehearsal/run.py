@@ -72,6 +72,7 @@ def _rehearsal_lock(study: Study) -> Iterator[None]:
 
 @transaction.atomic
 def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
+    """Mark the study as a rehearsal, and open it. Raise WrongState if this crowd cannot rehearse it."""
     rehearsal_of(study)
     expire_overdue(study=study)
     locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -115,6 +116,7 @@ def _begin_rehearsal(study: Study, crowd: RehearsalCrowd) -> None:
 
 @transaction.atomic
 def _end_rehearsal(study: Study, crowd: RehearsalCrowd, *, state: Study.State) -> None:
+    """Store the study's state after the run, and log a rehearsal that is complete."""
     locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     locked_study.notes = {**locked_study.notes, "rehearsal": asdict(crowd)}
     locked_study.state = state

@@ -25,6 +25,7 @@ GRADED_SYSTEM_OFFSET = 0.5  # if captions are graded
 
 
 def rehearsal_of(study: Study) -> Rehearsal:
+    """Return how the study's kind is rehearsed. Raise WrongState if it has no simulated answers."""
     rehearsal = kind_of(study).rehearsal
     if rehearsal is None:
         raise WrongState(

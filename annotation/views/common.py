@@ -242,6 +242,7 @@ def own_assignment_of(request: HttpRequest, slug: str, assignment_id: UUID) -> A
 
 
 def refuse_returned_session(session: CrowdSession) -> None:
+    """Raise WorkTakenBack if the crowd's session was returned."""
     if session.status == CrowdSession.Status.RETURNED:
         raise WorkTakenBack(
             gettext(
@@ -264,6 +265,7 @@ def submit_answers(
 def read_form(
     request: HttpRequest, assignment: Assignment, page_units: Sequence[PageUnit], *, final: bool
 ) -> tuple[list[Mapping[str, Any]], dict[int, Any]]:
+    """Return the valid answers of the posted form, and the invalid input by position."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
     answers = answers_of_form(request.POST, page_units, kind=kind, final=final, saved=assignment.answers)
@@ -278,6 +280,7 @@ def save_form_draft(request: HttpRequest, assignment: Assignment) -> None:
 
 
 def sheet_context(design: StudyDesign, steps: list[Step]) -> dict[str, Any]:
+    """Return the template context that a page of work and its preview share."""
     kind = KINDS[design.protocol].for_design(design)
     return {
         "design": design,

@@ -34,8 +34,8 @@ from annotation.work.summaries import (
     WorkerSummary,
     open_studies,
     own_answers,
-    studies_of_worker,
     studies_with_effort,
+    summaries_of_worker,
 )
 from common.amounts import percent_number, spell_amount, spell_totals
 from common.errors import QuorumError
@@ -50,7 +50,7 @@ def show_own_page(request: HttpRequest) -> HttpResponse:
     worker = worker_of(request)
     if worker is None:
         return _stranger_page(request, ResumeForm())
-    studies = studies_of_worker(worker)
+    studies = summaries_of_worker(worker)
     paid_work = [work for work in studies if work.design.crowd.reward_cents]
     context: dict[str, Any] = {
         "worker": worker,

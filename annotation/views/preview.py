@@ -31,7 +31,7 @@ from judgments.access.rights import Right, has_right
 from judgments.access.visible_rows import visible_rows
 from judgments.admin.base import number_in, signed_in
 from judgments.design.editing.previews import find_preview, find_row
-from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.study_design import StudyDesign, translate_design
 from judgments.drawing.draws import rng_for
 from judgments.drawing.material import UnitSpec
 from judgments.kinds import KINDS
@@ -83,7 +83,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
     design = find_preview(request.session, key)
     if design is None:
         raise Http404("This design is not looked at any more.")
-    design = design_in(design, get_language())
+    design = translate_design(design, get_language())
     try:
         row = find_row(request.session, key)
         if row is None:
@@ -109,6 +109,7 @@ def _preview_design(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _units_at(study: Study, number: int) -> list[Unit]:
+    """Return the units of the page with this number. A page of an arena is filled up from its pool."""
     hit = study.hits.filter(position__gte=number - 1).order_by("position").first()
     if hit is None:
         raise WrongState(f"Study {study.slug!r} has no pages of work; its judgments were imported.")

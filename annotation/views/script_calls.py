@@ -58,6 +58,7 @@ def errors_as_json(view: View) -> View:
 
 
 def body_of_call(request: HttpRequest) -> dict[str, Any]:
+    """Return the JSON object that a script sent. Raise QuorumError if it is too large, or is no object."""
     if len(request.body) > MAX_BYTES:
         raise QuorumError(_("Nothing was saved: the answers are too large for a page of work."))
     try:

@@ -153,6 +153,7 @@ def report_item(request: HttpRequest, slug: str, assignment_id: UUID, position: 
 
 
 def _has_picture(study: Study, page_unit: PageUnit) -> bool:
+    """Return whether the page shows a picture for the unit, or should show one."""
     item = page_unit.unit.item
     shows_pictures = design_of(study).about_pictures or bool(item.picture or item.url)
     return shows_pictures and "image" in kind_of(study).present_unit(

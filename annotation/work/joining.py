@@ -120,6 +120,7 @@ def _check_qualifications(requirements: Workers, worker: Worker | None) -> None:
 
 
 def _count_reviews(worker: Worker) -> tuple[int, int]:
+    """Return the numbers of the worker's approved and of their rejected assignments."""
     counts = Assignment.objects.filter(worker=worker).aggregate(
         approved=Count("pk", filter=Q(state=Assignment.State.APPROVED)),
         rejected=Count("pk", filter=Q(state=Assignment.State.REJECTED)),
@@ -131,7 +132,7 @@ def check_may_work(*, study: Study, design: StudyDesign, worker: Worker) -> None
     """Raise RequirementNotMet or NotAdmitted if a person does not meet the requirements, or has to pass the quiz."""
     if not worker.is_person:
         return
-    check_requirements(requirements=design.checked_here, worker=worker)
+    check_requirements(requirements=design.requirements_checked_here, worker=worker)
     if asks_anything(design.quiz):
         quiz_backend().check_passed(study=study, design=design, worker=worker)
 
@@ -144,6 +145,7 @@ def has_reached_limit(*, study: Study, design: StudyDesign, worker: Worker) -> b
 
 
 def checked_country(code: str) -> str:
+    """Return the code of a country in capitals; "" stays "". Raise CountryProblem if there is no such country."""
     code = code.strip().upper()
     if code and code not in COUNTRIES:
         raise CountryProblem(
@@ -161,6 +163,7 @@ def instructions_version(design: StudyDesign) -> str:
 
 @transaction.atomic
 def create_invitations(*, study: Study, count: int, note: str = "") -> list[Invitation]:
+    """Create invitations with new codes. Raise WrongState unless the study is for invited people."""
     if design_of(study).access.join != "invited":
         raise WrongState(f"Study {study.slug!r} asks nobody for an invitation; its design says who may join.")
     invitations = Invitation.objects.bulk_create(
@@ -191,6 +194,7 @@ _WORKER_FOR_TOKEN = PreparedQuery(
 
 
 def worker_for_token(token: str) -> Worker | None:
+    """Return the worker with this token; None if there is none."""
     worker = _WORKER_FOR_TOKEN.first(token_hash=hash_secret(token)) if token else None
     if worker is not None:
         worker.token = token
@@ -336,6 +340,7 @@ def _check_may_join(study: Study, design: StudyDesign, code: str, consent: bool)
 def _find_or_create_worker(
     study: Study, name: str, known_worker: Worker | None, country: str
 ) -> tuple[Worker, str, str | None]:
+    """Return the worker, their token and, for a new worker, the resume code. Raise NameTaken if the name is in use."""
     if known_worker is not None:
         _store_country(known_worker, country)
         # keep a token that came with the request, since it may be in use in another window
@@ -397,6 +402,7 @@ def join_from_crowd(*, study: Study, worker: Worker, consent: bool) -> Participa
 def _find_or_create_participation(
     study: Study, worker: Worker, code: str, consent: bool, *, is_new_worker: bool
 ) -> Participation:
+    """Return the worker's participation in the study. A new one uses up the invitation."""
     design = design_of(study)
     version = note_version(study)
     terms = {
@@ -423,6 +429,7 @@ def _use_invitation(study: Study, worker: Worker, code: str) -> None:
 
 
 def find_worker(study: Study, name: str) -> Worker:
+    """Return the study's participant with this name. Raise ObjectNotFound if there is none."""
     worker = Worker.objects.filter(participations__study=study, name=name.strip()).first()
     if worker is None:
         raise ObjectNotFound(

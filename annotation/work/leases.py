@@ -28,6 +28,8 @@ REPEAT_PERIOD = timedelta(minutes=1)  # a repeated extension within this time co
 
 @dataclass(frozen=True, slots=True)
 class Lease:
+    """The end of a lease, and how many times the worker can still extend it."""
+
     expires_at: datetime
     extensions_left: int
 
@@ -41,7 +43,9 @@ def reserve_next(*, assignment: Assignment) -> Claim | None:
     if not Assignment.objects.with_lease(timezone.now()).filter(pk=assignment.pk).exists():
         return None
     for attempt in range(MAX_ATTEMPTS):
-        candidate = find_candidate(assignment.study, assignment.worker, attempt=attempt, ignored=assignment)
+        candidate = find_candidate(
+            assignment.study, assignment.worker, attempt=attempt, ignored_assignment=assignment
+        )
         if not isinstance(candidate, CandidateHIT):
             is_reserved = candidate is not None and candidate.assignment.state == Assignment.State.RESERVED
             return candidate if is_reserved else None
@@ -109,6 +113,7 @@ def retake_assignment(*, assignment: Assignment) -> Assignment:
 
 
 def _retake_assignment(assignment: Assignment) -> Assignment:
+    """Reclaim the HIT within the transaction of ``retake_assignment``."""
     study, now = assignment.study, timezone.now()
     share_pause_lock(study)
     old_assignment = Assignment.objects.select_for_update().get(pk=assignment.pk)
@@ -144,6 +149,7 @@ def _retake_assignment(assignment: Assignment) -> Assignment:
 
 
 def _refuse_ended_work(old_assignment: Assignment) -> None:
+    """Raise an error if the worker, their session or the study gets no more work."""
     participation = Participation.objects.get(study=old_assignment.study_id, worker=old_assignment.worker_id)
     refuse_stopped_worker(participation.standing)
     if old_assignment.session is not None and old_assignment.session.status != CrowdSession.Status.WORKING:
@@ -158,6 +164,7 @@ def _refuse_ended_work(old_assignment: Assignment) -> None:
 
 
 def _claim_again(old_assignment: Assignment, *, now: datetime, expires_at: datetime) -> Assignment:
+    """Take a new slot of the HIT, with the layout and the draft of the old assignment."""
     # an assignment without a HIT was imported, and never had a lease
     assert old_assignment.hit_id is not None
     lock_for_settling(study=old_assignment.study, hits=[old_assignment.hit_id])

@@ -104,11 +104,12 @@ def _lock_study(study: Study) -> None:
     study.refresh_from_db()
 
 
-def _require_pausable(study: Study, otherwise: str) -> None:
+def _require_pausable(study: Study, consequence: str) -> None:
+    """Raise WrongState unless the study is open. The message ends with ``consequence``."""
     if study.state != Study.State.OPEN:
         raise WrongState(
             _("Nothing was changed: study %(slug)r is %(state)s; %(otherwise)s.")
-            % {"slug": study.slug, "state": _(study.state), "otherwise": otherwise}
+            % {"slug": study.slug, "state": _(study.state), "otherwise": consequence}
         )
 
 
@@ -162,6 +163,7 @@ def extend_study(
 
 
 def _hits_of(study: Study, keys: Collection[str] | None) -> list[int]:
+    """Return the row ids of the HITs with these keys; of all HITs for None. Raise ObjectNotFound for an unknown key."""
     if keys is None:
         return list(study.hits.order_by("pk").values_list("pk", flat=True))
     ids_by_key: dict[str, int] = {}
@@ -205,6 +207,7 @@ def _offer_slots(study: Study, hits: list[int], workers: int, *, why: str, by: U
 
 @transaction.atomic
 def extend_leases(*, study: Study, minutes: int, why: str, by: User | None = None) -> int:
+    """Give every assignment in progress more time, and return the number of assignments."""
     leases = Assignment.objects.with_lease(timezone.now()).filter(study=study)
     lease_count = leases.update(expires_at=F("expires_at") + timedelta(minutes=minutes))
     if not lease_count:
@@ -312,6 +315,7 @@ def reopen_units(
 
 
 def _require_open(study: Study) -> None:
+    """Lock a study. Raise WrongState unless it is open."""
     _lock_study(study)
     if study.state != Study.State.OPEN:
         raise WrongState(

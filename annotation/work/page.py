@@ -152,6 +152,7 @@ def show_hit(request: HttpRequest, study: Study, context: Context) -> HttpRespon
 
 
 def _describe_unit(unit: Any, item: Item, kind: Kind) -> dict[str, Any]:
+    """Return an item as the page of a HIT shows it: its texts and, for a check question, the right answer."""
     texts = shown_texts(unit)
     labels = TEXT_LABELS if "second" in texts else {**TEXT_LABELS, "first": TEXT_LABELS["text"]}
     control: dict[str, Any] = (

@@ -82,6 +82,7 @@ def may_take_seat(study: Study, *, unfinished: int | None = None) -> bool:
     if not address_hash:
         return True
     now = timezone.now()
+    # the first half is the hash of an IPv6 address's /48; of IPv4, half of the hash is still unique
     site_hash = address_hash[: HASH_DIGITS // 2]
     first_hash, last_hash = site_hash.ljust(HASH_DIGITS, "0"), site_hash.ljust(HASH_DIGITS, "f")
     seats_taken = (
@@ -150,6 +151,7 @@ def _takes_seat(now: datetime, since: datetime) -> Q:
 
 
 def _make_taken_seats_query() -> QuerySet[Seat, int]:
+    """Return a query for the number of seats that one site holds: addresses whose hashes are in a range."""
     now, since = (query_parameter(name, DateTimeField()) for name in ("now", "since"))
     site_hashes = tuple(query_parameter(name, CharField()) for name in ("first", "last"))
     seats_of_study = Seat.objects.filter(

@@ -31,7 +31,7 @@ from judgments.drawing.controls.dealing import ORIGINAL_UNIT
 from judgments.kinds import KINDS
 from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study, Unit
 from judgments.studies.designs import design_of, kind_of, stops_early
-from judgments.studies.stopping import unit_range
+from judgments.studies.stopping import outcome_bounds
 
 HITS_PER_BATCH = 200
 
@@ -147,6 +147,7 @@ class _HitUnit:
 
 
 def _units_of(hits: Collection[int]) -> list[_HitUnit]:
+    """Return the units of these HITs, sorted by HIT and position."""
     rows = HITUnit.objects.filter(hit__in=hits).order_by("hit_id", "position")
     return [
         _HitUnit(hit, unit, pair, not control)
@@ -167,6 +168,7 @@ class _Slots:
 
     @classmethod
     def from_hit_units(cls, hit_units: list[_HitUnit]) -> _Slots:
+        """Lock the HITs of these units, and count their assignments."""
         units: defaultdict[int, list[int]] = defaultdict(list)
         for hit_unit in hit_units:
             units[hit_unit.hit].append(hit_unit.unit)
@@ -216,7 +218,7 @@ def _update_bounds(study: Study, design: StudyDesign, slots: _Slots) -> list[Out
         unit = outcome.pk
         # votes that may still come: those asked for, or those of assignments in progress if these are more
         remaining = max(votes_wanted[unit] - vote_counts[unit], slots.pending_counts[unit], 0)
-        low, high = unit_range(kind, design.stopping, values_by_unit[unit], remaining)
+        low, high = outcome_bounds(kind, design.stopping, values_by_unit[unit], remaining)
         is_done = vote_counts[unit] >= votes_wanted[unit]
         if not outcome.full_depth:
             # the decision of the pair holds until the pair is updated

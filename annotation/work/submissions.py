@@ -158,10 +158,11 @@ def submit_and_claim(
 def _submit_with_claim(
     assignment: Assignment, answers: Sequence[Mapping[str, Any]]
 ) -> tuple[SubmissionResult, Claim | None]:
+    """Submit and claim in one transaction. Raise SlotLost, AddressFull or IntegrityError if the claim fails."""
     study = assignment.study
     sheet = check_submitted_answers(assignment, answers)
     try:
-        candidate = find_candidate(study, assignment.worker, ignored=assignment)
+        candidate = find_candidate(study, assignment.worker, ignored_assignment=assignment)
     except QuorumError:  # a refused claim must not undo the submission
         candidate = None
     with transaction.atomic():
@@ -207,6 +208,7 @@ def _run_detectors(submission: SubmissionResult) -> bool:
 
 
 def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Raise AlreadyEnded if the answers differ from those that were submitted."""
     key = answer_key(KINDS[assignment.study.protocol])
     is_same = all(
         assignment.answers.get(position, {}).get(key) == answer.get(key)
@@ -220,6 +222,7 @@ def _refuse_other_answers(assignment: Assignment, answers: Mapping[str, dict[str
 def _store_judgments(
     assignment: Assignment, sheet: CheckedAnswers, answers: Mapping[str, dict[str, Any]]
 ) -> None:
+    """Store a complete page of answers as judgments, and update everything that depends on them."""
     _mark_submitted(assignment, answers)
     judgments = [
         build_judgment(assignment, page_unit, answers[str(page_unit.position)], kind=sheet.kind)
@@ -267,6 +270,7 @@ def _mark_submitted(assignment: Assignment, answers: Mapping[str, dict[str, Any]
 
 @transaction.atomic
 def report_problem(*, assignment: Assignment, position: int, what: str, comment: str = "") -> ProblemReport:
+    """Store a worker's report of a problem with the item at a position. Raise AnswerProblem if it is invalid."""
     page_unit = next(
         (candidate for candidate in page_units_of(assignment) if candidate.position == position), None
     )

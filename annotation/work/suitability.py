@@ -44,6 +44,7 @@ def without_own_captions(hits: QuerySet[HIT], *, study: Study, worker: Worker) -
 
 
 def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int]:
+    """Return the row ids of units that show one of these captions as an option or in another content field."""
     texts: set[str] = set()
     images: set[int] = set()
     for key, text, caption_image, unit_image in rows:
@@ -56,6 +57,7 @@ def _units_containing(rows: Iterable[tuple[Any, ...]], study: Study) -> list[int
 
 
 def _texts_in(content: Any) -> Iterator[str]:
+    """Yield all texts in nested JSON."""
     if isinstance(content, str):
         yield content
     elif isinstance(content, dict):
@@ -79,6 +81,7 @@ def seen_control_items(study: Study, worker: Worker) -> dict[int, set[Mark]]:
 
 
 def controls_seen_before(study: Study, units: Sequence[Unit], seen_items: Collection[Mark]) -> frozenset[int]:
+    """Return the row ids of those control items among ``units`` that the worker has already seen."""
     grouped = KINDS[study.protocol].grouped
     return frozenset(
         unit.pk
@@ -112,6 +115,7 @@ def used_up_alarms(study: Study, worker: Worker) -> QuerySet[StudyAlarm]:
 
 
 def _control_items_by_hit(study: Study, hit_units: Any) -> dict[int, set[Mark]]:
+    """Return the control items of HITs by HIT row id, without repetitions and withdrawn items."""
     grouped = KINDS[study.protocol].grouped
     controls = hit_units.filter(unit__control=True, unit__withdrawn=False).exclude(
         unit__control_kind=REPEATED

@@ -73,7 +73,7 @@ class WorkerSummary:
         return (self.pages["approved"] + self.approved_before) * self.design.crowd.reward_cents
 
 
-def studies_of_worker(worker: Worker) -> list[WorkerSummary]:
+def summaries_of_worker(worker: Worker) -> list[WorkerSummary]:
     """Return what the worker did in each of their studies, latest first."""
     leases = Assignment.objects.with_lease(timezone.now()).filter(worker=worker, study=OuterRef("study"))
     done_assignments = Assignment.objects.filter(hit=OuterRef("pk"), worker=worker, state__in=LIVE_STATES)
@@ -135,12 +135,14 @@ def open_studies() -> QuerySet[Study]:
 
 
 def own_answers(worker: Worker) -> Iterator[dict[str, Any]]:
+    """Yield all submitted answers of a worker, as the download of their own data has them."""
     rows = Assignment.objects.filter(worker=worker, state__in=SUBMITTED_STATES)
     for assignment in rows.select_related("study").order_by("submitted_at", "pk").iterator(chunk_size=100):
         yield from _answers_of(assignment)
 
 
 def _answers_of(assignment: Assignment) -> Iterator[dict[str, Any]]:
+    """Yield the current answers of an assignment, each with what the page showed."""
     design = design_of(assignment.study)
     kind = KINDS[design.protocol].for_design(design)
     key = answer_key(kind)
@@ -235,9 +237,11 @@ def _effort_of_page(
 ) -> Effort:
     """Return the effort of a page. ``has_changed`` is true if a HIT lost a control item, or an arena drew its units."""
     grouped = KINDS[design.protocol].grouped
+    # documents stay whole, so the draw noted its largest page
     if largest := notes.get(LARGEST_PAGE, 0):
         is_maximum = not design.arena.pages and len(hits) > 1  # documents are in random order
         return Effort(notes.get(SCREENS, largest), largest * design.seconds_per_unit, is_maximum)
+    # a step is a picture with all its captions, or a unit
     if hits:
         sizes = [len(set(units)) if grouped else len(units) for units in hits.values()]
         longest = max(len(units) for units in hits.values())

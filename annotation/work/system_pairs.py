@@ -74,6 +74,7 @@ def _result_of(value: float | None) -> str:
 
 
 def _add_counts(study: Study, tally: Counter[tuple[int, int, str]]) -> None:
+    """Add a tally of answers to the counters of the study's system pairs."""
     systems = {system for first, second, _ in tally for system in (first, second)}
     rows = SystemPair.objects.filter(study=study, first_system__in=systems, second_system__in=systems)
     for pk, first, second in rows.order_by("pk").values_list("pk", "first_system_id", "second_system_id"):

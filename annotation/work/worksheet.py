@@ -20,6 +20,7 @@ NUMBER_KEYS = "1234567890"
 def shown_unit(
     page_unit: PageUnit, *, design: StudyDesign, picture_url: Callable[[PageUnit], str]
 ) -> dict[str, Any]:
+    """Return a unit with its question as the worker sees it (docs/api.md)."""
     kind = KINDS[design.protocol].for_design(design)
     return {
         "position": page_unit.position,
@@ -30,6 +31,7 @@ def shown_unit(
 
 
 def texts_shown(page_unit: PageUnit, *, design: StudyDesign, kind: Kind, picture_url: str) -> dict[str, Any]:
+    """Return the texts and the picture of a unit, and its source text if the design shows it."""
     content = kind.present_unit(page_unit.unit, side=page_unit.side, picture_url=picture_url)
     if not picture_url and "image" in content:
         content["image"] = {"url": "", "alt": ""}
@@ -140,6 +142,7 @@ def steps_of(
 def _unfinished_input(
     page_unit: PageUnit, saved: Mapping[str, Any], *, kind: Kind, design: StudyDesign
 ) -> dict[str, Any]:
+    """Return the attributes ``unfinished`` and ``problem`` of a StepRow, if its input is invalid."""
     if "unfinished" not in saved:
         return {}
     value = saved["unfinished"]

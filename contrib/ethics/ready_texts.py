@@ -21,7 +21,7 @@ from common.amounts import spell_money
 from common.errors import WrongState
 from common.parameters import Parameters
 from judgments.design.reading.checking import make_design
-from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.study_design import StudyDesign, translate_design
 from judgments.design.tables.translations import Texts
 from judgments.drawing.keys import content_key
 from judgments.kinds import KINDS
@@ -57,7 +57,7 @@ def write_consent(design: StudyDesign, case: str, language: str) -> str:
     with override(language):
         facts = {
             "case": case,
-            "design": design_in(design, language),
+            "design": translate_design(design, language),
             "duration": spell_duration(items * design.seconds_per_unit),
             "pay": spell_money(design.crowd.reward_cents, currency),
             "floor": spell_money(design.crowd.floor_cents_per_hour, currency),

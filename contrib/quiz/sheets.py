@@ -20,7 +20,7 @@ from annotation.work.sheet.units import PageUnit
 from annotation.work.worksheet import shown_unit
 from common.markup import render_markdown
 from contrib.quiz.questions import Question, own_questions, questions_of
-from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.study_design import StudyDesign, translate_design
 from judgments.drawing.material import screen_of
 from judgments.kinds import KINDS, Kind
 from judgments.models import Study, Unit
@@ -133,7 +133,7 @@ def translate_sheet(sheet: QuizSheet) -> QuizSheet:
         position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
         for position, shown in sheet.questions.items()
     }
-    return replace(sheet, design=design_in(sheet.design, language), questions=questions)
+    return replace(sheet, design=translate_design(sheet.design, language), questions=questions)
 
 
 def quiz_picture_url(study: Study, attempt: QuizAttempt, page_unit: PageUnit) -> str:

@@ -34,6 +34,7 @@ class NamedDesign:
     is_complete: bool = True
 
     def comparable_values(self, other: NamedDesign) -> dict[str, Any]:
+        """Return the design's values, without the keys that presets lack if one of the two designs is a preset."""
         values = self.design.model_dump(mode="json")
         if not (self.is_complete and other.is_complete):
             for key in PRESET_GAPS:

@@ -21,6 +21,7 @@ OWN_KEYS = (*PRESET_GAPS, "preset", "registration", "chosen", "by_hand")
 
 
 def saved_presets() -> dict[str, Preset]:
+    """Return the saved presets by name, in the form of built-in presets."""
     return {
         preset.slug: Preset(
             title=preset.title,
@@ -107,6 +108,7 @@ def may_change_preset(preset: SavedPreset, user: User) -> bool:
 
 
 def _own_preset(slug: str, by: User) -> SavedPreset:
+    """Lock and return a saved preset. Raise ObjectNotFound if it is missing, WrongState if ``by`` may not change it."""
     preset = SavedPreset.objects.select_for_update().filter(slug=slug).first()
     if preset is None:
         raise ObjectNotFound(gettext("There is no saved preset %(slug)r.") % {"slug": slug})

@@ -288,6 +288,7 @@ class InferredScale:
 
 
 def _scale_between(low: Fraction, high: Fraction, step: Fraction) -> Scale:
+    """Return a scale with these ends. Raise ValueError if it has too many points, or if a number is too large."""
     if max(abs(low), abs(high)) > MAX_NUMBER:
         raise ValueError(
             pgettext("staff", "expected numbers from %(low)s to %(high)s")

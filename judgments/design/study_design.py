@@ -199,7 +199,7 @@ class StudyDesign(Part):
         return self.panel.preset if self.panel.api else self.crowd.backend
 
     @property
-    def checked_here(self) -> Workers:
+    def requirements_checked_here(self) -> Workers:
         """The requirements that Quorum itself checks: all of them, or only two if the study's panel has an API."""
         if not self.panel.api:
             return self.workers
@@ -251,7 +251,7 @@ def contradictions_of_translations(design: StudyDesign) -> Iterator[str]:
             ) % {"language": language}
 
 
-def design_in(design: StudyDesign, language: str | None) -> StudyDesign:
+def translate_design(design: StudyDesign, language: str | None) -> StudyDesign:
     """Return the design with its texts translated to ``language``, if it has translations."""
     texts: Texts | None = design.translations.get(language or "")
     if texts is None:

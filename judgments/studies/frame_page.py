@@ -24,6 +24,7 @@ MAX_JOBS = 20  # newest jobs of a study that are looked at
 
 
 def study_context(site: AdminSite, request: HttpRequest, study: Study, *, active: str) -> Context:
+    """Return the template context that all pages of a study share. ``active`` is the name of the current page."""
     rights = rights_of(request.user, study)
     jobs = jobs_to_show(study)
     busy_kinds = {job.kind for job in jobs if job.is_under_way}

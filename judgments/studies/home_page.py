@@ -57,6 +57,8 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True)
 class NextAction:
+    """The button of a study in the list: its label and address, and whether a task waits for the person."""
+
     label: str
     link: str
     urgent: bool = False
@@ -85,6 +87,7 @@ def with_progress(studies: QuerySet[Study]) -> QuerySet[Study]:
 
 
 def with_needs(studies: QuerySet[Study]) -> QuerySet[Study]:
+    """Annotate studies with the number of waiting rows for each need."""
     counts = {_count_column(name): count_of(need.rows(), "study") for name, need in NEEDS.items()}
     return studies.annotate(**counts)
 
@@ -106,6 +109,7 @@ def open_tasks_of(study: Study, rights: Collection[str]) -> list[OpenTask]:
 
 
 def next_action(study: Study, tasks: Sequence[OpenTask], rights: Collection[str]) -> NextAction:
+    """Return the most urgent task as an action or, if there is none, the main page for the study's state."""
     if tasks:
         return NextAction(tasks[0].button, tasks[0].link, urgent=True)
     if study.simulated and not was_opened(study) and "rehearsal" in PAGES:

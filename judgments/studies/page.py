@@ -128,6 +128,7 @@ class StudyAdmin(QuorumAdmin):
         ]
 
     def page_view(self, request: HttpRequest, pk: int, page: StudyPage) -> HttpResponseBase:
+        """Show a page of a study or, if it cannot be shown now, a page that says why."""
         study = self._study(request, pk, page.permission)
         context = self.context(request, study, page.name)
         try:
@@ -151,6 +152,7 @@ class StudyAdmin(QuorumAdmin):
         return page.view(request, context)
 
     def step_view(self, request: HttpRequest, pk: int, name: str) -> HttpResponse:
+        """Carry out a step that a form posted. If the step is refused, show the reason."""
         step = STEPS.get(name)
         if step is None:
             raise Http404
@@ -195,6 +197,7 @@ class StudyAdmin(QuorumAdmin):
             )
 
     def _redirect_back(self, request: HttpRequest, study: Study, fragment: str = "") -> HttpResponseRedirect:
+        """Redirect to the page that had the form. ``fragment`` names a part of this page."""
         page = PAGES.get(request.POST.get("page", ""))
         address = (
             study_page_address(study, page.name) if page and (page.label or page.group) else first_page(study)
@@ -208,6 +211,7 @@ class StudyAdmin(QuorumAdmin):
         return study_context(self.admin_site, request, study, active=active)
 
     def _study(self, request: HttpRequest, pk: int | str, permission: str) -> Study:
+        """Return a study that the person may see. Raise PermissionDenied if they lack the right."""
         studies = Study.objects.visible_to(request.user).select_related("dataset")
         study = row_or_404(studies.annotate(warned=Count("alarms")), pk)
         if not has_right(request.user, Right(permission), study):

@@ -50,6 +50,7 @@ class StudyPlace(StrEnum):
     SHARE = "Share"
 
     def has_content(self, study: Study) -> bool:
+        """Return whether the section has anything to show for the study."""
         match self:
             case StudyPlace.LAUNCH:
                 return not (study.simulated or study.state == Study.State.CLOSED)

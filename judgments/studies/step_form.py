@@ -34,6 +34,7 @@ class Refusal:
 
 
 def store_refusal(request: HttpRequest, study: Study, step: str, sentence: str) -> None:
+    """Store the error of a posted form, with its values, in the session until the page is shown again."""
     posted_values = {
         name: value[:MAX_KEPT_LENGTH] for name, value in request.POST.items() if isinstance(value, str)
     }

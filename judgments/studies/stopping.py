@@ -22,7 +22,9 @@ def describe_stopping(design: StudyDesign) -> str:
     return f"{rule.rule}{margin},full-depth-{rule.full_depth:g}"
 
 
-def unit_range(kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int) -> tuple[int, int]:
+def outcome_bounds(
+    kind: Kind, stopping: Stopping, values: Sequence[float], remaining: int
+) -> tuple[int, int]:
     """Return the outcome bounds of ``values`` with up to ``remaining`` more answers.
 
     Under the rule "margin", a lead that reaches the margin is final after the minimum number of answers.
@@ -66,7 +68,7 @@ def expected_share(design: StudyDesign, *, references: int, accuracy: float = AS
 
         def range_of(first: int, second: int, remaining: int) -> tuple[int, int]:
             values = [kind.values[0]] * first + [kind.values[-1]] * second
-            return unit_range(kind, stopping, values, remaining)
+            return outcome_bounds(kind, stopping, values, remaining)
 
         # If the two answers are not symmetric, as in relevance, assume that each is right for half of the units.
         expected_counts = [

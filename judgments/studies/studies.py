@@ -45,8 +45,8 @@ def find_study(slug: str) -> Study:
 def find_dataset(name: str, *, user: User | None = None) -> Dataset:
     """Return the dataset with this name.
 
-    Raise ObjectNotFound, with the names of visible datasets, if there is none that ``user`` may see. ``user`` None may
-    see all datasets.
+    Raise ObjectNotFound, with the names of visible datasets, if there is none that ``user`` may see. If ``user`` is
+    None, all datasets are visible.
     """
     datasets = Dataset.objects.all() if user is None else visible_rows(Dataset.objects.all(), user)
     dataset = datasets.filter(name=name).first()
@@ -149,6 +149,7 @@ def _dataset_to_draw_from(design: StudyDesign, user: User | None) -> Dataset:
 
 
 def _with_the_registered_plan(study: Study, design: StudyDesign) -> StudyDesign:
+    """Return the design with the study's registered plan. Raise DesignError if the design has another plan."""
     plan = design_of(study).registration
     if plan is None or design.registration == plan or not is_registered(study):
         return design
@@ -290,10 +291,11 @@ def lock_study(study: Study, *, no_key: bool = True) -> None:
         raise ObjectNotFound(gettext("Study %(slug)r no longer exists.") % {"slug": study.slug}) from None
 
 
-def require_state(study: Study, state: Study.State, otherwise: str) -> None:
+def require_state(study: Study, state: Study.State, consequence: str) -> None:
+    """Lock a study. Raise WrongState if it is not in ``state``; the message ends with ``consequence``."""
     lock_study(study)
     if study.state != state:
         raise WrongState(
             gettext("Study %(slug)r is %(state)s; %(otherwise)s.")
-            % {"slug": study.slug, "state": gettext(study.state), "otherwise": otherwise}
+            % {"slug": study.slug, "state": gettext(study.state), "otherwise": consequence}
         )

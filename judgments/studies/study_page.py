@@ -67,6 +67,7 @@ def page_of_open_study() -> str:
 
 
 def first_page(study: Study) -> str:
+    """Return the address of the page that is shown first for a study, by its state."""
     if study.simulated and not was_opened(study) and "rehearsal" in PAGES:
         return study_page_address(study, "rehearsal")
     names = {

@@ -28,7 +28,7 @@ from evaluation.management.installation import FOLDER, OPEN_STUDIES
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.reading.study_files import read_toml, write_toml
-from judgments.design.study_design import design_in
+from judgments.design.study_design import translate_design
 from judgments.kinds import KINDS
 from judgments.models import Caption, HITUnit, Item, Output, Study, System
 from judgments.studies.designs import design_of
@@ -532,7 +532,7 @@ def test_what_a_translation_leaves_out_stays_as_it_is() -> None:
         quiz={"questions": [asked, asked], "preset": "hodosh-2013-english", "ask": 100},
         translations={"es": texts},
     )
-    (example,) = design_in(design_of(study), "es").examples
+    (example,) = translate_design(design_of(study), "es").examples
     assert (example.scene, example.answer, example.why) == ("A dog.", "The first.", "Es un perro.")
     attempt = start_attempt(study=study, worker=joined(study).worker)
     with override("es"):
@@ -581,6 +581,6 @@ def test_the_demo_s_texts_are_in_every_language_of_the_workers_pages(name: str) 
     design = read_toml((FOLDER / "studies" / f"{name}.toml").read_text(encoding="utf-8"))
     for code, _ in settings.LANGUAGES[1:]:
         with override(code):
-            there = design_in(design, code)
+            there = translate_design(design, code)
             for key in ("name", "question", "instructions"):
                 assert translated_text(getattr(there, key)) != getattr(design, key)

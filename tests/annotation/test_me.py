@@ -15,7 +15,7 @@ from annotation.views.common import WORKER_COOKIE
 from annotation.work.answers.revisions import revise_judgments
 from annotation.work.claims import claim_assignment
 from annotation.work.submissions import submit_assignment
-from annotation.work.summaries import studies_of_worker
+from annotation.work.summaries import summaries_of_worker
 from judgments.models import Dataset, Study
 from judgments.studies.generation.hand_changes import withdraw_control
 from judgments.studies.studies import mark_closed
@@ -89,7 +89,7 @@ def test_who_is_excluded_in_the_middle_of_a_page_submitted_nothing_and_is_not_se
     study, ada = with_person(make_study(make_dataset(), crowd={"reward_cents": 25}))
     assert claim_assignment(study=study, worker=ada.worker) is not None
     exclude_worker(study=study, worker=ada.worker, why="Always left.")
-    assert studies_of_worker(ada.worker)[0].submitted == 0
+    assert summaries_of_worker(ada.worker)[0].submitted == 0
     stopped = ada.client.get(f"/s/{study.slug}/work/").content.decode()
     assert "no more work" in stopped
     assert "go on with another page of work" not in stopped
@@ -119,7 +119,7 @@ def test_accuracy_is_shown_only_where_the_study_shows_it_and_once_enough_was_see
     work(shown, ada)
     assert "Check questions answered correctly" not in seen(ada)
     work(shown, ada)
-    (own,) = [one for one in studies_of_worker(ada.worker) if one.study == shown]
+    (own,) = [one for one in summaries_of_worker(ada.worker) if one.study == shown]
     assert own.controls is not None
     assert own.controls.answers == 2
     assert fact(seen(ada), "Check questions answered correctly") == [

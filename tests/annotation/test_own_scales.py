@@ -12,7 +12,7 @@ from common.errors import DesignError
 from judgments.design.editing.form.design_form import DesignForm
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.study_files import read_toml, write_toml
-from judgments.design.study_design import design_in
+from judgments.design.study_design import translate_design
 from judgments.kinds import KINDS
 from judgments.kinds.graded import Graded
 from judgments.models import Study, Unit
@@ -128,7 +128,7 @@ class TestPage:
     def test_the_words_are_those_of_the_page_s_language(self) -> None:
         translations = {"de": {"labels": ["viel schlechter", "viel besser"]}}
         design = make_design({**NEEDED, "protocol": "graded", "scale": BETTER, "translations": translations})
-        kinds = [KINDS["graded"].for_design(each) for each in (design_in(design, "de"), design)]
+        kinds = [KINDS["graded"].for_design(each) for each in (translate_design(design, "de"), design)]
         poles = [kind.poles for kind in kinds if isinstance(kind, Graded)]
         assert poles == [("viel schlechter", "viel besser"), ("much worse", "much better")]
 

@@ -15,7 +15,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.batches import build_batch
 from judgments.studies.generation.lines import batch_lines
 from judgments.studies.generation.plans import plan_study
-from judgments.studies.stopping import expected_share, full_depth_hits, unit_range
+from judgments.studies.stopping import expected_share, full_depth_hits, outcome_bounds
 from judgments.studies.studies import create_study
 from tests.studies import make_dataset, make_study
 
@@ -56,8 +56,8 @@ def test_a_lead_is_the_last_word_under_the_margin_rule_alone() -> None:
     votes = [1, 1, 1, 2]
     for rule, expected in (("settled", (-1, 1)), ("margin", (1, 1))):
         stopping = design(rule=rule, minimum=2, margin=2).stopping
-        assert unit_range(KINDS["pairwise"], stopping, votes, 3) == expected
-        assert unit_range(KINDS["pairwise"], stopping, [1], 3) == (-1, 1)
+        assert outcome_bounds(KINDS["pairwise"], stopping, votes, 3) == expected
+        assert outcome_bounds(KINDS["pairwise"], stopping, [1], 3) == (-1, 1)
 
 
 def test_a_mean_is_never_settled() -> None:

@@ -17,7 +17,7 @@ from annotation.work.sheet.units import units_of_hit
 from common.http.addresses import THIS_MACHINE
 from common.markup import plain_text
 from judgments.design.quiz import asks_anything
-from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.study_design import StudyDesign, translate_design
 from judgments.models import HIT, Study
 
 ENTRY_PATH = "/s/{slug}/mturk/"
@@ -48,7 +48,7 @@ def has_qualification_test(design: StudyDesign) -> bool:
 def question_of_hit(study: Study, design: StudyDesign, hit: HIT) -> str:
     if design.crowd.question == "html":
         language = language_of(design)
-        design = design_in(design, language)
+        design = translate_design(design, language)
         with override(language):
             examples = worked_examples(study, design)
         return html_question(

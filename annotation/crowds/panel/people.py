@@ -266,7 +266,7 @@ def _settle_arrival(
         Worker.objects.filter(pk=worker.pk, country="").update(country=country)
         worker.country = country
     try:
-        check_requirements(requirements=design.checked_here, worker=worker)
+        check_requirements(requirements=design.requirements_checked_here, worker=worker)
     except RequirementNotMet as error:
         end_session_with_status(session=session, status=Status.SCREENED_OUT, why=str(error))
         return

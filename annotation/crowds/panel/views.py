@@ -87,7 +87,7 @@ def _entry_page(
 ) -> HttpResponse:
     hits = design.panel.hits
     effort = describe_effort(study)
-    asks_country = bool(design.checked_here.countries) and known is None
+    asks_country = bool(design.requirements_checked_here.countries) and known is None
     context: dict[str, Any] = {
         "study": study,
         "design": design,

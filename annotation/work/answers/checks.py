@@ -127,6 +127,8 @@ def abbreviate(value: Any) -> str:
 
 
 def _make_seconds_check(name: str) -> Callable[[Any, int], float]:
+    """Return a check of a number of seconds. ``name`` is the field that its error names."""
+
     def check(seconds: Any, position: int) -> float:
         if type(seconds) not in (int, float) or not 0 <= seconds <= MAX_ANSWER_SECONDS:
             text = abbreviate(seconds)
@@ -199,6 +201,7 @@ OPTIONAL_FIELDS: dict[str, Callable[[Any, int], Any]] = {
 def open_positions(
     page_units: Sequence[PageUnit], answers: Mapping[str, Mapping[str, Any]], *, kind: Kind
 ) -> list[int]:
+    """Return the positions that have no answer."""
     return [
         page_unit.position
         for page_unit in page_units

@@ -42,6 +42,7 @@ _LOCKED_ASSIGNMENT_QUERY: PreparedQuery[Any] = PreparedQuery(
 
 
 def own_assignment(*, worker: Worker, assignment_id: str | UUID) -> Assignment:
+    """Return the worker's assignment with this id. Raise ObjectNotFound if there is none."""
     try:
         assignment_pk = UUID(str(assignment_id))
     except ValueError:
@@ -65,6 +66,7 @@ class CheckedAnswers:
 
 
 def check_submitted_answers(assignment: Assignment, answers: Sequence[Mapping[str, Any]]) -> CheckedAnswers:
+    """Check answers to the page of an assignment. Raise AnswerProblem if one is invalid."""
     study = assignment.study
     page_units = page_units_of(assignment)
     valid_answers = check_answers(answers, design=design_of(study), page_units=page_units)
@@ -84,6 +86,7 @@ def lock_assignment(assignment: Assignment) -> Assignment:
 
 
 def refuse_ended_assignment(assignment: Assignment) -> None:
+    """Raise AlreadyEnded or TooLate unless the assignment is in progress."""
     if assignment.state == Assignment.State.RETURNED:
         raise AlreadyEnded(_("Nothing was changed: you returned this page of work."))
     if assignment.state == Assignment.State.INVALIDATED:
@@ -110,6 +113,7 @@ def refuse_ended_assignment(assignment: Assignment) -> None:
 
 
 def store_draft(assignment: Assignment, answers: Mapping[str, dict[str, Any]]) -> None:
+    """Merge answers into the draft. Only a new answer changes the time of the last answer."""
     before, key = assignment.answers, answer_key(KINDS[assignment.study.protocol])
     assignment.answers = merge_answers(before, answers)
     if _has_new_answer(before, assignment.answers, key):

@@ -67,6 +67,7 @@ def _read_ticks(
     final: bool,
     saved: Mapping[str, Mapping[str, Any]],
 ) -> dict[int, Any]:
+    """Return 1 or 0 by position. Unticked boxes of an undecided group are left out, unless they were ticked before."""
     values: dict[int, Any] = {}
     for group in groups:
         ticked_positions, says_none = _ticked_positions(form, group), _answers_none(form, group)

@@ -74,6 +74,7 @@ def build_judgment(
     kind: Kind,
     made_at: datetime | None = None,
 ) -> Judgment:
+    """Return the unsaved judgment for an answer, whose options are in the order that the worker saw."""
     key = answer_key(kind)
     return Judgment(
         assignment_id=assignment.pk,

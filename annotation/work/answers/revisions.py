@@ -31,6 +31,7 @@ def revision_deadline(assignment: Assignment) -> datetime | None:
 
 
 def current_answers(assignment: Assignment, page_units: Sequence[PageUnit]) -> dict[str, dict[str, Any]]:
+    """Return the current answers of a submitted assignment by position, with options as the worker saw them."""
     kind = KINDS[assignment.study.protocol]
     key = answer_key(kind)
     rows = {
@@ -82,6 +83,7 @@ def revise_judgments(*, assignment: Assignment, answers: Sequence[Mapping[str, A
 
 
 def _refuse_late_revision(assignment: Assignment) -> None:
+    """Raise AlreadyEnded or TooLateToChange if the answers can no longer be revised."""
     deadline = revision_deadline(assignment)
     if deadline is not None and deadline > timezone.now():
         return

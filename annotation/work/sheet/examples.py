@@ -29,6 +29,7 @@ class WorkedExample:
 
 
 def worked_examples(study: Study, design: StudyDesign) -> list[WorkedExample]:
+    """Return the worked examples of a study, with pictures at addresses that its workers can open."""
     addresses = {
         number: small_address(item, reverse("annotation:example-picture", args=[study.slug, number]))
         if item.picture
@@ -60,6 +61,7 @@ def _build_examples(design: StudyDesign, addresses: dict[int, str]) -> list[Work
 
 
 def _example_items(dataset_id: int, design: StudyDesign) -> dict[int, Item]:
+    """Return the items of worked examples by the number of the example, from 1."""
     item_names = {
         number: example.image for number, example in enumerate(design.examples, start=1) if example.image
     }

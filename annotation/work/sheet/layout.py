@@ -54,6 +54,7 @@ def draw_layout(
         _draw_screen_order(units, group, rng) if kind.passage(units[group[0]]) else shuffle(group, rng)
         for group in shuffle(_group_indices(kind, units), rng)
     ]
+    # units are left out after the draw, so that the order of the others stays the same
     omitted_indices = {
         index
         for index, unit in enumerate(units)
@@ -67,10 +68,11 @@ def draw_layout(
     originals = _originals_by_repetition(units, groups)
     group_order = order_with_repeats_apart(len(groups), originals, rng) if originals else range(len(groups))
     order = [index for number in group_order for index in groups[number]]
-    positions = sorted(order)
+    # sides are drawn in the order of the HIT, so that they do not depend on the order of the page
+    indices = sorted(order)
     rng = rng_for(design.seed, f"sides {hit.key} {worker.name}")
     sides_by_index = dict(
-        zip(positions, kind.sides.draw([units[index] for index in positions], rng), strict=False)
+        zip(indices, kind.sides.draw([units[index] for index in indices], rng), strict=False)
     )
     return Layout(order=order, sides=[sides_by_index[index] for index in order] if sides_by_index else [])
 

@@ -10,7 +10,7 @@ import math
 from django.utils.translation import get_language, gettext, ngettext
 from django.utils.translation import gettext as _
 
-from judgments.design.study_design import StudyDesign, design_in
+from judgments.design.study_design import StudyDesign, translate_design
 from judgments.models import Study
 from judgments.studies.designs import design_of
 
@@ -23,7 +23,7 @@ def translated_text(text: str) -> str:
 
 def read_design(study: Study) -> StudyDesign:
     """Return the design with its texts in the reader's language, if they are translated."""
-    return design_in(design_of(study), get_language())
+    return translate_design(design_of(study), get_language())
 
 
 def script_words(*, pictures: bool) -> dict[str, str]:
@@ -83,6 +83,7 @@ def spell_time_left(seconds: float) -> str:
 
 
 def spell_pay(cents: int, currency: str) -> str:
+    """Return the pay for a page of work in words; "" if there is no pay."""
     if not cents:
         return ""
     pay = ngettext("%(cents)d cent a page of work", "%(cents)d cents a page of work", cents) % {

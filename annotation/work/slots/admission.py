@@ -14,6 +14,7 @@ STUDY_OF_CLAIM, WORKER_OF_CLAIM = query_parameter("study"), query_parameter("wor
 
 
 def _studies_taking_work(allow_closed: bool) -> QuerySet[Study]:
+    """Return the study of the claim if it gives the worker work now. With ``allow_closed``, it may also be closed."""
     is_admitted = Q(
         participations__worker=WORKER_OF_CLAIM, participations__standing=Participation.Standing.ACTIVE
     )

@@ -84,7 +84,7 @@ class CandidateHIT:
 
 
 def find_candidate(
-    study: Study, worker: Worker, *, attempt: int = 0, ignored: Assignment | None = None
+    study: Study, worker: Worker, *, attempt: int = 0, ignored_assignment: Assignment | None = None
 ) -> Claim | CandidateHIT | None:
     """Return the worker's current or reserved HIT, else a candidate; None if no HIT is left.
 
@@ -92,11 +92,12 @@ def find_candidate(
     or the study is paused.
 
     Args:
-        ignored: a current assignment to ignore.
+        ignored_assignment: a current assignment to leave out of account.
     """
     participation = _find_participation(study, worker)
     leases, overdue_leases = _find_leases(study, worker)
-    current_lease = next((lease for lease in leases if ignored is None or lease.pk != ignored.pk), None)
+    ignored_id = None if ignored_assignment is None else ignored_assignment.pk
+    current_lease = next((lease for lease in leases if lease.pk != ignored_id), None)
     # the worker has not begun a HIT
     if current_lease is None or current_lease.state == Assignment.State.RESERVED:
         refuse_stopped_worker(participation.standing)
@@ -113,7 +114,7 @@ def find_candidate(
             return None
     if has_reached_limit(study=study, design=design, worker=worker):
         return None
-    may_end_silent = ignored is None and not attempt
+    may_end_silent = ignored_assignment is None and not attempt
     hits = _find_open_hits(study, worker, participation, overdue_leases, end_silent=may_end_silent)
     if not hits:
         return None

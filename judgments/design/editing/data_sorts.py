@@ -20,8 +20,8 @@ MAX_SUMMARY_RATIO = 0.6  # length of a summary as a fraction of its source, in c
 WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\d_]{4,}")
 
 
-def shows_texts_alone(dataset: Dataset) -> bool:
-    """Return whether every item has a source text and none has a picture."""
+def has_only_source_texts(dataset: Dataset) -> bool:
+    """Return whether the dataset has items, every item has a source text, and none has a picture."""
     items = dataset.items.order_by()
     return items.exists() and not items.filter(~Q(picture="") | ~Q(url="") | Q(text="")).exists()
 
@@ -53,21 +53,21 @@ def can_ask_about_texts(kind: Kind) -> bool:
     return not kind.page.shows_picture or ("text" in kind.wordings and not kind.no_source)
 
 
-def card_title(preset: Preset, judged: str) -> str:
+def card_title(preset: Preset, text_type: str) -> str:
     """Return the title of a preset, worded for the type of judged text unless the preset is made for one type."""
     wordings = KINDS[preset.values["protocol"]].wordings
-    if judged == CAPTION or judged not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
+    if text_type == CAPTION or text_type not in wordings or preset.values.get("judged", CAPTION) != CAPTION:
         return gettext(preset.title)
-    return gettext(wordings[judged].title)
+    return gettext(wordings[text_type].title)
 
 
-def preset_titles(judged: str) -> dict[str, str]:
+def preset_titles(text_type: str) -> dict[str, str]:
     """Return the titles of presets by name, worded for the type of judged text.
 
     For texts other than captions, leave out presets whose page needs pictures.
     """
     return {
-        name: card_title(preset, judged)
+        name: card_title(preset, text_type)
         for name, preset in PRESETS.items()
-        if judged == CAPTION or can_ask_about_texts(KINDS[preset.values["protocol"]])
+        if text_type == CAPTION or can_ask_about_texts(KINDS[preset.values["protocol"]])
     }

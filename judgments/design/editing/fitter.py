@@ -16,7 +16,7 @@ from django.utils.translation import gettext, gettext_noop, ngettext
 from common.amounts import thousands
 from common.errors import DesignError
 from judgments.design.arena import draws_arenas
-from judgments.design.editing.data_sorts import can_ask_about_texts, judged_text_type, shows_texts_alone
+from judgments.design.editing.data_sorts import can_ask_about_texts, has_only_source_texts, judged_text_type
 from judgments.design.reading.checking import make_design
 from judgments.design.reading.presets import PRESETS
 from judgments.design.requirements import REQUIREMENT_PRESETS, Workers
@@ -57,8 +57,8 @@ class DatasetReader:
         return self.dataset.captions.order_by()[:MAX_CAPTIONS].count() < MAX_CAPTIONS
 
     @cached_property
-    def has_texts_alone(self) -> bool:
-        return shows_texts_alone(self.dataset)
+    def has_only_texts(self) -> bool:
+        return has_only_source_texts(self.dataset)
 
     def material(self, ranked: int | None) -> Material:
         if ranked not in self._materials:
@@ -139,7 +139,7 @@ class DesignFitter:
             self.values["judged"] != CAPTION
             or self.values["source"]["show"]
             or not can_ask_about_texts(kind)
-            or not self.reader.has_texts_alone
+            or not self.reader.has_only_texts
         ):
             return
         self.values["judged"] = judged_text_type(self.dataset)
@@ -190,6 +190,7 @@ class DesignFitter:
         return int(controls["per_hit"])
 
     def fit_to_material(self) -> None:
+        """Fit the design to the contents of the dataset. Check questions come last, as they need the rest."""
         design = self.design()
         material = self.reader.material(design.sampling.k)
         self.fit_splits(material)

@@ -92,6 +92,7 @@ def _keep_items(
     controls = reserve_fitter.values["controls"]
     if not reserve_fitter.checks_per_page or not set(controls["kinds"]) & set(SPLIT_CONTROLS):
         return FittedDesign(reserve_fitter.values, reserve_fitter.sentences)
+    # compare with the design without check questions, and with one that repeats items
     omit_fitter = DesignFitter(values, reader, per_hit=0)
     lost_items = omit_fitter.item_count - reserve_fitter.item_count
     if controls["per_hit"] and lost_items <= 0:
@@ -100,6 +101,7 @@ def _keep_items(
     per_hit = 1 if grouped else min(reserve_fitter.checks_per_page, CHECKS_PER_PAGE)
     repeat_fitter = DesignFitter(values, reader, per_hit=per_hit, repeating=True)
     fitters = {REPEAT: repeat_fitter, RESERVE: reserve_fitter, OMIT: omit_fitter}
+    # repeating is no answer if it is impossible, or costs items, too
     if not repeat_fitter.values["controls"]["per_hit"] or repeat_fitter.item_count < omit_fitter.item_count:
         del fitters[REPEAT]
     if not controls["per_hit"]:
@@ -107,12 +109,12 @@ def _keep_items(
     reserve_is_small = (
         reserve_fitter.has_enough_checks() and lost_items * ITEMS_PER_RESERVED <= omit_fitter.item_count
     )
-    proposed = _proposed_answer(checks, fitters, reserve_is_small)
-    other_answers = tuple(name for name in fitters if name != proposed)
+    answer = _propose_answer(checks, fitters, reserve_is_small)
+    other_answers = tuple(name for name in fitters if name != answer)
     return FittedDesign(
-        fitters[proposed].values,
-        fitters[proposed].sentences,
-        ChecksQuestion(proposed, other_answers, lost_items, omit_fitter.item_count),
+        fitters[answer].values,
+        fitters[answer].sentences,
+        ChecksQuestion(answer, other_answers, lost_items, omit_fitter.item_count),
     )
 
 
@@ -124,9 +126,10 @@ def _design_without_reserve(fitters: Mapping[str, DesignFitter]) -> FittedDesign
     return FittedDesign(fitter.values, fitter.sentences)
 
 
-def _proposed_answer(checks: str, designs: Collection[str], reserve_is_small: bool) -> str:
-    if checks in designs:
+def _propose_answer(checks: str, answers: Collection[str], reserve_is_small: bool) -> str:
+    """Return the designer's choice if it is possible. Otherwise propose a small reserve, repetitions, or no checks."""
+    if checks in answers:
         return checks
     if reserve_is_small:
         return RESERVE
-    return REPEAT if REPEAT in designs else OMIT
+    return REPEAT if REPEAT in answers else OMIT

@@ -45,6 +45,7 @@ class Holdings:
         return self._reason_not_to_show(kind, shows_text) or self._reason_not_to_judge(kind)
 
     def _reason_not_to_show(self, kind: Kind, shows_text: bool) -> str:
+        """Return why the page of a kind cannot show the items of the dataset; "" if it can."""
         if shows_text and self.texts < self.images:
             return self._shortage_sentence(gettext("Needs a source text for each item"), self.texts)
         if "texts" in kind.needs and not self.texts:
@@ -59,6 +60,7 @@ class Holdings:
         return ""
 
     def _reason_not_to_judge(self, kind: Kind) -> str:
+        """Return why the dataset has too few texts for a kind; "" if it has enough."""
         has_two_captions = self.captions > self.captioned
         if self.systems < kind.least_options:
             return gettext("Needs more systems (at least %(least)d); the dataset has %(systems)d.") % {

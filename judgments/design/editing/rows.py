@@ -54,6 +54,7 @@ class RowColumn:
         return self.shape != "choice" or self.is_needed
 
     def text_of(self, value: Any) -> str:
+        """Return a value as the text of an input."""
         if isinstance(value, Mapping):
             return ", ".join(f"{name} = {setting}" for name, setting in value.items())
         if isinstance(value, list | tuple):
@@ -87,6 +88,7 @@ def row_columns_of(model: type[BaseModel]) -> list[RowColumn]:
 
 
 def _make_column(key: str, field: FieldInfo) -> RowColumn:
+    """Return the column for a design's field, with an input that suits the field's type."""
     shape: InputType = "text"
     choices: list[tuple[str, str]] = []
     annotation = field.annotation
@@ -113,6 +115,7 @@ def _make_column(key: str, field: FieldInfo) -> RowColumn:
 
 
 def _read_settings(text: str, where: str) -> dict[str, Any]:
+    """Parse settings such as ``least = 20``, separated by commas or line breaks. Convert numbers."""
     settings: dict[str, Any] = {}
     for entry in re.split(r"[,\n]", text):
         if not entry.strip():
@@ -132,6 +135,7 @@ def _read_settings(text: str, where: str) -> dict[str, Any]:
 
 
 def describe_rows(columns: list[RowColumn], rows: list[Row]) -> str:
+    """Return each row as one line, with the labels and texts of its filled cells."""
     lines = []
     for row in rows:
         cells = [
@@ -212,6 +216,8 @@ def _row_context(name: str, columns: list[RowColumn], number: str, row: Row) -> 
 
 
 class RowsField(forms.Field):
+    """A list of tables, edited as rows of inputs (``RowsWidget``)."""
+
     widget: RowsWidget
 
     def __init__(self, columns: list[RowColumn], **options: Any) -> None:

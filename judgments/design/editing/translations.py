@@ -65,6 +65,7 @@ def _numbered_rows_field(part: str, model: type[BaseModel]) -> RowsField:
 
 
 def translation_rows(translations: Mapping[str, Any]) -> TranslationRows:
+    """Return the rows of the form for the ``translations`` of a design."""
     rows: dict[str, list[Row]] = {part: [] for part in TITLES}
     for language, texts in translations.items():
         rows[TEXTS].append({"language": language} | texts)
@@ -101,6 +102,8 @@ class TranslationsWidget(InputRows):
 
 
 class TranslationsField(forms.Field):
+    """The texts of a study in other languages, in three parts: texts, worked examples and questions of the quiz."""
+
     widget: TranslationsWidget
 
     def __init__(self, **options: Any) -> None:
@@ -196,6 +199,7 @@ def _text_of_markdown(source: str) -> str:
 
 
 def describe_translations(translations: Mapping[str, Any]) -> str:
+    """Return translations as lines of text, without Markdown."""
     rows = translation_rows(translations).rows_by_part
     rows[TEXTS] = [
         {**row, **{name: _text_of_markdown(row[name]) for name in MARKDOWN_KEYS if row.get(name)}}

@@ -39,6 +39,7 @@ def compare_designs(
     *,
     names: tuple[str, str] = ("this", "that"),
 ) -> DesignComparison:
+    """Compare two designs, or two study files as nested dicts."""
     first, second = _values_of(first_design), _values_of(second_design)
     tables: dict[str, list[DesignDifference]] = {}
     first_values, second_values = dict(_dotted_items(first)), dict(_dotted_items(second))
@@ -67,6 +68,7 @@ def _values_of(design: StudyDesign | dict[str, Any]) -> dict[str, Any]:
 
 
 def _dotted_items(values: dict[str, Any], table: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted key and the value of each setting. Empty tables are left out."""
     for key, value in values.items():
         dotted_key = f"{table}.{key}" if table else key
         if isinstance(value, dict) and value:
@@ -88,6 +90,7 @@ def _sort_as_in_file(before: dict[str, Any], after: dict[str, Any]) -> list[str]
 
 
 def _toml_value(value: Any) -> str:
+    """Return a value as a study file writes it. Rows of tables have no empty cells."""
     if isinstance(value, str):
         return value if "\n" in value else json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

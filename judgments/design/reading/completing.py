@@ -83,10 +83,10 @@ def complete_values(values: dict[str, Any], saved: Mapping[str, Preset]) -> dict
 def _with_usual_least(values: dict[str, Any], preset: Preset | None) -> dict[str, Any]:
     """Set the default of ``controls.least``, unless the paper states the control rule without a minimum."""
     controls = values.get("controls", {})
-    published_controls = (
-        preset and "controls.threshold" not in preset.ours and preset.values.get("controls", {})
-    )
-    if not isinstance(controls, dict) or (published_controls and "threshold" in published_controls):
+    published_controls: dict[str, Any] = {}
+    if preset is not None and "controls.threshold" not in preset.ours:
+        published_controls = preset.values.get("controls", {})
+    if not isinstance(controls, dict) or "threshold" in published_controls:
         return values
     threshold = controls.get("threshold", Controls().threshold)
     is_valid = type(threshold) in (float, int) and 0 <= threshold <= 1  # true is an int, but not a share

@@ -50,6 +50,7 @@ def sentence_error(path: list[str], sentence: str) -> DesignError:
 
 
 def _as_design_error(problem: Any, path: list[str], problems: list[Any]) -> DesignError:
+    """Return a problem as an error with a sentence. ``problems``, those of the whole file, say what the key accepts."""
     key = ".".join(path)
     if problem["type"] == "extra_forbidden":
         nearest_key = nearest_name(path[-1], _keys_beside(path), cutoff=0.0)

@@ -27,6 +27,7 @@ def read_toml(
 
 
 def toml_values(text: str, *, source: str = "study file") -> dict[str, Any]:
+    """Return the values of TOML text. Raise DesignError, which names ``source``, if the text is not TOML."""
     try:
         values = tomllib.loads(text)
         # error messages quote values; raise here if a number is too long, or a table too deep, to be quoted

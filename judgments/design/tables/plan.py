@@ -26,6 +26,7 @@ class HypothesisClaim:
 
 
 def read_claim(text: str) -> HypothesisClaim:
+    """Parse a claim such as ``cider-d > rouge-l on HC``. Raise ValueError for other texts."""
     match = CLAIM_PATTERN.fullmatch(text)
     if match is None or match["better"] == match["worse"]:
         raise ValueError(

@@ -53,6 +53,8 @@ def batch_lines(batch: Batch, design: StudyDesign) -> Iterator[str]:
 
 
 def _unit_dict(design: StudyDesign, position: int, unit: UnitSpec) -> dict[str, Any]:
+    """Return the JSON object of a unit at a position. Rare keys are left out if they have their usual value."""
+
     def key_and_text(name: str, text: Text | None) -> dict[str, str | None]:
         return {name: text.key if text else None, f"{name}_text": text.text if text else None}
 

@@ -27,6 +27,8 @@ CENTS_SUFFIX = ", in cents"  # ends the titles of keys that hold money
 
 
 class AllOrNumberField(forms.CharField):
+    """A whole number of at least 1, or "all"."""
+
     def to_python(self, value: Any) -> Any:
         text = str(super().to_python(value)).strip().lower()
         if text in ("", "all"):
@@ -39,12 +41,16 @@ class AllOrNumberField(forms.CharField):
 
 
 class TextareaField(forms.CharField):
+    """An optional text of several lines."""
+
     def __init__(self, *, rows: int, **options: Any) -> None:
         widget = UnfoldAdminTextareaWidget(attrs={"rows": rows, "spellcheck": "false"})
         super().__init__(required=False, widget=widget, **options)
 
 
 class LinesField(TextareaField):
+    """A list of texts, one per line. Empty lines are left out."""
+
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, (list, tuple)) else value
 
@@ -116,12 +122,8 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
     if labels := extra.get("words"):
         choices = [(value, gettext(label)) for value, label in labels.items()]
         if get_origin(annotation) is tuple:
-            return forms.MultipleChoiceField(
-                required=bool(field.default),
-                choices=choices,
-                widget=UnfoldAdminCheckboxSelectMultipleWidget,
-                **options,
-            )
+            required, checkboxes = bool(field.default), UnfoldAdminCheckboxSelectMultipleWidget
+            return forms.MultipleChoiceField(required=required, choices=choices, widget=checkboxes, **options)
         widget: Any = UnfoldAdminRadioSelectWidget if extra.get("radio") else UnfoldAdminSelectWidget
         return forms.ChoiceField(required=all(labels), choices=choices, widget=widget, **options)
     if rows := list_field(field, **options):
@@ -132,16 +134,16 @@ def form_field(key: str, field: FieldInfo, datasets: list[str]) -> forms.Field:
         label = gettext((field.title or "").removesuffix(CENTS_SUFFIX))
         return AmountField(label, options["help_text"], required=True, most_cents=limits.get("le"))
     if annotation is int:
-        is_required = not key.startswith("sampling.pairs.")
+        required = not key.startswith("sampling.pairs.")
         return forms.IntegerField(
-            required=is_required, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options
+            required=required, widget=UnfoldAdminIntegerFieldWidget, **bounds, **options
         )
     if key == "scale.labels":
         return PointsField(rows=extra["rows"], **options)
     if annotation is float:
         widget = UnfoldAdminIntegerFieldWidget(attrs={"step": "any"})
-        is_required = not key.startswith("scale.")
-        return forms.FloatField(required=is_required, widget=widget, **bounds, **options)
+        required = not key.startswith("scale.")
+        return forms.FloatField(required=required, widget=widget, **bounds, **options)
     if Literal["all"] in get_args(annotation):
         return AllOrNumberField(widget=UnfoldAdminTextInputWidget, **options)
     widget = UnfoldAdminTextInputWidget
@@ -170,6 +172,7 @@ def list_field(field: FieldInfo, **options: Any) -> forms.Field | None:
 
 
 def _limits_of(field: FieldInfo) -> dict[str, Any]:
+    """Return the limits of a design's field that it has, of ``ge``, ``le`` and ``max_length``."""
     return {
         name: getattr(rule, name)
         for rule in field.metadata

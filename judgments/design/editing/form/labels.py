@@ -92,10 +92,10 @@ def _fields_by_name(protocol: str, shows_source: bool) -> tuple[dict[str, FieldI
         if "_" in last and last_parts.count(last) == 1:
             fields.setdefault(last, fields[key])
     names = sorted(fields, key=len, reverse=True)
-    anywhere = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
+    technical_names = "|".join(re.escape(name) for name in names if "." in name or "_" in name)
     first_word = "|".join(re.escape(name) for name in names)
     return fields, re.compile(
-        rf"(?<![\w.])(?P<key>{anywhere})\b{ROW_PATH}|^(?P<first_word>{first_word})\b(?=[ :])"
+        rf"(?<![\w.])(?P<key>{technical_names})\b{ROW_PATH}|^(?P<first_word>{first_word})\b(?=[ :])"
     )
 
 

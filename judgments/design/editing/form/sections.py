@@ -222,6 +222,7 @@ def sections_for(kind: Kind, values: dict[str, Any] | None = None) -> list[FormS
 
 
 def _used_keys(section: FormSection, kind: Kind) -> list[str]:
+    """Return the keys of a section that the kind uses. A table is replaced by its keys."""
     keys: list[str] = []
     for key in section.keys.split():
         table = key.removesuffix(".*")

@@ -26,6 +26,7 @@ from judgments.studies.study_page import study_page, study_page_address
 
 
 def show_design(admin: QuorumAdmin, request: HttpRequest, study: Study) -> HttpResponse:
+    """Show the form of a draft. If the person cannot change the design, show its settings as text."""
     context = admin.context(request, study, "change")
     context["toml"] = write_toml(design_of(study))
     if study.state != Study.State.DRAFT or not context["may_change"]:

@@ -159,6 +159,7 @@ def filled_form(*, base: dict[str, Any], datasets: list[str]) -> DesignForm:
 
 
 def _answer_script(editor: EditorPage) -> JsonResponse:
+    """Return the problems of the posted form and its study file, with the addresses of preview and numbers."""
     return JsonResponse(
         {
             "problems": [

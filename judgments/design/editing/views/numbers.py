@@ -30,6 +30,7 @@ def show_numbers(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def numbers_context(request: HttpRequest, design: StudyDesign) -> dict[str, Any]:
+    """Draw the design, and return its numbers and problems as a template context."""
     context: dict[str, Any] = {
         "design": design,
         "counted": True,
@@ -73,6 +74,7 @@ def numbers_address(key: str) -> str:
 
 
 def _requirement_errors(design: StudyDesign) -> list[DesignError]:
+    """Return an error about each requirement that the crowd does not support."""
     unsupported = unsupported_requirements(design.workers, design.crowd_name)
     return [
         DesignError(

@@ -65,25 +65,30 @@ def show_comparison(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
     names = request.GET.get("this", ""), request.GET.get("that", "")
     context |= {"this": names[0], "that": names[1]}
     try:
-        this, that = (find_design(name, studies=studies) for name in names)
+        first, second = (find_design(name, studies=studies) for name in names)
     except QuorumError as error:
         context["problem"] = str(error)
         return TemplateResponse(request, "judgments/study/compare.html", context, status=error.status)
-    comparison = compare_designs(this.comparable_values(that), that.comparable_values(this), names=names)
+    comparison = compare_designs(
+        first.comparable_values(second), second.comparable_values(first), names=names
+    )
     context |= {
-        "this_title": gettext(this.title),
-        "that_title": gettext(that.title),
+        "this_title": gettext(first.title),
+        "that_title": gettext(second.title),
         "found": comparison,
-        "groups": _group_tables(comparison.tables, this, that),
+        "groups": _group_tables(comparison.tables, first, second),
         "turned": f"{reverse('admin:judgments_study_compare')}?{urlencode({'this': names[1], 'that': names[0]})}",
     }
     return TemplateResponse(request, "judgments/study/compare.html", context)
 
 
-def _group_tables(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDesign) -> list[dict[str, Any]]:
+def _group_tables(
+    tables: dict[str, list[Any]], first: NamedDesign, second: NamedDesign
+) -> list[dict[str, Any]]:
+    """Return the differences by section of the form, with values as HTML."""
     titles = {
         key: (gettext(section.title), gettext(field.title or ""))
-        for design in (that.design, this.design)
+        for design in (second.design, first.design)
         for section in sections_for(KINDS[design.protocol])
         for key, field in section.fields.items()
     }
@@ -98,14 +103,14 @@ def _group_tables(tables: dict[str, list[Any]], this: NamedDesign, that: NamedDe
     return [{"title": title, "rows": rows} for title, rows in groups.items()]
 
 
-def mark_differences(this: str, that: str) -> tuple[SafeString, SafeString]:
+def mark_differences(first_text: str, second_text: str) -> tuple[SafeString, SafeString]:
     """Return two texts as HTML. Words that only the first has are in ``<del>``, those of the second in ``<ins>``.
 
     Long texts are compared as a whole, since the time grows with the product of the texts' lengths.
     """
-    first, second = WORDS_AND_GAPS.findall(this), WORDS_AND_GAPS.findall(that)
+    first, second = WORDS_AND_GAPS.findall(first_text), WORDS_AND_GAPS.findall(second_text)
     if len(first) * len(second) > MAX_WORD_PAIRS:
-        first, second = [this], [that]
+        first, second = [first_text], [second_text]
     first_parts: list[SafeString] = []
     second_parts: list[SafeString] = []
     for step, i1, i2, j1, j2 in difflib.SequenceMatcher(None, first, second, autojunk=False).get_opcodes():

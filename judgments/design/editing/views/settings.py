@@ -37,6 +37,7 @@ RENDERERS: dict[str, Callable[[str], str]] = {
 
 
 def describe_design(design: StudyDesign) -> list[SectionSettings]:
+    """Return the settings of a design by section of its form. The registered plan comes last."""
     values = design.model_dump(mode="json")
     sections = []
     for section in sections_for(KINDS[design.protocol], values):
@@ -60,6 +61,7 @@ def describe_design(design: StudyDesign) -> list[SectionSettings]:
 
 
 def _render_value(key: str, value: Any, design: StudyDesign) -> str:
+    """Return a value as text or, if participants see it on a page, as HTML. Built-in texts are marked as English."""
     if key in RENDERERS:
         kind, preset = KINDS[design.protocol], PRESETS.get(design.preset)
         usual_question = kind.question_for(

@@ -33,6 +33,7 @@ MAX_PROTOCOLS_SHOWN = 4  # protocols that are visible below each purpose; the ot
 
 
 def add_study(admin: QuorumAdmin, request: HttpRequest) -> HttpResponse:
+    """Show the page "New study" or, if the address names a preset or protocol, the form of a new design."""
     saved = saved_presets()
     base = values_of_address(request, saved)
     datasets = visible_rows(Dataset.objects.all(), request.user)
@@ -75,6 +76,7 @@ def _show_start(
     dataset: Dataset | None,
     saved: dict[str, Preset],
 ) -> HttpResponse:
+    """Show the presets for a dataset, grouped by the aims of studies."""
     newest_datasets = list(datasets.order_by("-pk")[:MAX_DATASETS])
     dataset = dataset or next(iter(newest_datasets), None)
     holdings = holdings_of(dataset, request.user) if dataset else None
