@@ -159,6 +159,7 @@ def _study(slug: str, size: Size, rng: np.random.Generator) -> Study:
 def _fill_captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
     """Add references and candidates with eight words each."""
     from common.rows.writing import insert_rows
+    from judgments.drawing.keys import text_key
     from judgments.models import Caption
 
     each = size.references + size.candidates
@@ -171,20 +172,28 @@ def _fill_captions(dataset: int, size: Size, rng: np.random.Generator) -> None:
         ]
         insert_rows(
             Caption,
-            ("dataset_id", "item_id", "key", "text", "role", "position"),
+            ("dataset_id", "item_id", "key", "text", "text_key", "role", "position"),
             (
-                (dataset, int(size.items[at]), f"{at:06}.jpg#{n}", text[at - start][n], "reference", n)
+                (
+                    dataset,
+                    int(size.items[at]),
+                    f"{at:06}.jpg#{n}",
+                    text[at - start][n],
+                    text_key(text[at - start][n]),
+                    "reference",
+                    n,
+                )
                 for at in some
                 for n in range(size.references)
             ),
         )
         insert_rows(
             Caption,
-            ("dataset_id", "key", "text", "role"),
+            ("dataset_id", "key", "text", "text_key", "role"),
             (
-                (dataset, f"c-{at:06}-{n}", text[at - start][size.references + n], "candidate")
+                (dataset, f"c-{at:06}-{n}", candidate, text_key(candidate), "candidate")
                 for at in some
-                for n in range(size.candidates)
+                for n, candidate in enumerate(text[at - start][size.references :])
             ),
         )
     rows = Caption.objects.filter(dataset=dataset)
