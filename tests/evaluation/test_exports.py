@@ -401,7 +401,7 @@ def test_the_manifest_says_when_it_was(study: StudyOf, tmp_path: Path) -> None:
     path = tmp_path / "out"
     with pytest.raises(Stopped):
         export_judgments(study=study.study, format="csv", output=path, progress=after_parts(1, stop))
-    kept = json.loads((parts.parts_folder(path) / parts.STATE).read_text())["held"]["moment"]["at"]
+    kept = json.loads((parts.parts_folder(path) / parts.STATE_FILE).read_text())["held"]["moment"]["at"]
     made = export_judgments(study=study.study, format="csv", output=path, resume=True).manifest
     assert made["as_of"] == kept.replace("+00:00", "Z") < made["created_at"]
 

@@ -30,9 +30,12 @@ JOB_KIND = "export"
 def export_for_download(
     *, study: Study, format: str, job_id: int, task: str = "annotation", progress: Progress = no_progress
 ) -> dict[str, Any]:
-    """Export into the export folder. If the job runs again, it writes the same file."""
-    chosen = format_named(format)
-    path = _download_path(study.slug, job_id, chosen)
+    """Export into the export folder, and return the result of the job.
+
+    If the job runs again, it writes a file of the same name.
+    """
+    file_format = format_named(format)
+    path = _download_path(study.slug, job_id, file_format)
     path.parent.mkdir(parents=True, exist_ok=True)
     write = partial(export_judgments, study=study, format=format, output=path, task=task, progress=progress)
     try:
@@ -44,11 +47,11 @@ def export_for_download(
 
 def remove_personal_files(*, study: Study, **_signal: Any) -> None:
     """Remove files with personal data after the study's raw ids are deleted."""
-    personal = [file_format for file_format in FORMATS.values() if file_format.personal]
+    personal_formats = [file_format for file_format in FORMATS.values() if file_format.personal]
     jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug)
     paths = [
         _download_path(study.slug, pk, file_format)
-        for file_format in personal
+        for file_format in personal_formats
         for pk in jobs.filter(args__format=file_format.name).values_list("pk", flat=True)
     ]
     transaction.on_commit(partial(_remove_files, paths))
@@ -61,8 +64,8 @@ def _remove_files(paths: list[Path]) -> None:
         manifest_path(path).unlink(missing_ok=True)
 
 
-def _download_path(slug: str, job_id: int, chosen: Format) -> Path:
-    return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{chosen.suffix}"
+def _download_path(slug: str, job_id: int, file_format: Format) -> Path:
+    return Path(settings.EXPORT_ROOT) / f"{slug}-{job_id}.{file_format.suffix}"
 
 
 def remove_stopped_exports() -> list[str]:
@@ -80,8 +83,8 @@ class Download:
     content_type: str
 
 
-def why_personal(chosen: Format) -> str:
-    return f"The file format {chosen.name} holds personal data, for those who may change the study."
+def why_personal(file_format: Format) -> str:
+    return f"The file format {file_format.name} holds personal data, for those who may change the study."
 
 
 def exported_file(*, job: Job, by: User, manifest: bool = False) -> Download:

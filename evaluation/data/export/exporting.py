@@ -20,8 +20,8 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import signature, versions
 
-# The progress to show when parts begin, and when the file is signed.
-SHARES = (0.02, 0.95)
+# Progress, from 0 to 1, when writing of the parts starts, and when the file is signed.
+START_SHARE, SIGNING_SHARE = 0.02, 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def export_judgments(
     Args:
         task: ``annotation`` or ``search``, for the format qrels.
         revisions: whether to include revised answers, as unused.
-        resume: whether to continue a stopped export with its snapshot.
+        resume: whether to continue a stopped export of the same file, with the snapshot that it took.
 
     Raises:
         ExportError: the format or task is unknown, the study is unsuitable, or another export writes the file.
@@ -63,24 +63,23 @@ def export_judgments(
         raise ExportError(f"There is no task {task!r}; expected one of {', '.join(TASKS)}.")
     check_fits(study, export_format)
     check_writable_path(output)
-    progress(SHARES[0], f"writing {export_format.name}")
+    progress(START_SHARE, f"writing {export_format.name}")
     design = design_of(study)
     encoding = export_format.encoding()
     request = request_of(study, format=export_format.name, task=task, revisions=revisions)
     with lock_output(output):
-        begun = begin_parts(study, output, encoding, request=request, resume=resume)
-        snapshot = begun.snapshot
-        start, end = SHARES
+        started_export = begin_parts(study, output, encoding, request=request, resume=resume)
+        snapshot = started_export.snapshot
 
         def report(share: float, sentence: str) -> None:
-            progress(start + (end - start) * share, sentence)
+            progress(START_SHARE + (SIGNING_SHARE - START_SHARE) * share, sentence)
 
         try:
-            file, votes = write_in_parts(begun, encoding, output, progress=report)
+            file, votes = write_in_parts(started_export, encoding, output, progress=report)
         except (ExportError, FileProblem):  # remove the parts, because the disk may be full
             remove_parts(output)
             raise
-        progress(end, "signing")
+        progress(SIGNING_SHARE, "signing")
         settings: dict[str, Any] = {"format": export_format.name, "protocol": study.protocol}
         if export_format.name == "qrels":
             settings["task"] = task
@@ -89,7 +88,7 @@ def export_judgments(
         settings["controls"] = (
             AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold
         )
-        access = design.access.model_copy(update={"code": ""})
+        access = design.access.model_copy(update={"code": ""})  # participants' code to join is secret
         manifest = {
             "study": study.slug,
             "protocol": study.protocol,
@@ -100,7 +99,7 @@ def export_judgments(
             "bytes": file.size,
             "sha256": file.hexdigest(),
             "judgments_sha256": votes.data_hash,
-            "counts": begun.work.counts,
+            "counts": started_export.work.counts,
             "seed": design.seed,
             "design": design.model_copy(update={"access": access}).model_dump(mode="json"),
             "texts_read": snapshot.texts_read,

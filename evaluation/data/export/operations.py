@@ -44,8 +44,8 @@ class ExportRequest(Parameters):
 )
 def start_export(*, study: Study, format: str, **task: str) -> dict[str, Any]:
     """Start to write a study's judgments to a file. Follow `state` until the job is done, then download the file."""
-    chosen, person = format_named(format), acting_person()
-    if person is not None and not has_right(person, chosen.right, study):
-        raise PermissionDenied(why_personal(chosen))
-    check_fits(study, chosen)
+    file_format, person = format_named(format), acting_person()
+    if person is not None and not has_right(person, file_format.right, study):
+        raise PermissionDenied(why_personal(file_format))
+    check_fits(study, file_format)
     return {"format": format, **task}

@@ -49,15 +49,16 @@ from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 from quorum.numeric.signatures import Signature, Value, quorum_version
 
-# Number of tries, and seconds between them, to wait on PostgreSQL for a long transaction that writes judgments.
-TRIES, PAUSE = 60, 0.5
+# Number of tries to take a snapshot, and seconds between them. On PostgreSQL, a try fails while a long transaction
+# writes judgments.
+SNAPSHOT_TRIES, PAUSE_SECONDS = 60, 0.5
 UNITS_PER_PART = 20_000
 UNITS_PER_BATCH = 500  # units per query when only some units are requested
-COPY_BYTES = 1 << 20  # bytes copied at once
-STATE = "state.json"
-EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in an archive, so that equal files give equal archives
-LAYOUT = 5  # version of the folder's format; exports with another version are not resumed
-VOTES_SUFFIX = ".votes"  # suffix of the file with the lines to hash of a part's judgments
+COPY_BYTES = 1 << 20  # bytes (1 MiB) copied at once
+STATE_FILE = "state.json"  # name of the file with the request, the snapshot and the list of parts
+EPOCH = (1980, 1, 1, 0, 0, 0)  # time of all files in a ZIP archive, so that equal files give equal archives
+FOLDER_FORMAT = 5  # version of the format of the folder; exports with another version are not resumed
+VOTES_SUFFIX = ".votes"  # suffix of a part's file with lines about its judgments, which are hashed
 JOINED_NAME = "joined"  # name of the joined file before it is moved to its place
 
 
@@ -109,6 +110,7 @@ def export_snapshot_from(study: Study, state: Mapping[str, Any]) -> ExportSnapsh
 
 
 def _read_texts(study: Study) -> list[dict[str, Any]]:
+    """Return the versions of the texts that participants read, with the number of finished assignments of each."""
     work = (
         Assignment.objects.filter(study=study).finished().order_by("consent_version", "instructions_version")
     )
@@ -122,13 +124,13 @@ def take_snapshot(study: Study) -> Snapshot:
     Raises:
         ExportError: a long transaction that writes judgments does not end in time.
     """
-    for _ in range(TRIES):
+    for _ in range(SNAPSHOT_TRIES):
         try:
             moment = _read_snapshot(study)
         except OperationalError as error:
             if getattr(error.__cause__, "sqlstate", "") != "55P03":  # lock_not_available
                 raise
-            time.sleep(PAUSE)
+            time.sleep(PAUSE_SECONDS)
         else:
             # This uses only the values read above, without a lock, because it may take long.
             return replace(moment, excluded_workers=excluded_workers(study, moment=moment))
@@ -138,12 +140,14 @@ def take_snapshot(study: Study) -> Snapshot:
 
 
 def _read_snapshot(study: Study) -> Snapshot:
-    own_snapshot = connection.vendor == "postgresql" and not connection.in_atomic_block
+    # On PostgreSQL, the isolation level makes all queries see the same state; it cannot change within a transaction.
+    # On SQLite, every transaction sees one state.
+    sets_isolation_level = connection.vendor == "postgresql" and not connection.in_atomic_block
     with transaction.atomic():
-        if own_snapshot:
+        if sets_isolation_level:
             with connection.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-        last, last_output = last_row(Judgment), last_row(Output)
+        last_judgment, last_output = last_row(Judgment), last_row(Output)
         excluded_work = Assignment.objects.filter(study=study, state__in=EXCLUDED_STATES)
         rules: dict[UUID, str] = {
             pk: UNKNOWN_TO_CROWD if state == Assignment.State.APART else rule or EXCLUDED_BY_PERSON
@@ -151,7 +155,7 @@ def _read_snapshot(study: Study) -> Snapshot:
         }
         return Snapshot(
             time=timezone.now(),
-            last_judgment=last,
+            last_judgment=last_judgment,
             invalidating_rules=rules,
             unconfirmed_assignments=frozenset(unconfirmed_work(study).values_list("pk", flat=True)),
             withdrawn_items=frozenset(
@@ -172,7 +176,7 @@ class ExportWork:
 
     Attributes:
         task: for qrels, whether the query is an image ("annotation") or a caption ("search").
-        preparation: the result of ``Encoding.prepare``.
+        preparation: data about the whole study, from ``Encoding.prepare``.
         counts: numbers of written rows, for the manifest.
         stage: number of the encoding's stage, from 0.
         pieces: row ids of the part's pieces, in order.
@@ -195,15 +199,16 @@ class ExportWork:
 
         Judgments are sorted by worker name.
         """
-        for some in batched(self.pieces, UNITS_PER_BATCH):
+        for unit_ids in batched(self.pieces, UNITS_PER_BATCH):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=some):
+            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=unit_ids):
                 votes[unit].append((worker, answer))
-            yield some, dict(votes)
+            yield unit_ids, dict(votes)
 
     def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
-        for some, votes in self.votes():
-            yield some, {unit: [answer for _, answer in unit_votes] for unit, unit_votes in votes.items()}
+        """Yield batches of units: their row ids, and by unit the included answers, sorted by worker name."""
+        for unit_ids, votes in self.votes():
+            yield unit_ids, {unit: [answer for _, answer in unit_votes] for unit, unit_votes in votes.items()}
 
 
 def units_of(study: Study) -> QuerySet[Any]:
@@ -214,8 +219,11 @@ def units_of(study: Study) -> QuerySet[Any]:
 class Stage:
     """A pass over pieces (rows such as units), ordered by ``position`` and row id.
 
-    pieces: function that returns the queryset of the pieces. pieces_noun: noun for the pieces in the progress message.
-    suffix: suffix of a part's file. units_per_piece: work that a piece takes, as a multiple of the work for a unit.
+    Attributes:
+        suffix: suffix of a part's file.
+        pieces: function that returns the queryset of the pieces.
+        pieces_noun: noun for the pieces in the progress message.
+        units_per_piece: work that a piece takes, as a multiple of the work for a unit.
     """
 
     suffix: str
@@ -225,15 +233,17 @@ class Stage:
 
 
 # A pass over the judgments for the signature. It is added as the first pass if no other pass reads all judgments.
-READING, READING_NUMBER = Stage("none"), -1
+READING_STAGE, READING_STAGE_NUMBER = Stage("none"), -1
 
 
 class Encoding(ABC):
-    """Encode pieces as parts, and join parts to a file.
+    """Base class of the formats' encodings, which encode pieces as parts, and join parts to a file.
 
-    Both depend only on the snapshot, so an export that is repeated after a kill writes the same bytes.
+    Both steps depend only on the snapshot, so an export that is repeated after a kill writes the same bytes.
 
     Attributes:
+        suffix: suffix of a part's file.
+        counts: counts before the first row, usually 0, by their names in the manifest.
         tallies: whether ``write_part`` adds every judgment to ``ExportWork.tally``.
         progress_count: name of the count to show as progress; "" for the number of pieces.
     """
@@ -261,7 +271,7 @@ class Encoding(ABC):
         """Write ``work.pieces`` to the part's file, and update ``work.counts``."""
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        """Write the file from the parts of the last stage. ``parts`` yields each as soon as it is written."""
+        """Write the file from the parts of the last stage. ``parts`` yields each part as soon as it is written."""
         for path in parts:
             with path.open("rb") as part:
                 shutil.copyfileobj(part, file, COPY_BYTES)
@@ -280,7 +290,10 @@ def read_part_lines(parts: Iterable[Path]) -> Iterator[Any]:
 @declare
 @dataclass(frozen=True, slots=True)
 class ExportPart:
-    """A part of a stage: ``size`` pieces after ``after``, up to ``last``, which are both (position, row id)."""
+    """A part of a stage: the ``size`` pieces after the piece ``after``, up to the piece ``last``.
+
+    Pieces are given as (position, row id); ``after`` is None for the first part of a stage.
+    """
 
     number: int
     stage: int
@@ -312,6 +325,11 @@ def lock_output(output: Path) -> Iterator[None]:
 
 
 def _lock_folder(folder: Path, output: Path) -> int:
+    """Make and lock the folder, and return its file descriptor.
+
+    Another export may remove the folder before it is locked. Then the lock is on a folder without a name, and another
+    try is made.
+    """
     while True:
         folder.mkdir(exist_ok=True)
         try:
@@ -341,7 +359,7 @@ def remove_parts(output: Path) -> None:
 
 def _empty_folder(folder: Path) -> None:
     # Remove the state first: if the process is then killed, the remaining files are not resumed.
-    (folder / STATE).unlink(missing_ok=True)
+    (folder / STATE_FILE).unlink(missing_ok=True)
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -358,7 +376,7 @@ def request_of(study: Study, *, format: str, task: str, revisions: bool) -> dict
         "task": task,
         "revisions": revisions,
         "version": quorum_version(),
-        "layout": LAYOUT,
+        "layout": FOLDER_FORMAT,
     }
 
 
@@ -372,29 +390,29 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped export, or take a new snapshot. Call this within ``lock_output``.
+    """Resume a stopped_state export, or take a new snapshot. Call this within ``lock_output``.
 
     Raises:
         ExportError: with ``resume``, the parts belong to another request; or a long transaction is storing judgments.
     """
     folder = parts_folder(output)
 
-    def work_of(snapshot: ExportSnapshot, name: str, prepared: Mapping[str, Any]) -> ExportWork:
-        how = {"task": request["task"], "revisions": request["revisions"], "preparation": prepared}
-        return ExportWork(study, snapshot.moment, folder / name, **how)
+    def make_work(snapshot: ExportSnapshot, name: str, preparation: Mapping[str, Any]) -> ExportWork:
+        task, revisions = request["task"], request["revisions"]
+        return ExportWork(study, snapshot.moment, folder / name, task, revisions, preparation)
 
     with _folder_problems(folder):
-        stopped = _find_stopped_export(folder, request) if resume else None
-        if stopped is not None:
-            snapshot = export_snapshot_from(study, stopped["held"])
-            work = work_of(snapshot, stopped["folder"], stopped["kept"])
+        stopped_state = _find_stopped_export(folder, request) if resume else None
+        if stopped_state is not None:
+            snapshot = export_snapshot_from(study, stopped_state["held"])
+            work = make_work(snapshot, stopped_state["folder"], stopped_state["kept"])
             for path in work.folder.glob(f".{JOINED_NAME}.*"):
                 path.unlink()
-            return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped["parts"]])
+            return StartedExport(snapshot, work, [ExportPart(*part) for part in stopped_state["parts"]])
         snapshot = take_export_snapshot(study)
         _empty_folder(folder)
         # The token names only this snapshot's parts. Another process may still be writing parts of an earlier one.
-        work = work_of(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
+        work = make_work(snapshot, secrets.token_hex(8), encoding.prepare(study, snapshot.moment))
         work.folder.mkdir()
         parts = list(_divide_into_parts(work, encoding))
         state = {
@@ -404,59 +422,61 @@ def begin_parts(
             "folder": work.folder.name,
             "parts": [astuple(part) for part in parts],
         }
-        with atomic_write(folder / STATE) as file:
+        with atomic_write(folder / STATE_FILE) as file:
             file.write_text(json.dumps(state))
         return StartedExport(snapshot, work, parts)
 
 
 def _divide_into_parts(work: ExportWork, encoding: Encoding) -> Iterator[ExportPart]:
-    number = 0
+    number = 0  # of the part, from 1 through all stages
     for stage_number, stage in _stages(work, encoding).items():
-        queue, after = stage.pieces(work.study), None
-        left, size = queue.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
-        while left > 0:
-            number, size = number + 1, min(size, left)
-            last = _pieces(queue, after).values_list("position", "pk")[size - 1]
+        pieces, after = stage.pieces(work.study), None
+        remaining, size = pieces.count(), max(1, UNITS_PER_PART // stage.units_per_piece)
+        while remaining > 0:
+            number, size = number + 1, min(size, remaining)
+            last = _pieces_between(pieces, after).values_list("position", "pk")[size - 1]
             yield ExportPart(number, stage_number, after, last, size)
-            left, after = left - size, last
+            remaining, after = remaining - size, last
 
 
 def _stages(work: ExportWork, encoding: Encoding) -> dict[int, Stage]:
-    reading = {} if encoding.tallies else {READING_NUMBER: READING}
+    """Return the stages by number, in order."""
+    reading = {} if encoding.tallies else {READING_STAGE_NUMBER: READING_STAGE}
     return reading | dict(enumerate(encoding.stages(work)))
 
 
-def _pieces(
-    queue: QuerySet[Any], after: Sequence[int] | None, last: Sequence[int] | None = None
+def _pieces_between(
+    pieces: QuerySet[Any], after: Sequence[int] | None, last: Sequence[int] | None = None
 ) -> QuerySet[Any]:
+    """Return the pieces after ``after``, up to ``last``, which are both (position, row id) or None."""
     # The first condition of each pair is redundant, but lets the database use an index.
     if after is not None:
         position, pk = after
-        queue = queue.filter(position__gte=position).exclude(position=position, pk__lte=pk)
+        pieces = pieces.filter(position__gte=position).exclude(position=position, pk__lte=pk)
     if last is not None:
         position, pk = last
-        queue = queue.filter(position__lte=position).exclude(position=position, pk__gt=pk)
-    return queue.order_by("position", "pk")
+        pieces = pieces.filter(position__lte=position).exclude(position=position, pk__gt=pk)
+    return pieces.order_by("position", "pk")
 
 
 def write_in_parts(
-    begun: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
+    started_export: StartedExport, encoding: Encoding, output: Path, *, progress: Callable[[float, str], None]
 ) -> tuple[HashedFile, Votes]:
     """Write the missing parts, and then the file.
 
-    Return the hashed file, and the votes of all parts. After that, ``begun.work.counts`` covers all parts.
+    Return the hashed file, and the votes of all parts. After that, ``started_export.work.counts`` covers all parts.
     """
-    work = begun.work
+    work = started_export.work
     stages = _stages(work, encoding)
-    writing = _PartWriter(begun, encoding, stages, progress)
-    *earlier, last = stages
+    writer = _PartWriter(started_export, encoding, stages, progress)
+    *earlier_numbers, last_number = stages
     with _folder_problems(parts_folder(output)):
-        for number in earlier:
-            for _ in writing.parts(number):
+        for number in earlier_numbers:
+            for _ in writer.parts(number):
                 continue
-        with atomic_write(work.folder / JOINED_NAME) as file, closing(writing.parts(last)) as parts:
+        with atomic_write(work.folder / JOINED_NAME) as file, closing(writer.parts(last_number)) as parts:
             encoding.join(work, file, parts)
-        votes = add_votes(writing.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}"))))
+        votes = add_votes(writer.votes, hash_of_files(sorted(work.folder.glob(f"*{VOTES_SUFFIX}"))))
         (work.folder / JOINED_NAME).replace(output)
     return file, votes
 
@@ -466,39 +486,40 @@ class _PartWriter:
 
     def __init__(
         self,
-        begun: StartedExport,
+        started_export: StartedExport,
         encoding: Encoding,
         stages: Mapping[int, Stage],
         progress: Callable[[float, str], None],
     ) -> None:
-        self._begun, self._encoding, self._stages, self._progress = begun, encoding, stages, progress
-        self._work = begun.work
+        self._started_export, self._encoding, self._stages, self._progress = started_export, encoding, stages, progress
+        self._work = started_export.work
         self._work.counts = dict(encoding.counts)
         self.votes: list[Votes] = []
 
     def parts(self, number: int) -> Generator[Path, None, None]:
-        """Yield the parts of a stage in order, after writing those that are missing."""
+        """Yield the files of a stage's parts in order, each as soon as it is written. Finished parts are not rewritten."""
         work, stage = self._work, self._stages[number]
         work.stage = number
-        parts = [part for part in self._begun.parts if part.stage == number]
-        missing_parts = [part for part in parts if not _status(work, part).exists()]
-        total = sum(part.size for part in parts)
+        parts = [part for part in self._started_export.parts if part.stage == number]
+        missing_parts = [part for part in parts if not _status_path(work, part).exists()]
+        total = sum(part.size for part in parts)  # number of pieces
         done_count = total - sum(part.size for part in missing_parts)
         for part in parts:
             if part not in missing_parts:
-                self._add_status(json.loads(_status(work, part).read_text(encoding="utf-8")))
-        if missing_parts and stage is not READING:
+                self._add_status(json.loads(_status_path(work, part).read_text(encoding="utf-8")))
+        if missing_parts and stage is not READING_STAGE:
             self._encoding.load(work)
-        clock = _Clock(work, stage, "" if stage is READING else self._encoding.progress_count, done_count)
+        speed = _Speed(work, stage, "" if stage is READING_STAGE else self._encoding.progress_count, done_count)
         # Close the generator before an error propagates, so that no process continues to write.
-        with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as written:
+        with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as statuses:
             for part in parts:
                 if part in missing_parts:
-                    self._add_status(next(written))
+                    self._add_status(next(statuses))
                     done_count += part.size
+                    # Each stage is an equal share of the progress.
                     share = (list(self._stages).index(number) + done_count / total) / len(self._stages)
-                    self._progress(share, clock.message(done_count, total))
-                yield _status(work, part).with_suffix(f".{stage.suffix}")
+                    self._progress(share, speed.message(done_count, total))
+                yield _status_path(work, part).with_suffix(f".{stage.suffix}")
         if number == list(self._stages)[-1]:
             self._progress(1.0, "joining")
 
@@ -514,15 +535,15 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
     """Write a part, and then its counts, and return the counts. A part without counts is regarded as missing."""
     work, encoding = shared
     stage = _stages(work, encoding)[part.stage]
-    pieces = _pieces(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)
+    pieces = _pieces_between(stage.pieces(work.study), part.after, part.last).values_list("pk", flat=True)
     work = replace(work, stage=part.stage, pieces=list(pieces), counts=dict(encoding.counts))
-    path = _status(work, part)
+    path = _status_path(work, part)
     with (
         atomic_write(path.with_suffix(f".{stage.suffix}")) as file,
         atomic_write(path.with_suffix(VOTES_SUFFIX)) as lines,
     ):
         work.tally = JudgmentTally.writing_to(lines.write)
-        if stage is READING:
+        if stage is READING_STAGE:
             for _ in work.votes():
                 continue
         else:
@@ -533,27 +554,33 @@ def _write_part(shared: tuple[ExportWork, Encoding], part: ExportPart) -> dict[s
     return status
 
 
-def _status(work: ExportWork, part: ExportPart) -> Path:
+def _status_path(work: ExportWork, part: ExportPart) -> Path:
     return work.folder / f"{part.number:06}.json"
 
 
-class _Clock:
-    def __init__(self, work: ExportWork, stage: Stage, count: str, done: int) -> None:
-        self._work, self._stage, self._count = work, stage, count
-        self._before = work.counts[count] if count else done
-        self._since = time.monotonic()
+class _Speed:
+    """Messages about the progress of a stage and its speed since this object was made.
 
-    def message(self, done: int, total: int) -> str:
-        count = self._work.counts[self._count] if self._count else done
-        rate = (count - self._before) / max(1e-3, time.monotonic() - self._since)
-        status = (
-            f"{count:,} {self._count}" if self._count else f"{done:,} of {total:,} {self._stage.pieces_noun}"
-        )
+    They say the count that is named ``count_name``, or the number of finished pieces if the name is "".
+    """
+
+    def __init__(self, work: ExportWork, stage: Stage, count_name: str, done_count: int) -> None:
+        self._work, self._stage, self._count_name = work, stage, count_name
+        self._start_count = work.counts[count_name] if count_name else done_count
+        self._start_time = time.monotonic()
+
+    def message(self, done_count: int, total: int) -> str:
+        name = self._count_name
+        count = self._work.counts[name] if name else done_count
+        seconds = max(1e-3, time.monotonic() - self._start_time)  # a clock may not have moved on
+        rate = (count - self._start_count) / seconds
+        status = f"{count:,} {name}" if name else f"{count:,} of {total:,} {self._stage.pieces_noun}"
         return f"{status}, {rate:,.0f} a second"
 
 
 @contextmanager
 def _folder_problems(folder: Path) -> Iterator[None]:
+    """Raise FileProblem for an OSError."""
     try:
         yield
     except OSError as error:
@@ -561,10 +588,11 @@ def _folder_problems(folder: Path) -> Iterator[None]:
 
 
 def _find_stopped_export(folder: Path, request: dict[str, Any]) -> dict[str, Any] | None:
-    if not (folder / STATE).is_file():
+    """Return the state of a stopped export, or None. Raise ExportError if another request made the parts."""
+    if not (folder / STATE_FILE).is_file():
         return None
     try:
-        state: dict[str, Any] = json.loads((folder / STATE).read_text(encoding="utf-8"))
+        state: dict[str, Any] = json.loads((folder / STATE_FILE).read_text(encoding="utf-8"))
     except ValueError:
         state = {}
     if state.get("asked") != request:

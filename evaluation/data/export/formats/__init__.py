@@ -18,10 +18,10 @@ from evaluation.data.export.formats import (
     written_captions,
 )
 from evaluation.data.export.formats.requirements import (
-    fits_any,
-    needs_captions_of_images,
-    needs_flickr8k_grades,
-    needs_kind,
+    accept_any_study,
+    why_not_single_captions,
+    why_not_flickr8k,
+    why_wrong_kind,
 )
 from evaluation.data.export.parts import Encoding
 from evaluation.errors import ExportError
@@ -32,14 +32,14 @@ TASKS = ("annotation", "search")
 
 JSONL, CSV, TEXT = "application/jsonl", "text/csv; charset=utf-8", "text/plain; charset=utf-8"
 PARQUET = "application/vnd.apache.parquet"
-_KEYWORDS = partial(needs_kind, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
-_GROUNDING = partial(
-    needs_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
+_why_not_keywords = partial(why_wrong_kind, lambda kind: "keywords" in kind.own_formats, "it holds keywords")
+_why_not_grounding = partial(
+    why_wrong_kind, lambda kind: "grounding" in kind.own_formats, "it holds links from words to boxes"
 )
-_CAPTIONS_CHECK = partial(
-    needs_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
+_why_not_captions = partial(
+    why_wrong_kind, lambda kind: kind.writes_captions, "it holds captions that workers wrote (caption)"
 )
-_NEEDS_FIXED_SCALE = partial(needs_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
+_why_no_fixed_scale = partial(why_wrong_kind, lambda kind: kind.values, "it holds answers from a fixed scale")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +66,30 @@ class Format:
 _FORMATS = (
     Format(
         "jsonl", "jsonl", JSONL,
-        "JSON lines for programs: one judgment per line", fits_any, judgments.JsonLines,
+        "JSON lines for programs: one judgment per line", accept_any_study, judgments.JsonLines,
     ),
-    Format("csv", "csv", CSV, "CSV for a spreadsheet: one judgment per row", fits_any, judgments.CsvLines),
+    Format("csv", "csv", CSV, "CSV for a spreadsheet: one judgment per row", accept_any_study, judgments.CsvLines),
     Format(
         "parquet", "parquet", PARQUET,
-        "Parquet for data frames: judgments in typed columns", fits_any, judgments.ParquetParts,
+        "Parquet for data frames: judgments in typed columns", accept_any_study, judgments.ParquetParts,
     ),
     Format(
         "qrels", "qrels.txt", TEXT,
-        "qrels for trec_eval: the consensus as relevance judgments", needs_captions_of_images, relevance.Qrels,
+        "qrels for trec_eval: the consensus as relevance judgments", why_not_single_captions, relevance.Qrels,
     ),
     Format(
         "flickr8k", "flickr8k.txt", TEXT,
         "Format of Flickr8k: the crowd file (relevance) or the expert file (graded)",
-        needs_flickr8k_grades, relevance.Flickr8k,
+        why_not_flickr8k, relevance.Flickr8k,
     ),
     Format(
         "captions", "captions.jsonl", JSONL,
-        "Captions for a new dataset, as a file to import", _CAPTIONS_CHECK, written_captions.WrittenCaptions,
+        "Captions for a new dataset, as a file to import", _why_not_captions, written_captions.WrittenCaptions,
     ),
     Format(
         "reliability", "reliability.csv", CSV,
-        "Reliability table: CSV for programs that compute agreement, with participants in rows and items in " "columns",
-        _NEEDS_FIXED_SCALE, reliability.Reliability,
+        "Reliability table: CSV for programs that compute agreement, with participants in rows and items in columns",
+        _why_no_fixed_scale, reliability.Reliability,
     ),
     Format(
         "soft-labels", "soft-labels.jsonl", JSONL,
@@ -105,12 +105,12 @@ _FORMATS = (
     Format(
         "keywords", "keywords.jsonl", JSONL,
         "Keywords for programs: the number of participants who gave each keyword, one item per line",
-        _KEYWORDS, consensus.KeywordLines,
+        _why_not_keywords, consensus.KeywordLines,
     ),
     Format(
         "grounding", "grounding.jsonl", JSONL,
         "Links for programs: words and boxes that the majority linked, one caption per line",
-        _GROUNDING, consensus.GroundingLines,
+        _why_not_grounding, consensus.GroundingLines,
     ),
 )  # fmt: skip
 FORMATS = {file_format.name: file_format for file_format in (*_FORMATS, *of_features("formats"))}
@@ -128,10 +128,10 @@ def formats_for(study: Study) -> list[Format]:
     return [file_format for file_format in FORMATS.values() if not file_format.fits(study)]
 
 
-def check_fits(study: Study, chosen: Format) -> None:
+def check_fits(study: Study, file_format: Format) -> None:
     """Raise ExportError if the format cannot represent the study."""
-    why = chosen.fits(study)
+    why = file_format.fits(study)
     if why:
         raise ExportError(
-            f"Format {chosen.name} does not fit study {study.slug!r} ({study.protocol}): {why}."
+            f"Format {file_format.name} does not fit study {study.slug!r} ({study.protocol}): {why}."
         )

@@ -19,22 +19,24 @@ from judgments.studies.designs import kind_of
 
 
 class GoldLines(Encoding):
+    """Base class of formats with the consensus of each unit."""
+
     suffix = "jsonl"
     tallies = True
-    count_name: str  # name, in the manifest, of the number of lines
+    count_name: str  # key of the number of lines in the counts of the manifest
 
     def __init__(self) -> None:
         self.counts = {self.count_name: 0, "left_out": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for unit_ids, answers_by_unit in work.answers():
-            written = 0
+            line_count = 0
             for unit, consensus in _consensus_of(work.study, answers_by_unit):
                 if (row := self.row(unit, consensus)) is not None:
                     write_line(file, row)
-                    written += 1
-            work.counts[self.count_name] += written
-            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - written
+                    line_count += 1
+            work.counts[self.count_name] += line_count
+            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - line_count
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
@@ -93,7 +95,8 @@ def caption_fields(unit: Unit, consensus: Consensus) -> dict[str, Any]:
 def _consensus_of(
     study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[Unit, Consensus]]:
-    answers = [(unit_id, answer) for unit_id, given in answers_by_unit.items() for answer in given]
+    """Yield the units that have a consensus, in the order of ``answers_by_unit``, with it."""
+    answers = [(unit_id, answer) for unit_id, unit_answers in answers_by_unit.items() for answer in unit_answers]
     if not answers:
         return
     consensus = kind_of(study).aggregation.consensus(

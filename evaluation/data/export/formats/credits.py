@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db.models import QuerySet
@@ -25,12 +25,24 @@ from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Ints
 
 MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
-ImageText = tuple[int, str]  # an image and a text
+# A large odd number spreads the row ids of images over all 64 bits (2^32 / golden ratio, Knuth's multiplicative hashing).
+HASH_FACTOR = 2_654_435_761
 
-# Caption id, (image, text), the compared system if units are pairs, and row ids of systems that a file credits.
-ShownCaption = tuple[str, ImageText, str | None, Sequence[int]]
-Systems = dict[str, list[dict[str, Any]]]
-Lists = dict[ImageText, list[tuple[str, int, int]]]  # task, system and rank of each output, by image and text
+ImageText = tuple[int, str]  # row id of an image, and a text
+RankedOutput = tuple[str, int, int]  # task, row id of the system, and rank
+Systems = dict[str, list[dict[str, Any]]]  # credits by caption id
+
+
+class ShownCaption(NamedTuple):
+    """A caption that a unit shows.
+
+    system: the compared system, if the unit is a pair. file_systems: row ids of the systems that a file credits.
+    """
+
+    key: str
+    image_text: ImageText
+    system: str | None
+    file_systems: Sequence[int]
 
 
 @dataclass(slots=True)
@@ -53,34 +65,37 @@ class Credits:
             return {}
         self._systems = self._systems or self._fixed_systems()
         self._credits.clear()
-        lists = self._ranked_lists(
-            {image_text for captions in captions_by_unit.values() for _, image_text, *_ in captions}
+        outputs = self._ranked_outputs(
+            {caption.image_text for captions in captions_by_unit.values() for caption in captions}
         )
-        of_units: dict[int, Systems] = {}
+        systems_by_unit: dict[int, Systems] = {}
         for pk, captions in captions_by_unit.items():
             systems: Systems = {}
-            for key, image_text, system, of_file in captions:
-                entries = [
-                    (task, self._systems[pk], rank)
-                    for task, pk, rank in lists.get(image_text, ())
-                    if pk in credited_systems(of_file, (pk,))
-                ]
-                if of_file:
-                    systems.setdefault(key, [])
-                if system is not None:
-                    entries = [entry for entry in entries if entry[:2] == (ANNOTATION, system)]
-                credits = [self._credit(*entry) for entry in entries]
-                named = {entry[1] for entry in entries}
-                of_row = [system]
-                if system is None:
-                    of_row = [self._systems.get(pk) for pk in credited_systems(of_file, ())]
-                credits += [{"system": name} for name in of_row if name is not None and name not in named]
-                for credit in credits:
-                    if credit not in systems.setdefault(key, []):
-                        systems[key].append(credit)
+            for caption in captions:
+                if caption.file_systems:
+                    systems.setdefault(caption.key, [])
+                for credit in self._credits_of(caption, outputs.get(caption.image_text, ())):
+                    if credit not in systems.setdefault(caption.key, []):
+                        systems[caption.key].append(credit)
             if systems:
-                of_units[pk] = systems
-        return of_units
+                systems_by_unit[pk] = systems
+        return systems_by_unit
+
+    def _credits_of(self, caption: ShownCaption, outputs: Sequence[RankedOutput]) -> list[dict[str, Any]]:
+        """Return credits with ranks for the outputs that count, then credits without ranks for the other systems."""
+        ranked = [
+            (task, self._systems[pk], rank)
+            for task, pk, rank in outputs
+            if pk in credited_systems(caption.file_systems, (pk,))
+        ]
+        if caption.system is None:
+            names = [self._systems.get(pk) for pk in credited_systems(caption.file_systems, ())]
+        else:
+            names = [caption.system]
+            ranked = [entry for entry in ranked if entry[:2] == (ANNOTATION, caption.system)]
+        ranked_names = {name for _, name, _ in ranked}
+        unranked_names = [name for name in names if name is not None and name not in ranked_names]
+        return [self._credit(*entry) for entry in ranked] + [{"system": name} for name in unranked_names]
 
     def _fixed_systems(self) -> dict[int, str]:
         """Return the names of the systems in the snapshot, by row id. Systems published after it are left out."""
@@ -93,77 +108,79 @@ class Credits:
         credit = {"system": system, "rank": rank} | ({"task": task} if task == SEARCH else {})
         return self._credits.setdefault((task, system, rank), credit)
 
-    def _ranked_lists(self, wanted: set[ImageText]) -> Lists:
+    def _ranked_outputs(self, image_texts: set[ImageText]) -> dict[ImageText, list[RankedOutput]]:
+        """Return the best rank in each task and system of each image with a text, ordered by task and system name."""
         # Filter only by image, and do not sort, because otherwise SQLite scans the whole index.
         outputs = Output.objects.order_by()
-        lists: defaultdict[ImageText, list[tuple[str, int, int]]] = defaultdict(list)
-        hashes = [hash(one_text(text)) for _, text in wanted]
-        query_captions: set[int] = set()
+        ranks: defaultdict[ImageText, list[RankedOutput]] = defaultdict(list)
         by_hash: defaultdict[tuple[int, int], list[ImageText]] = defaultdict(list)
-        for image, text in wanted:
+        for image, text in image_texts:
             by_hash[image, hash(one_text(text))].append((image, text))
-        for images in batched(sorted({item for item, _ in wanted}), KEYS_PER_QUERY):
-            self._take_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, lists)
+        text_hashes = [text_hash for _, text_hash in by_hash]
+        query_captions: set[int] = set()
+        for images in batched(sorted({image for image, _ in image_texts}), KEYS_PER_QUERY):
+            self._add_ranks(ANNOTATION, outputs.annotations().filter(item__in=images), by_hash, ranks)
             if self.moment.has_found_images:
                 rows = outputs.searches().filter(item__in=images).values_list("caption", flat=True)
                 captions = np.array(list(rows), dtype=np.int64)
-                query_captions.update(captions[np.isin(self._hashes_of(captions), hashes)].tolist())
+                query_captions.update(captions[np.isin(self._hashes_of(captions), text_hashes)].tolist())
         # Use a constant, not a parameter, because otherwise SQLite ignores the partial index of searches.
         searches = outputs.filter(task=RawSQL("'search'", ()), system__in=list(self._systems))
         for batch in batched(sorted(query_captions), KEYS_PER_QUERY):
-            self._take_ranks(SEARCH, searches.filter(caption__in=batch), by_hash, lists)
+            self._add_ranks(SEARCH, searches.filter(caption__in=batch), by_hash, ranks)
         return {
-            image_text: sorted(_best_ranks(ranks), key=lambda entry: (entry[0], self._systems[entry[1]]))
-            for image_text, ranks in lists.items()
+            image_text: sorted(_best_ranks(entries), key=lambda entry: (entry[0], self._systems[entry[1]]))
+            for image_text, entries in ranks.items()
         }
 
-    def _take_ranks(
+    def _add_ranks(
         self,
         task: str,
         outputs: QuerySet[Output],
-        wanted: Mapping[tuple[int, int], Sequence[ImageText]],
-        ranks: defaultdict[ImageText, list[Any]],
+        by_hash: Mapping[tuple[int, int], Sequence[ImageText]],
+        ranks: defaultdict[ImageText, list[RankedOutput]],
     ) -> None:
-        """Add the wanted ranks to ``ranks``. Whole lists are read, because a rank depends on all outputs before it."""
+        """Add the ranks of the texts in ``by_hash`` to ``ranks``; its keys are (image, hash of the text).
+
+        Whole lists are read, because a rank depends on all outputs before it.
+        """
         columns = columns_of(outputs.values_list("pk", "system_id", "item_id", "caption_id", "rank"), 5)
-        there = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
-        system, item, caption, rank = columns[1:, there].astype(np.int64)
-        in_part = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
-        hashes = self._hashes_of(caption)
-        texts, text = np.unique(hashes, return_inverse=True)
-        proposals = sort_into_lists(
+        in_snapshot = (columns[0] <= self.moment.outputs) & np.isin(columns[1], list(self._systems))
+        system, image, caption, rank = columns[1:, in_snapshot].astype(np.int64)
+        # Systems that are known only in part have ranks that are positions in their whole lists.
+        partly_known = [pk for pk, name in self._systems.items() if name in self.moment.in_part.get(task, ())]
+        text_hashes, text = np.unique(self._hashes_of(caption), return_inverse=True)
+        lists = sort_into_lists(
             ListRows(
                 system=system,
-                image=item,
+                image=image,
                 text=text,
                 query_caption=caption if task == SEARCH else np.full(len(caption), -1),
                 rank=rank,
                 original=np.zeros_like(rank),
-                has_rank=np.isin(system, in_part),
+                has_rank=np.isin(system, partly_known),
             ),
             (), (), (), (), {}, JudgedUnits.from_rows([]),
         )  # fmt: skip
-        keys = np.array(list(wanted), dtype=np.int64).reshape(-1, 2)
-        rows = np.flatnonzero(
-            np.isin(_hash_pairs(proposals.image, texts[proposals.text]), _hash_pairs(keys[:, 0], keys[:, 1]))
-        )
-        here = zip(
-            proposals.system[rows].tolist(), proposals.image[rows].tolist(), texts[proposals.text[rows]].tolist(),
-            proposals.position[rows].tolist(), strict=True,
-        )  # fmt: skip
-        for number, image, text_hash, position in here:
-            for there in wanted.get((image, text_hash), ()):
-                ranks[there].append((task, number, position))
+        # Select rows by a hash of image and text, and then compare image and text, because hashes may collide.
+        keys = np.array(list(by_hash), dtype=np.int64).reshape(-1, 2)
+        row_hashes = _hash_pairs(lists.image, text_hashes[lists.text])
+        rows = np.flatnonzero(np.isin(row_hashes, _hash_pairs(keys[:, 0], keys[:, 1])))
+        found_columns = (lists.system, lists.image, text_hashes[lists.text], lists.position)
+        for system_id, image_id, text_hash, position in zip(*(c[rows].tolist() for c in found_columns), strict=True):
+            for image_text in by_hash.get((image_id, text_hash), ()):
+                ranks[image_text].append((task, system_id, position))
 
     def _hashes_of(self, captions: Ints) -> Ints:
-        known = np.unique(captions)
+        """Return (N,) hashes of the normalised texts of captions, given by (N,) row ids."""
+        distinct = np.unique(captions)
         if len(self._hashes) > MAX_CACHED_HASHES:
             self._hashes.clear()
-        for some in batched((pk for pk in known.tolist() if pk not in self._hashes), KEYS_PER_QUERY):
-            rows = plain_rows(Caption.objects.filter(pk__in=some).order_by().values_list("pk", "text"))
+        for batch in batched((pk for pk in distinct.tolist() if pk not in self._hashes), KEYS_PER_QUERY):
+            rows = plain_rows(Caption.objects.filter(pk__in=batch).order_by().values_list("pk", "text"))
             self._hashes.update((pk, hash(one_text(text))) for pk, text in rows)
-        numbers = np.array([self._hashes[pk] for pk in known.tolist()], dtype=np.int64)
-        return numbers[np.searchsorted(known, captions)]
+        hashes = np.array([self._hashes[pk] for pk in distinct.tolist()], dtype=np.int64)
+        return hashes[np.searchsorted(distinct, captions)]
 
 
 def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
@@ -174,40 +191,32 @@ def _shown_captions(units: Sequence[int]) -> dict[int, list[ShownCaption]]:
     )  # fmt: skip
     captions_by_unit: dict[int, list[ShownCaption]] = {}
     for (
-        pk,
-        item,
-        first,
-        first_text,
-        content,
-        second,
-        second_text,
-        first_system,
-        second_system,
-        pair,
-        of_file,
-    ) in converted_rows(rows):
+        pk, item, first, first_text, content, second, second_text, first_system, second_system, pair, file_systems,
+    ) in converted_rows(rows):  # fmt: skip
         if pair is not None:
+            # The sides of a pair may show the same caption; then they are named by their side.
             keys = SIDES if first == second else (first, second)
             sides = zip(keys, (first_text, second_text), (first_system, second_system), strict=True)
-            captions_by_unit[pk] = [(key, (item, text), system, ()) for key, text, system in sides if system]
+            captions = [ShownCaption(key, (item, text), system, ()) for key, text, system in sides if system]
         elif first is not None:
-            captions_by_unit[pk] = [(first, (item, first_text), None, of_file)]
-        else:
+            captions = [ShownCaption(first, (item, first_text), None, file_systems)]
+        else:  # options of best-worst scaling; a file credits each with systems of its own
             options = content.get("options", ())
-            captions_by_unit[pk] = [
-                (option["key"], (item, option["text"]), None, of_option)
-                for option, of_option in zip(options, of_file or [()] * len(options), strict=True)
+            captions = [
+                ShownCaption(option["key"], (item, option["text"]), None, option_systems)
+                for option, option_systems in zip(options, file_systems or [()] * len(options), strict=True)
             ]
+        captions_by_unit[pk] = captions
     return {pk: captions for pk, captions in captions_by_unit.items() if captions}
 
 
-def _hash_pairs(image: Ints, word: Ints) -> Ints:
-    """Return hashes of (image, word) pairs. A collision only costs another look-up."""
-    return (image * 2_654_435_761) ^ word
+def _hash_pairs(image: Ints, text_hash: Ints) -> Ints:
+    """Return (N,) hashes of (image, text) pairs. A collision only costs another look-up."""
+    return (image * HASH_FACTOR) ^ text_hash
 
 
-def _best_ranks(ranks: list[tuple[str, int, int]]) -> list[tuple[str, int, int]]:
+def _best_ranks(ranks: list[RankedOutput]) -> list[RankedOutput]:
     best_ranks: dict[tuple[str, int], int] = {}
-    for task, system, rank in sorted(ranks):
+    for task, system, rank in sorted(ranks):  # the lowest rank comes first
         best_ranks.setdefault((task, system), rank)
     return [(task, system, rank) for (task, system), rank in best_ranks.items()]

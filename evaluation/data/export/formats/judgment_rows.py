@@ -34,9 +34,9 @@ from judgments.kinds import KINDS
 from judgments.models import HITUnit, Study
 from judgments.studies.designs import design_of, has_chances
 
-UNITS_PER_LOOKUP = 20_000  # number of units in one look-up
+UNITS_PER_LOOKUP = 20_000  # units whose systems are looked up at once
 
-# Number of cached assignments. Rows of an assignment are close together, so more are not needed.
+# Number of assignments whose columns are cached. Rows of an assignment are close together, so more are not needed.
 MAX_CACHED_ASSIGNMENTS = 4_096
 
 STORED_COLUMNS = (
@@ -56,8 +56,8 @@ def timestamp(moment: datetime | None) -> str | None:
 
 
 def zero_counts() -> dict[str, int]:
-    counted = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
-    return dict.fromkeys(counted, 0)
+    names = ("judgments", "used", "unused", "control", "simulated", "revised", "invalidated")
+    return dict.fromkeys(names, 0)
 
 
 @dataclass(slots=True)
@@ -85,39 +85,42 @@ class JudgmentRows:
         if self.unit_ids is None:
             yield from self._rows(None, {})
             return
-        for many in batched(self.unit_ids, UNITS_PER_LOOKUP):
-            credited = credits.systems_of(many)
-            for units in batched(many, UNITS_PER_BATCH):
-                yield from self._rows(units, credited)
+        for lookup_units in batched(self.unit_ids, UNITS_PER_LOOKUP):
+            systems_by_unit = credits.systems_of(lookup_units)
+            for units in batched(lookup_units, UNITS_PER_BATCH):
+                yield from self._rows(units, systems_by_unit)
 
-    def _rows(self, units: Sequence[int] | None, credits: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+    def _rows(self, units: Sequence[int] | None, systems_by_unit: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
-        live, choice, documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
-        chances: Mapping[str, float] = choice.chances if choice else {}
-        replaces = self._replaced_ids(units)
-        work = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
-        numbers, replaced = _revision_numbers(replaces), set(replaces.values())
+        # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
+        has_draws, sample, has_documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
+        sample_chances: Mapping[str, float] = sample.chances if sample else {}
+        replaced_ids = self._replaced_ids(units)
+        work_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
+        revision_numbers, revised_ids = _revision_numbers(replaced_ids), set(replaced_ids.values())
         for (
             unit_id, pk, assignment, external_id, worker_id, worker, set_aside, signals, unit, image, reference, first,
             second, reference_text, first_text, second_text, pair_kind, pair, hit, value, answer, control, expected,
-            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *shown,
-        ) in self._stored_rows(units, documents=documents, live=live):  # fmt: skip
-            fields = shown.pop(0) if documents else ()
-            content = shown[0] if kind.is_open else {}
-            named, invalidated, is_counted = work(assignment, worker_id)
-            current = pk not in replaced and invalidated is None
-            fit = not set_aside and unit_id not in moment.withdrawn_items
-            is_used = current and fit and is_counted
-            if current:
+            presented, simulated, accepted_at, submitted_at, seconds, wall_seconds, comment, *optional_columns,
+        ) in self._stored_rows(units, has_documents=has_documents, has_draws=has_draws):  # fmt: skip
+            draw_chance = optional_columns.pop() if has_draws else None
+            content = optional_columns.pop() if kind.is_open else {}
+            fields = optional_columns.pop() if has_documents else ()
+            assignment_id, invalidated, is_included = work_columns(assignment, worker_id)
+            is_current = pk not in revised_ids and invalidated is None
+            is_used = (
+                is_current and is_included and not set_aside and unit_id not in moment.withdrawn_items
+            )
+            if is_current:
                 rating = value if answer is None else answer
                 self.tally.add(unit, worker, rating, used=is_used, control=control, presented=presented)
             counts["judgments"] += 1
             counts["used" if is_used else "unused"] += 1
             counts["control"] += control
             counts["simulated"] += simulated
-            counts["revised"] += pk in replaced
+            counts["revised"] += pk in revised_ids
             counts["invalidated"] += invalidated is not None
             row = {  # in the order of JUDGMENT_COLUMNS
                 "study": study.slug,
@@ -133,8 +136,8 @@ class JudgmentRows:
                 "kind": pair_kind or None,
                 "pair": pair,
                 "worker": worker,
-                # Imported units keep their original ids.
-                "assignment": external_id if imported and external_id else named,
+                # Imported assignments keep their original ids.
+                "assignment": external_id if imported and external_id else assignment_id,
                 "hit": hit,
                 "value": value,
                 "answer": None if answer is None else kind.exchange.to_file(answer, content=content),
@@ -148,12 +151,12 @@ class JudgmentRows:
                 "seconds": seconds,
                 "wall_seconds": wall_seconds,
                 "comment": comment or None,
-                "revision": numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
+                "revision": revision_numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": invalidated,
                 "content": content or None,
-                "systems": credits.get(unit_id),
+                "systems": systems_by_unit.get(unit_id),
                 ANSWERS: question,
-                CHANCE: shown[-1] if live else chances.get(pair or unit),
+                CHANCE: draw_chance if has_draws else sample_chances.get(pair or unit),
                 SCALE: scale,
                 DOCUMENT: document_in(fields) or None,
             }
@@ -162,15 +165,16 @@ class JudgmentRows:
             yield row
 
     def _stored_rows(
-        self, units: Sequence[int] | None, *, documents: bool, live: bool
+        self, units: Sequence[int] | None, *, has_documents: bool, has_draws: bool
     ) -> Iterator[tuple[Any, ...]]:
+        """Yield STORED_COLUMNS of each judgment, and up to three columns that only some studies have."""
         moment = self.moment
         judgments = (moment.all_judgments if self.revisions else moment.judgments)(self.study, units=units)
         stored = judgments.order_by("unit__position", "unit_id", "pk").values_list(
             *STORED_COLUMNS,
-            *(("unit__item__fields",) if documents else ()),
+            *(("unit__item__fields",) if has_documents else ()),
             *(("unit__content",) if KINDS[self.study.protocol].is_open else ()),
-            *((Subquery(DRAW_CHANCE),) if live else ()),
+            *((Subquery(DRAW_CHANCE),) if has_draws else ()),
         )
         return by_unit_and_name(
             converted_rows(stored),
@@ -179,6 +183,7 @@ class JudgmentRows:
         )
 
     def _work_columns(self, assignment: UUID, worker: int) -> tuple[str, str | None, bool]:
+        """Return an assignment's id as text, the rule that invalidated it, and whether its judgments are included."""
         return (
             str(assignment),
             self.moment.invalidating_rules.get(assignment),
@@ -186,12 +191,14 @@ class JudgmentRows:
         )
 
     def _replaced_ids(self, units: Sequence[int] | None) -> dict[int, int]:
+        """Return the row id of the judgment that each revision replaces, by the revision's row id."""
         revisions = self.moment.all_judgments(self.study, units=units).filter(replaces__isnull=False)
         return dict(revisions.values_list("pk", "replaces_id"))
 
 
-def _revision_numbers(replaced: Mapping[int, int]) -> dict[int, int]:
+def _revision_numbers(replaced_ids: Mapping[int, int]) -> dict[int, int]:
+    """Return how often the answer was revised up to each revision, by the revision's row id."""
     numbers: dict[int, int] = {}
-    for pk in sorted(replaced):  # a replaced judgment has a lower row id
-        numbers[pk] = numbers.get(replaced[pk], 0) + 1
+    for pk in sorted(replaced_ids):  # a replaced judgment has a lower row id
+        numbers[pk] = numbers.get(replaced_ids[pk], 0) + 1
     return numbers

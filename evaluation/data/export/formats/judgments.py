@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 LINES_PER_BATCH = 500
-JSON_COLUMNS = {"answer", "content", "systems"}
-ROW_GROUP = 8_192
+ROWS_PER_GROUP = 8_192  # rows of a Parquet file that are compressed together
+JSON_COLUMNS = {"answer", "content", "systems"}  # columns that are text with JSON in CSV and Parquet
 
 
 def _rows_of(work: ExportWork) -> JudgmentRows:
@@ -61,15 +61,15 @@ def write_csv(rows: JudgmentRows, file: HashedFile) -> None:
     for row in rows:
         for name in JSON_COLUMNS & row.keys():
             row[name] = answer_cell(row[name])
-        row["expected"] = expected_cell(row["expected"])
-        writer.writerow([_cell(row[name]) for name in columns])
+        row["expected"] = _expected_cell(row["expected"])
+        writer.writerow([_csv_cell(row[name]) for name in columns])
 
 
-def expected_cell(expected: Any) -> Any:
+def _expected_cell(expected: Any) -> Any:
     return json.dumps(expected, ensure_ascii=False) if isinstance(expected, (list, dict)) else expected
 
 
-def _cell(value: Any) -> Any:
+def _csv_cell(value: Any) -> Any:
     if value is None:
         return ""
     if value is True:
@@ -134,7 +134,7 @@ class ParquetParts(Encoding):
 
         schema = parquet_schema(work.study)
         with pa.ipc.new_stream(pa.PythonFile(file, mode="w"), schema) as writer:
-            for batch in batched(_rows_of(work), ROW_GROUP):
+            for batch in batched(_rows_of(work), ROWS_PER_GROUP):
                 writer.write_batch(
                     pa.RecordBatch.from_pylist([_parquet_row(row) for row in batch], schema=schema)
                 )
@@ -156,7 +156,7 @@ def _parquet_row(row: dict[str, Any]) -> dict[str, Any]:
         if row[name] is not None:
             row[name] = datetime.fromisoformat(row[name])
     if row["expected"] is not None:
-        row["expected"] = str(expected_cell(row["expected"]))
+        row["expected"] = str(_expected_cell(row["expected"]))
     for name in JSON_COLUMNS & row.keys():
         row[name] = answer_cell(row[name]) or None
     return row

@@ -27,13 +27,14 @@ class UnitAnswers:
 
 
 def read_unit_answers(work: ExportWork) -> Iterator[list[UnitAnswers]]:
-    for some, answers in work.answers():
-        names = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
-        rows = names.values_list("pk", "item__name", "first__key")
+    """Yield batches of units, in order, with their included answers; the answers may be ()."""
+    for unit_ids, answers in work.answers():
+        units = Unit.objects.filter(pk__in=unit_ids, control=False).order_by("position", "pk")
+        rows = units.values_list("pk", "item__name", "first__key")
         yield [UnitAnswers(pk, image, caption, tuple(answers.get(pk, ()))) for pk, image, caption in rows]
 
 
-def _check_no_blank(text: str, *, what: str) -> str:
+def _require_no_blank(text: str, *, what: str) -> str:
     if not text or text.split() != [text]:
         raise ExportError(f"The {what} {text!r} holds a blank; qrels separates its fields by blanks.")
     return text
@@ -80,10 +81,8 @@ class Qrels(LineParts):
                 work.counts["adjudicated"] += 1
             value = consensus[position].value if decision is None else float(decision)
             assert value is not None  # the consensus of these kinds has no ties
-            image, caption = (
-                _check_no_blank(unit.image, what="image"),
-                _check_no_blank(unit.caption, what="caption id"),
-            )
+            image = _require_no_blank(unit.image, what="image")
+            caption = _require_no_blank(unit.caption, what="caption id")
             query, document = (image, caption) if work.task == "annotation" else (caption, image)
             yield f"{query} 0 {document} {kind.relevance.grade(value)}"
 
@@ -92,7 +91,7 @@ class Flickr8k(LineParts):
     """Write the image, the caption id, and the columns of Flickr8k's file with the study's scale."""
 
     def lines(self, work: ExportWork, units: Sequence[UnitAnswers]) -> Iterator[str | None]:
-        columns = FLICKR8K[kind_of(work.study).values]
+        columns = FLICKR8K_COLUMNS[kind_of(work.study).values]
         for unit in units:
             cells = columns(unit.values)
             yield f"{unit.image}\t{unit.caption}\t{cells}" if cells else None
@@ -109,8 +108,8 @@ def _expert_columns(values: Sequence[float]) -> str:
     return "\t".join(map(str, sorted(values))) if len(values) == GRADES_PER_LINE else ""
 
 
-# A function that returns the file's columns, by scale.
-FLICKR8K: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
+# The function that returns the columns of Flickr8k's file for a unit's answers, by the values of the scale.
+FLICKR8K_COLUMNS: dict[tuple[float, ...], Callable[[Sequence[float]], str]] = {
     (0, 1): _crowd_columns,
     (1, 2, 3, 4): _expert_columns,
 }

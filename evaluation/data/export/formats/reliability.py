@@ -30,11 +30,11 @@ class Reliability(Encoding):
     counts = {"lines": 0, "units": 0, "values": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        side_of = KINDS[work.study.protocol].outcome_of  # without strength and confidence
-        for batch, answers in work.votes():
-            units = Unit.objects.filter(pk__in=batch, control=False).order_by("position", "pk")
+        outcome_of = KINDS[work.study.protocol].outcome_of  # leaves out strength and confidence
+        for unit_ids, answers in work.votes():
+            units = Unit.objects.filter(pk__in=unit_ids, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
-                votes = [(worker, side_of(value)) for worker, value in answers.get(pk, [])]
+                votes = [(worker, outcome_of(value)) for worker, value in answers.get(pk, [])]
                 file.write_text(f"{json.dumps([key, votes], separators=(',', ':'))}\n")
                 work.counts["units"] += 1
                 work.counts["values"] += len(votes)
@@ -43,11 +43,12 @@ class Reliability(Encoding):
         scratch = work.folder / "transposed"
         scratch.unlink(missing_ok=True)  # the file of a join that was stopped
         with closing(sqlite3.connect(scratch, isolation_level=None)) as database:
-            for name in ("journal_mode", "synchronous"):
+            for name in ("journal_mode", "synchronous"):  # the file need not survive a crash
                 database.execute(f"PRAGMA {name} = OFF")
             database.execute("CREATE TABLE cells (worker INTEGER, column INTEGER, value INTEGER)")
             database.execute("BEGIN")
             file.write_text("worker")
+            # Write the header, which has the units' keys, and store the answers.
             for batch in batched(enumerate(read_part_lines(parts)), ROWS_PER_BATCH):
                 file.write_text(f",{csv_line(guard_formula(key) for _, (key, _) in batch)}")
                 database.executemany(
@@ -71,9 +72,9 @@ class Reliability(Encoding):
 def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[tuple[int, int]]]]:
     """Yield each worker's name with the (column, value) of the worker's cells, in order."""
     workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
-    names = names_in_order(workers)
+    names = names_in_order(workers)  # by row id
     database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")
-    database.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, at) for at, worker in enumerate(names)))
+    database.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, rank) for rank, worker in enumerate(names)))
     rows = database.execute(
         "SELECT position, column, value FROM cells JOIN ranks USING (worker) ORDER BY position, column"
     )

@@ -1,4 +1,4 @@
-"""Checks that return what a study lacks for an export format."""
+"""Functions for ``Format.fits``: they return why a study does not suit an export format, or "" if it does."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from judgments.models import Study
 from judgments.studies.designs import kind_of
 
 
-def fits_any(study: Study) -> str:
+def accept_any_study(study: Study) -> str:
     return ""
 
 
-def needs_captions_of_images(study: Study) -> str:
+def why_not_single_captions(study: Study) -> str:
     kind = KINDS[study.protocol]
     if kind.compares_pairs or not kind.values:
         return "it holds judgments of one caption of one item (relevance, graded, slider)"
     return ""
 
 
-def needs_flickr8k_grades(study: Study) -> str:
-    if kind_of(study).values not in relevance.FLICKR8K:
+def why_not_flickr8k(study: Study) -> str:
+    if kind_of(study).values not in relevance.FLICKR8K_COLUMNS:
         return "its files hold yes and no, or grades from 1 to 4 (relevance, graded)"
-    return needs_captions_of_images(study)
+    return why_not_single_captions(study)
 
 
-def needs_kind(fits: Callable[[Kind], object], why: str, study: Study) -> str:
-    return "" if fits(KINDS[study.protocol]) else why
+def why_wrong_kind(is_suitable: Callable[[Kind], object], reason: str, study: Study) -> str:
+    return "" if is_suitable(KINDS[study.protocol]) else reason

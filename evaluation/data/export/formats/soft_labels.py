@@ -31,11 +31,11 @@ class SoftLabelLines(Encoding):
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         kind = kind_of(work.study)
         labels = kind.outcomes
-        for some, answers in work.answers():
-            rows = Unit.objects.filter(pk__in=some, control=False).order_by("position", "pk")
-            shown_units = rows.select_related("item", "reference", "first", "second")
-            units = [unit for unit in shown_units if answers.get(unit.pk)]
-            work.counts["left_out"] += len(shown_units) - len(units)
+        for unit_ids, answers in work.answers():
+            rows = Unit.objects.filter(pk__in=unit_ids, control=False).order_by("position", "pk")
+            batch_units = rows.select_related("item", "reference", "first", "second")
+            units = [unit for unit in batch_units if answers.get(unit.pk)]
+            work.counts["left_out"] += len(batch_units) - len(units)
             if not units:
                 continue
             codes = [index for index, unit in enumerate(units) for _ in answers[unit.pk]]
@@ -44,7 +44,7 @@ class SoftLabelLines(Encoding):
             corrected = soft_labels(codes, values, labels=labels, correction=ENTROPY_CORRECTION)
             for index, unit in enumerate(units):
                 names = [number_text(label) for label in labels]
-                several = plain.judgments[index] > 1
+                has_several = plain.judgments[index] > 1  # the entropy of one answer is always 0
                 write_line(
                     file,
                     {
@@ -61,8 +61,8 @@ class SoftLabelLines(Encoding):
                         "n": int(plain.judgments[index]),
                         "votes": dict(zip(names, plain.counts[index].tolist(), strict=True)),
                         "distribution": dict(zip(names, plain.shares[index].tolist(), strict=True)),
-                        "entropy": float(plain.entropy[index]) if several else None,
-                        "entropy_corrected": float(corrected.entropy[index]) if several else None,
+                        "entropy": float(plain.entropy[index]) if has_several else None,
+                        "entropy_corrected": float(corrected.entropy[index]) if has_several else None,
                     },
                 )
                 work.counts["lines"] += 1

@@ -51,14 +51,15 @@ def written_captions(
 
 
 def pseudonyms(workers: Collection[int]) -> dict[int, str]:
+    """Return pseudonyms by the workers' row ids, numbered in the order of the workers' names."""
     return {worker: f"writer-{number:04d}" for number, worker in enumerate(names_in_order(workers), start=1)}
 
 
 def names_in_order(workers: Collection[int]) -> dict[int, str]:
     """Return the workers' names by row id, sorted by name."""
     names: dict[int, str] = {}
-    for some in batched(workers, ROWS_PER_BATCH):
-        names |= dict(Worker.objects.filter(pk__in=some).values_list("pk", "name"))
+    for batch in batched(workers, ROWS_PER_BATCH):
+        names |= dict(Worker.objects.filter(pk__in=batch).values_list("pk", "name"))
     return dict(sorted(names.items(), key=lambda entry: (entry[1], entry[0])))
 
 
@@ -73,8 +74,8 @@ class WrittenCaptions(Encoding):
     counts = {"captions": 0, "writers": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        for some in batched(work.pieces, UNITS_PER_BATCH):
-            for caption in written_captions(work.study, work.moment, units=some):
+        for batch in batched(work.pieces, UNITS_PER_BATCH):
+            for caption in written_captions(work.study, work.moment, units=batch):
                 row = {
                     "image": caption.image,
                     "caption": caption.text,
