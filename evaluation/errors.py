@@ -27,7 +27,7 @@ class NothingToCompare(EvaluationError):
 
 
 class NothingToRank(EvaluationError):
-    """No judgment compares two systems. ``why`` is the reason, untranslated."""
+    """No judgment compares two systems. ``why`` is the reason in English, with a placeholder for the study's slug."""
 
     def __init__(self, why: str, slug: str) -> None:
         super().__init__(gettext(why) % {"slug": slug})

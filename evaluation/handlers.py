@@ -23,19 +23,19 @@ from judgments.models import Job
 from judgments.studies.studies import find_study
 
 
-def aggregate(run: JobRun, *, study: str, **how: Any) -> None:
+def aggregate(run: JobRun, *, study: str, **options: Any) -> None:
     study_row = find_study(study)
     extend_blocks(study_row)
-    aggregation = compute_aggregation(study=study_row, **how, progress=run.progress)
+    aggregation = compute_aggregation(study=study_row, **options, progress=run.progress)
     with run.commit() as result:
         result |= {"analysis": store_aggregation(aggregation).pk, **aggregation.result["counts"]}
 
 
-def evaluate(run: JobRun, *, study: str, **how: Any) -> dict[str, Any] | None:
+def evaluate(run: JobRun, *, study: str, **options: Any) -> dict[str, Any] | None:
     try:
-        evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **how)
-    except NothingToCompare as why:  # end the job without an error, as nothing else can be done
-        return {"notes": [str(why)]}
+        evaluation = compute_evaluation(study=find_study(study), progress=run.progress, **options)
+    except NothingToCompare as error:  # end the job without an error, as nothing else can be done
+        return {"notes": [str(error)]}
     with run.commit() as result:
         result |= {"analysis": store_evaluation(evaluation).pk, **evaluation.result["counts"]}
     return None
@@ -54,36 +54,37 @@ def _removed_if_cancelled(run: JobRun, stem: str) -> Iterator[None]:
 
 def export(run: JobRun, *, study: str, format: str, task: str = "annotation") -> None:
     with _removed_if_cancelled(run, f"{study}-{run.job_id}"):
-        written = export_for_download(
+        file_result = export_for_download(
             study=find_study(study), format=format, job_id=run.job_id, task=task, progress=run.progress
         )
         with run.commit() as result:
-            result |= written
+            result |= file_result
 
 
 def report(run: JobRun, *, study: str, **parts: bool) -> None:
     study_row = find_study(study)
     with _removed_if_cancelled(run, f"{study}-report-{run.job_id}"):
-        computed, file = report_for_download(
+        new_report, file = report_for_download(
             study=study_row, job_id=run.job_id, parts=list(parts), progress=run.progress
         )
         with run.commit() as result:
-            result |= {"analysis": store_report(study=study_row, report=computed, file=file).pk, "file": file}
+            analysis = store_report(study=study_row, report=new_report, file=file)
+            result |= {"analysis": analysis.pk, "file": file}
 
 
 def release(run: JobRun, *, study: str, version: str, **terms: Any) -> None:
     """Write a bundle to the export folder. Store its row in the transaction that ends the job."""
     study_row = find_study(study)
     path = place_for_release(study=study_row, version=version, job_id=run.job_id, run=run.name)
-    written = write_release(
+    bundle = write_release(
         study=study_row, terms=Terms(version=version, **terms), path=path, progress=run.progress
     )
-    with ExitStack() as undone:
-        undone.callback(path.unlink, missing_ok=True)
+    with ExitStack() as cleanup:
+        cleanup.callback(path.unlink, missing_ok=True)
         with run.commit() as result:
-            row = record_release(study=study_row, bundle=written, file=path.name)
+            row = record_release(study=study_row, bundle=bundle, file=path.name)
             result |= {"version": row.version, "sha256": row.sha256, "bytes": row.size}
-        undone.pop_all()
+        cleanup.pop_all()
 
 
 def verify_release(run: JobRun, *, study: str, version: str) -> dict[str, Any]:

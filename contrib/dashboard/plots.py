@@ -16,9 +16,9 @@ from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
     INK,
-    LEVEL,
+    LEVEL_STYLE,
     NORMAL,
-    ROW,
+    ROW_HEIGHT,
     SMALL,
     SOFT_OPACITY,
     SOFT_STYLE,
@@ -91,7 +91,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     if not names or metrics[names[0]]["value"] is None:
         return ""
     format_value = coefficient if correlated else percent
-    height = 1.05 + 1.25 * ROW * len(names)
+    height = 1.05 + 1.25 * ROW_HEIGHT * len(names)
     figure, axes = new_plot(height, PLOT_INCHES)
     defined = {name: metrics[name] for name in names if metrics[name]["value"] is not None}
     chance = 0.0 if correlated else CHANCE
@@ -99,7 +99,7 @@ def metrics_figure(kind: str, cell: Mapping[str, Any], *, correlated: bool) -> s
     ends.append(chance)
     low, high = max(-1.0, min(ends) - 0.04), min(1.0, max(ends) + 0.04)
     axes.set_xlim(low, high + 0.09 * (high - low))
-    axes.axvline(chance, **LEVEL, linestyle=DASH, zorder=1)
+    axes.axvline(chance, **LEVEL_STYLE, linestyle=DASH, zorder=1)
     axes.text(
         chance, 1.0, _("chance"), transform=axes.get_xaxis_transform(), ha="center", va="bottom", fontsize=SMALL,
         color=INK,

@@ -13,7 +13,7 @@ from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
     INK,
-    LEVEL,
+    LEVEL_STYLE,
     SMALL,
     SOFT_OPACITY,
     SOFT_STYLE,
@@ -61,7 +61,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
         write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     max_pairs = max(row["pairs"] for row in result["tried"])
-    axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL, linestyle=DASH)
+    axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)
     label, small = _("target: %(n)s") % {"n": percent(result["wanted"])}, SOFT_STYLE | {"fontsize": SMALL - 1}
     axes.text(0.0, result["wanted"], label, transform=axes.get_yaxis_transform(), va="bottom", **small)
     axes.set_ylim(0, 1.03)

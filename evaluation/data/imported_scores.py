@@ -20,22 +20,25 @@ from quorum.numeric.signatures import Signature
 
 Per = ScoreKeys.Per
 
-VERSION = "1.0"  # version of the signature
-FIELD = "imported"  # field of the signature that names the scored subjects
-DIGITS = 12  # digits of the hash in a signature
-NO_ROW_ID = 0  # used in place of a row id
+VERSION = "1.0"  # version of the signatures of imported metrics
+SUBJECT_FIELD = "imported"  # field of the signature that says whether captions, systems or pairs are scored
+HASH_DIGITS = 12  # digits of the hash in a signature
+NO_ROW_ID = 0  # stands in for a row id where there is none
 
 Keys = dict[str, Ints]
 
 
 def stable_number(*names: str) -> int:
-    """Return a number for an image's name and its captions, which is the same in every installation."""
+    """Return the number of a subject: a system's name, or an image's name with one or two captions.
+
+    The number is the same in every installation, unlike row ids.
+    """
     digest = hashlib.blake2b("\0".join(names).encode("utf-8", "surrogatepass"), digest_size=8)
     return int.from_bytes(digest.digest(), "little", signed=True)
 
 
-def _stable_numbers(named: Sequence[tuple[str, ...]]) -> Ints:
-    return np.array([stable_number(*names) for names in named], dtype=np.int64)
+def _stable_numbers(subject_names: Sequence[tuple[str, ...]]) -> Ints:
+    return np.array([stable_number(*names) for names in subject_names], dtype=np.int64)
 
 
 def signature_of(metric: ImportedMetric) -> str:
@@ -43,12 +46,12 @@ def signature_of(metric: ImportedMetric) -> str:
 
     It has the metric's name, the scored subjects, whether higher is better, and the hash and name of the file.
     """
-    fields = {FIELD: metric.per, "better": metric.better, "scores": metric.sha256[:DIGITS]}
+    fields = {SUBJECT_FIELD: metric.per, "better": metric.better, "scores": metric.sha256[:HASH_DIGITS]}
     return str(Signature(metric.name, fields | {"file": metric.source}, VERSION))
 
 
 def is_imported(signature: str) -> bool:
-    return f"|{FIELD}:" in signature
+    return f"|{SUBJECT_FIELD}:" in signature
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +76,32 @@ class ScoreColumn:
         systems: (P,) row ids of the systems credited with each subject. A score is the mean over the credited
         systems that have one; if none has, the mean over all systems.
         """
-        is_known = ~np.isnan(self.scores)
-        scored, starts = np.unique(self.keys["place"][is_known], return_index=True)
-        if not len(scored):
+        has_score = ~np.isnan(self.scores)
+        known_scores = self.scores[has_score]
+        # Subjects are sorted, so the scores of a subject by several systems follow one another.
+        scored_subjects, starts = np.unique(self.keys["place"][has_score], return_index=True)
+        if not len(scored_subjects):
             return np.full(len(subjects), np.nan)
-        counts = np.diff(np.append(starts, is_known.sum()))
-        means = np.add.reduceat(self.scores[is_known], starts) / counts
-        positions = np.minimum(np.searchsorted(scored, subjects), len(scored) - 1)
-        scores = np.where(scored[positions] == subjects, means[positions], np.nan)
-        ends = np.append(starts, is_known.sum())
-        for row in (row for row, of_row in enumerate(systems) if len(of_row) and not np.isnan(scores[row])):
-            row_slice = slice(ends[positions[row]], ends[positions[row] + 1])
-            credited = np.isin(self.keys["system"][is_known][row_slice], systems[row])
-            if credited.any():
-                scores[row] = self.scores[is_known][row_slice][credited].mean()
+        bounds = np.append(starts, len(known_scores))
+        means = np.add.reduceat(known_scores, starts) / np.diff(bounds)
+        positions = np.minimum(np.searchsorted(scored_subjects, subjects), len(scored_subjects) - 1)
+        scores = np.where(scored_subjects[positions] == subjects, means[positions], np.nan)
+        for row, credited_systems in enumerate(systems):
+            if not len(credited_systems) or np.isnan(scores[row]):
+                continue
+            rows = slice(bounds[positions[row]], bounds[positions[row] + 1])
+            is_credited = np.isin(self.keys["system"][has_score][rows], credited_systems)
+            if is_credited.any():
+                scores[row] = known_scores[rows][is_credited].mean()
         return scores
 
 
 class ImportedScores:
+    """The imported scores of a dataset.
+
+    ``columns`` has the scores by the name of the metric, and then by the kind of subject (``ScoreKeys.Per``).
+    """
+
     def __init__(self, dataset: Dataset | None, columns: Mapping[str, Mapping[str, ScoreColumn]]) -> None:
         self._dataset = dataset
         self.columns = columns
@@ -100,6 +111,7 @@ class ImportedScores:
         return set(self.columns)
 
     def signature(self, name: str) -> str:
+        """Return the metric's signature. If it scores several kinds of subjects, captions come first, then pairs."""
         by_per = self.columns[name]
         return signature_of(
             next(by_per[per] for per in (Per.CAPTIONS, Per.PAIRS, Per.SYSTEMS) if per in by_per).metric
@@ -141,19 +153,19 @@ class ImportedScores:
 
     @staticmethod
     def _scores_by_names(
-        column: ScoreColumn, named: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
+        column: ScoreColumn, subject_names: Sequence[tuple[str, ...]], systems: Sequence[Sequence[int]] = ()
     ) -> Floats:
         """Return the (N,) scores of subjects that are named by an image and one or two texts; nan if missing.
 
         Texts are looked up in their normalised form, then as written and without blanks at their ends, because earlier
         versions stored them so.
         """
-        scores = np.full(len(named), np.nan)
-        for form in (one_text, str, str.strip):
+        scores = np.full(len(subject_names), np.nan)
+        for text_form in (one_text, str, str.strip):
             missing_rows = np.flatnonzero(np.isnan(scores))
-            rows = [named[row] for row in missing_rows.tolist()]
+            rows = [subject_names[row] for row in missing_rows.tolist()]
             scores[missing_rows] = column.scores_of(
-                _stable_numbers([(image, *map(form, texts)) for image, *texts in rows]),
+                _stable_numbers([(image, *map(text_form, texts)) for image, *texts in rows]),
                 [systems[row] for row in missing_rows.tolist()] if systems else (),
             )
         return scores
@@ -171,39 +183,48 @@ class ImportedScores:
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
             texts = [(item, side) for item, *sides in pairs for side in sides]
-            credits = [[self._systems[of]] if of in self._systems else [] for pair in systems for of in pair]
+            credits = [
+                [self._systems[name]] if name in self._systems else [] for names in systems for name in names
+            ]
             return self.of_captions(name, texts, credits).reshape(-1, 2)
         if Per.PAIRS not in by_per:
             raise self._refusal(name, "pairs")
-        named = [(self._images[item], first, second) for item, first, second in pairs]
-        ways = [
-            self._scores_by_names(by_per[Per.PAIRS], [order(entry) for entry in named])
-            for order in (lambda entry: entry, lambda entry: (entry[0], entry[2], entry[1]))
-        ]
-        preferred = np.where(np.isnan(ways[0]), -ways[1], ways[0])
-        both = ~np.isnan(ways).any(axis=0)
-        preferred[both] = (ways[0][both] - ways[1][both]) / 2
-        self._require_complete(name, preferred, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
-        return np.stack([preferred, -preferred], axis=1) / 2
+        names = [(self._images[item], first, second) for item, first, second in pairs]
+        swapped_names = [(image, second, first) for image, first, second in names]
+        column = by_per[Per.PAIRS]
+        preferences = self._scores_by_names(column, names)
+        swapped = -self._scores_by_names(column, swapped_names)
+        has_both = ~np.isnan(preferences) & ~np.isnan(swapped)
+        means = (preferences + swapped) / 2
+        preferences = np.where(np.isnan(preferences), swapped, np.where(has_both, means, preferences))
+        self._require_complete(name, preferences, lambda row: (pairs[row][0], " / ".join(pairs[row][1:])))
+        return np.stack([preferences, -preferences], axis=1) / 2
 
-    def _require_complete(self, name: str, scores: Floats, what: Callable[[int], tuple[int, str]]) -> Floats:
-        missing = np.flatnonzero(np.isnan(scores))
-        if len(missing):
-            item, text = what(int(missing[0]))
+    def _require_complete(
+        self, name: str, scores: Floats, describe_subject: Callable[[int], tuple[int, str]]
+    ) -> Floats:
+        """Return the scores. Raise EvaluationError if one is nan.
+
+        ``describe_subject`` returns the image's row id and the text of a row, for the message.
+        """
+        missing_rows = np.flatnonzero(np.isnan(scores))
+        if len(missing_rows):
+            item, text = describe_subject(int(missing_rows[0]))
             raise EvaluationError(
-                f"Metric {name!r} has no score of {len(missing):,} of {len(scores):,}; the first is "
+                f"Metric {name!r} has no score of {len(missing_rows):,} of {len(scores):,}; the first is "
                 f"{quote_value(text)} of item {quote_value(self._images[item])}. Expected one of each that was judged."
             )
         return scores
 
     def _refusal(self, name: str, judged: str) -> EvaluationError:
-        has = ", ".join(Per(per).value for per in self.columns[name])
+        """Return the error that a metric does not score what the study judges (``judged``, a plural noun)."""
+        subjects = ", ".join(Per(per).value for per in self.columns[name])
         if Per.SYSTEMS in self.columns[name]:
             hint = "it can be compared over systems alone (`metrics compare`)"
         else:
             hint = "expected scores of captions"
         return EvaluationError(
-            f"Metric {name!r} has scores of {has}, and this study judges {judged}: {hint}."
+            f"Metric {name!r} has scores of {subjects}, and this study judges {judged}: {hint}."
         )
 
 
@@ -231,14 +252,14 @@ def imported_scores(dataset: Dataset, names: Iterable[str] | None = None) -> Imp
 def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
     """Raise EvaluationError if a metric was imported only for other datasets, and no package has it."""
     metrics = ImportedMetric.objects.filter(name__in=list(names))
-    of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
-    elsewhere = sorted(set(metrics.values_list("name", flat=True)) - of_dataset)
-    if not elsewhere:
+    names_of_dataset = set(metrics.filter(dataset=dataset).values_list("name", flat=True))
+    names_of_others = sorted(set(metrics.values_list("name", flat=True)) - names_of_dataset)
+    if not names_of_others:
         return
     from quorum.metrics.registry import package_names
 
     packages = package_names()
-    missing = [name for name in elsewhere if name not in packages]
+    missing = [name for name in names_of_others if name not in packages]
     if missing:
         raise EvaluationError(
             f"Metric {missing[0]!r} has no scores for dataset {dataset.name!r}; expected them to be imported first."
@@ -248,4 +269,4 @@ def check_imported(dataset: Dataset, names: Iterable[str]) -> None:
 def imported_hashes(dataset: Dataset, names: Iterable[str]) -> str:
     """Return the names of imported metrics with short hashes, for the settings of an evaluation."""
     rows = ImportedMetric.objects.filter(dataset=dataset, name__in=list(names)).order_by("name", "per")
-    return ",".join(f"{name}-{sha256[:DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))
+    return ",".join(f"{name}-{sha256[:HASH_DIGITS]}" for name, sha256 in rows.values_list("name", "sha256"))

@@ -13,7 +13,7 @@ from judgments.studies.pages import Context, StudyPlace, can_be_evaluated
 from judgments.studies.step_form import take_refusal
 from judgments.studies.study_page import study_page
 
-METRICS = "metrics"
+METRICS = "metrics"  # name of the page
 
 
 @study_page(

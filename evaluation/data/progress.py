@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,21 +19,19 @@ from judgments.models import HIT, CandidatePair, HITUnit, OutcomeBounds, Study
 from judgments.studies.designs import design_of, draws_at_claim, stops_early
 from judgments.studies.stopping import expected_share
 
-MAX_POINTS = 200
+MAX_POINTS = 200  # largest number of points of the timeline
 ROWS_PER_BATCH = 2_000
 
 
 def study_progress(study: Study) -> dict[str, Any]:
     """Return counts of HITs, assignments and judgments.
 
-    ``wanted`` is 0 for imports. ``hits_done`` counts HITs whose slots are all submitted. ``timeline`` has up to 200
-    pairs of a time and the number of judgments until then. ``stopping`` has the savings of early stopping, or None.
+    ``wanted`` is the number of judgments that the design asks for; 0 for imports. ``hits_done`` counts HITs whose slots
+    are all submitted. ``timeline`` has up to MAX_POINTS pairs of a time and the number of judgments until then; it
+    changes only with a submission. ``stopping`` has the savings of early stopping, or None.
     """
     states, timeline, revised_at = _count_work(study)
-    counts, judgments = (
-        _counts(study, states),
-        timeline[-1][1] if timeline else 0,
-    )  # these change only with a submission
+    counts, judgments = _counts(study, states), timeline[-1][1] if timeline else 0
     return {
         **counts,
         "wanted": judgments_wanted(counts, judgments),
@@ -43,7 +42,7 @@ def study_progress(study: Study) -> dict[str, Any]:
 
 
 def study_counts(study: Study) -> dict[str, Any]:
-    """Return the parts of ``study_progress`` that need no scan of judgments."""
+    """Return those counts of ``study_progress`` that need no scan of judgments."""
     states = Assignment.objects.filter(study=study).order_by("state").values_list("state")
     return _counts(study, dict(states.annotate(n=Count("pk"))))
 
@@ -62,9 +61,12 @@ def _counts(study: Study, states: dict[str, int]) -> dict[str, Any]:
 
 
 def judgments_wanted(counts: Mapping[str, Any], judgments: int) -> int:
-    """Return the number of judgments wanted. When all HITs are complete, this is ``judgments``."""
-    complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
-    return judgments if complete else counts.get("wanted", 0)
+    """Return the number of judgments that the study asks for.
+
+    When all HITs are complete, this is the present number, ``judgments``.
+    """
+    is_complete = 0 < counts.get("hits", 0) == counts.get("hits_done")
+    return judgments if is_complete else counts.get("wanted", 0)
 
 
 def _count_saved(study: Study) -> dict[str, Any]:
@@ -77,11 +79,11 @@ def _count_saved(study: Study) -> dict[str, Any]:
         settled=Count("pk", filter=Q(done=True)),
         left=Sum(votes_left, filter=Q(done=True), default=0),
     )
-    copies = HIT.objects.filter(study=study).aggregate(all=Sum("required"), given_up=Sum("spared"))
+    slots = HIT.objects.filter(study=study).aggregate(all=Sum("required"), spared=Sum("spared"))
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
         wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
     )
-    full = totals["n"] * design.judgments_per_unit
+    full = totals["n"] * design.judgments_per_unit  # number of votes without early stopping
     pairs = CandidatePair.objects.filter(study=study).count()
     return {
         "full": full,
@@ -89,8 +91,8 @@ def _count_saved(study: Study) -> dict[str, Any]:
         "share": totals["left"] / full if full else None,
         "units": totals["n"],
         "done": totals["settled"],
-        "copies": copies["all"] or 0,
-        "copies_spared": copies["given_up"] or 0,
+        "copies": slots["all"] or 0,
+        "copies_spared": slots["spared"] or 0,
         "wanted": full - totals["left"] + controls["wanted"],
         "expected": 1 - expected_share(design, references=round(totals["n"] / pairs) if pairs else 1),
     }
@@ -99,19 +101,19 @@ def _count_saved(study: Study) -> dict[str, Any]:
 def _count_hits(study: Study) -> dict[str, int]:
     finished = Assignment.objects.filter(hit=OuterRef("pk")).finished()
     rows = HIT.objects.filter(study=study).annotate(
-        size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), handed_in=_count_per_hit(finished)
+        size=_count_per_hit(HITUnit.objects.filter(hit=OuterRef("pk"))), submitted=_count_per_hit(finished)
     )
-    complete = Q(handed_in__gte=F("required") - F("spared"))
+    is_complete = Q(submitted__gte=F("required") - F("spared"))
     # Skip HITs without assignments, which can be complete only with early stopping.
     if not stops_early(study):
-        complete &= Q(handed_in__gt=0)
+        is_complete &= Q(submitted__gt=0)
     if draws_at_claim(study):  # HITs that nobody has taken have no units yet
         rows = rows.annotate(full=Greatest(F("size"), Value(design_of(study).units_per_hit)))
     return rows.aggregate(
         n=Count("pk"),
         # Each unit needs as many workers as its HIT.
         wanted=Sum(F("required") * F("full" if draws_at_claim(study) else "size"), default=0),
-        done=Count("pk", filter=complete),
+        done=Count("pk", filter=is_complete),
     )
 
 
@@ -120,26 +122,33 @@ def _count_per_hit(rows: QuerySet[Any]) -> Coalesce:
 
     For a subquery, the database uses an index and does not sort.
     """
-    counted = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
-    return Coalesce(Subquery(counted, output_field=IntegerField()), Value(0))
+    counts = rows.order_by().values("hit").annotate(n=Count("pk")).values("n")
+    return Coalesce(Subquery(counts, output_field=IntegerField()), Value(0))
 
 
 def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime | None]:
+    """Return the number of assignments by state, the timeline, and the time of the last revision."""
     # Subtract instead of filtering for null, for which a database may scan the index of revisions.
     answers = Judgment.objects.filter(assignment=OuterRef("pk")).order_by().values("assignment")
-    # Do not count revisions.
-    first = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
-    revised = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
+    # Do not count revisions, which replace an answer.
+    first_answers = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
+    last_revision = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
-    columns = ("state", "submitted_at", Subquery(first, output_field=IntegerField()), Subquery(revised))
+    columns = (
+        "state",
+        "submitted_at",
+        Subquery(first_answers, output_field=IntegerField()),
+        Subquery(last_revision),
+    )
     assignments = list(rows.values_list(*columns).iterator(ROWS_PER_BATCH))
     finished = [row for row in assignments if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
-    every = -(-len(finished) // MAX_POINTS) or 1
-    shown_positions = [at for at in range(len(finished)) if (at + 1) % every == 0 or at == len(finished) - 1]
+    # The timeline has every n-th assignment, and the last one.
+    step = max(1, math.ceil(len(finished) / MAX_POINTS))
+    positions = [n for n in range(len(finished)) if (n + 1) % step == 0 or n == len(finished) - 1]
     states = Counter(row[0] for row in assignments)
     return (
         {state: states[state] for state in sorted(states)},
-        [[timestamp(finished[at][1]), totals[at]] for at in shown_positions],
+        [[timestamp(finished[n][1]), totals[n]] for n in positions],
         max((row[3] for row in finished if row[3] is not None), default=None),
     )

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 ANNOTATION, SEARCH = "annotation", "search"
 
-NO_ORIGINAL = -1
-NO_SYSTEM = -1
+NO_ORIGINAL = -1  # in ``Proposals.original``: the list has no original to find
+NO_SYSTEM = -1  # in ``JudgedUnits.credits``: the system is unknown
 
 
 @dataclass(frozen=True, slots=True)
 class JudgedUnits:
     """(U,) row ids of units in order, and the positions of their images and texts in ``Proposals``.
 
-    of_file: (C, 2) position of a unit, and of a system that a file credits with the unit's text; -1 if there is no such
-    system.
+    credits: (C, 2) position of a unit, and position of a system that an imported file credits with the unit's text;
+    NO_SYSTEM if the study has no such system.
     """
 
     pk: Ints
     image: Ints
     text: Ints
-    of_file: Ints
+    credits: Ints
 
     @classmethod
     def from_rows(
-        cls, rows: Sequence[tuple[int, int, int]], of_file: Sequence[tuple[int, int]] = ()
+        cls, rows: Sequence[tuple[int, int, int]], credits: Sequence[tuple[int, int]] = ()
     ) -> JudgedUnits:
         pk, image, text = np.array(rows, dtype=np.int64).reshape(-1, 3).T
-        return cls(pk, image, text, np.array(of_file, dtype=np.int64).reshape(-1, 2))
+        return cls(pk, image, text, np.array(credits, dtype=np.int64).reshape(-1, 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ class Proposals:
 
     @property
     def query(self) -> Ints:
+        """(N,) positions of the query, in `query_captions` if it is a caption, else in `images`."""
         return np.where(self.is_search, self.query_caption, self.image)
 
     def text_keys(self, image: Ints, text: Ints) -> Ints:
@@ -99,16 +100,17 @@ class Proposals:
         (``judgments.models.credits.credited_systems``).
         """
         units = self.units
-        listed = self.text_keys(self.image, self.text)
-        judged_keys = self.text_keys(units.image, units.text)
-        row, unit = pairs_of_equal(listed, judged_keys)
-        if len(units.of_file):
-            named = np.zeros(len(units.pk), dtype=np.bool_)
-            named[units.of_file[:, 0]] = True
+        row, unit = pairs_of_equal(
+            self.text_keys(self.image, self.text), self.text_keys(units.image, units.text)
+        )
+        if len(units.credits):
+            has_credits = np.zeros(len(units.pk), dtype=np.bool_)
+            has_credits[units.credits[:, 0]] = True
+            # Compare pairs of a unit and a system as one number. NO_SYSTEM becomes 0.
             width = len(self.systems) + 1
-            credits = np.unique(units.of_file[:, 0] * width + units.of_file[:, 1] + 1)
-            scores = ~named[unit] | np.isin(unit * width + self.system[row] + 1, credits)
-            row, unit = row[scores], unit[scores]
+            credit_keys = np.unique(units.credits[:, 0] * width + units.credits[:, 1] + 1)
+            is_scored = ~has_credits[unit] | np.isin(unit * width + self.system[row] + 1, credit_keys)
+            row, unit = row[is_scored], unit[is_scored]
         return row, unit
 
 
@@ -139,33 +141,37 @@ def sort_into_lists(
 ) -> Proposals:
     """Return the rows sorted into lists. A repeated item is kept once, at its best position.
 
-    ``documents`` is a result of `first_of_documents`.
+    ``documents`` has the name of the first image of an image's document, for images of documents.
     """
-    search = rows.query_caption >= 0
-    query = np.where(search, rows.query_caption, rows.image)
-    order = np.lexsort((np.arange(len(query)), rows.rank, query, search, rows.system))
-    keys = np.stack([rows.system[order], search[order], query[order]])
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
-    number = np.cumsum(begins) - 1
-    start = np.flatnonzero(begins)[number] if len(order) else number
+    is_search = rows.query_caption >= 0
+    query = np.where(is_search, rows.query_caption, rows.image)
+    # Sort by system, task, query and rank; equal ranks stay in their order.
+    order = np.lexsort((np.arange(len(query)), rows.rank, query, is_search, rows.system))
+    keys = np.stack([rows.system[order], is_search[order], query[order]])
+    # Number the lists, and find the row with which the list of each row starts.
+    starts_list = np.ones(len(order), dtype=bool)
+    starts_list[1:] = (keys[:, 1:] != keys[:, :-1]).any(axis=0)
+    number = np.cumsum(starts_list) - 1
+    start = np.flatnonzero(starts_list)[number] if len(order) else number
     list_positions = np.arange(len(order)) - start + 1
     position = np.where(rows.has_rank[order], rows.rank[order], list_positions)
-    item = np.where(search, rows.image, rows.text)[order]
+    # Keep the first row of each item in a list.
+    item = np.where(is_search, rows.image, rows.text)[order]
     width = int(item.max(initial=0)) + 1
-    first = np.zeros(len(order), dtype=bool)
-    first[np.unique(number * width + item, return_index=True)[1]] = True
-    dropped = np.cumsum(~first)
-    dropped_before = np.concatenate([[0], dropped])[start] if len(order) else dropped
-    chosen_rows = order[first]
+    is_first = np.zeros(len(order), dtype=bool)
+    is_first[np.unique(number * width + item, return_index=True)[1]] = True
+    # Positions are lower by the number of rows that were dropped before them in their list.
+    drop_count = np.cumsum(~is_first)
+    drop_count_at_start = np.concatenate([[0], drop_count])[start] if len(order) else drop_count
+    kept_rows = order[is_first]
     return Proposals(
         systems, images, texts, query_captions,
-        system=rows.system[chosen_rows],
-        image=rows.image[chosen_rows],
-        text=rows.text[chosen_rows],
-        query_caption=rows.query_caption[chosen_rows],
-        position=(position - (dropped - dropped_before))[first],
-        original=rows.original[chosen_rows],
+        system=rows.system[kept_rows],
+        image=rows.image[kept_rows],
+        text=rows.text[kept_rows],
+        query_caption=rows.query_caption[kept_rows],
+        position=(position - (drop_count - drop_count_at_start))[is_first],
+        original=rows.original[kept_rows],
         document=encode([documents.get(name, name) for name in images], "documents")[1],
         units=units,
     )  # fmt: skip
@@ -209,57 +215,60 @@ def proposals_of(study: Study) -> Proposals:
         )
     }
     splits = {items[item][1] for item in np.unique(image_shown).tolist()}
-    of_splits = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
-    system, item, caption, rank, search = _outputs(study, splits)
-    searched = search > 0
-    if searched.any():  # keep the whole list of a caption if it has an image of the splits
-        is_in_split = np.isin(item, of_splits)
-        is_wanted = ~searched | np.isin(caption, caption[searched & is_in_split])
-        columns = (system, item, caption, rank, searched)
-        system, item, caption, rank, searched = (column[is_wanted] for column in columns)
+    split_items = np.array([pk for pk, (_, split) in items.items() if split in splits], dtype=np.int64)
+    system, item, caption, rank, task = _outputs(study, splits)
+    is_search = task > 0
+    if is_search.any():  # keep the whole list of a caption if it has an image of the splits
+        is_in_split = np.isin(item, split_items)
+        is_wanted = ~is_search | np.isin(caption, caption[is_search & is_in_split])
+        columns = (system, item, caption, rank, is_search)
+        system, item, caption, rank, is_search = (column[is_wanted] for column in columns)
     if not len(system):
-        none = np.zeros(0, dtype=np.int64)
-        return Proposals((), (), (), (), *(none,) * 7, JudgedUnits.from_rows([]))
-    captions = _captions(study, of_splits, caption, first_shown)
-    query_captions = np.unique(caption[searched])
-    names, image_of, query_caption_of = (
-        {name: position for position, name in enumerate(sorted(set(known)))}
-        for known in (
+        empty = np.zeros(0, dtype=np.int64)
+        return Proposals((), (), (), (), *(empty,) * 7, JudgedUnits.from_rows([]))
+    captions = _captions(study, split_items, caption, first_shown)
+    query_captions = np.unique(caption[is_search])
+    # Positions by name, in the order of names.
+    system_of, image_of, query_caption_of = (
+        {name: position for position, name in enumerate(sorted(set(values)))}
+        for values in (
             systems.values(),
             (name for name, _ in items.values()),
             captions.keys_of(query_captions),
         )
     )
-    number = {pk: image_of[name] for pk, (name, _) in items.items()}
+    image_numbers = {pk: image_of[name] for pk, (name, _) in items.items()}
     text = captions.text_of(caption)
     query_keys = captions.keys_of(query_captions)
-    asking = {pk: query_caption_of[key] for pk, key in zip(query_captions.tolist(), query_keys, strict=True)}
+    query_of = {
+        pk: query_caption_of[key] for pk, key in zip(query_captions.tolist(), query_keys, strict=True)
+    }
     return sort_into_lists(
         ListRows(
-            system=_map_values(system, {pk: names[name] for pk, name in systems.items()}),
-            image=_map_values(item, number),
+            system=_map_values(system, {pk: system_of[name] for pk, name in systems.items()}),
+            image=_map_values(item, image_numbers),
             text=text,
-            query_caption=np.where(searched, _map_values(caption, asking), -1),
+            query_caption=np.where(is_search, _map_values(caption, query_of), -1),
             rank=rank,
-            original=_ranks_of_originals(captions, item, caption, text, searched),
-            has_rank=_ranks_are_positions(study, systems, system, searched),
+            original=_originals_of(captions, item, caption, text, is_search),
+            has_rank=_has_rank_as_position(study, systems, system, is_search),
         ),
-        list(names),
+        list(system_of),
         list(image_of),
         captions.texts,
         list(query_caption_of),
         {items[pk][0]: items[first][0] for pk, first in documents_of(study).items()},
         JudgedUnits(
             unit,
-            _map_values(image_shown, number),
+            _map_values(image_shown, image_numbers),
             captions.text_of(first_shown),
-            _credits_of_file(study, unit, {pk: names[name] for pk, name in systems.items()}),
+            _credits_of_file(study, unit, {pk: system_of[name] for pk, name in systems.items()}),
         ),
     )
 
 
 def _credits_of_file(study: Study, units: Ints, position_of: Mapping[int, int]) -> Ints:
-    """Return ``JudgedUnits.of_file`` for (U,) row ids of units. ``position_of`` has the positions of systems."""
+    """Return ``JudgedUnits.credits`` for (U,) row ids of units. ``position_of`` has the positions of systems."""
     rows = Unit.objects.filter(study=study, control=False, first__isnull=False).exclude(systems=[])
     credits = np.array(
         [
@@ -308,8 +317,8 @@ class _Captions:
         return keys
 
 
-def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captions:
-    """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``shown``."""
+def _captions(study: Study, items: Ints, proposed: Ints, judged: Ints) -> _Captions:
+    """Return the captions written for ``items``, and the captions with the row ids ``proposed`` or ``judged``."""
     import pyarrow as pa  # imported late, because it loads slowly
 
     rows = Caption.objects.filter(dataset=study.dataset_id).order_by("pk")
@@ -317,51 +326,57 @@ def _captions(study: Study, items: Ints, proposed: Ints, shown: Ints) -> _Captio
     schema = pa.schema(
         {"pk": pa.int64(), "item": pa.int64(), "key": pa.large_string(), "text_key": pa.large_string()}
     )
-    wanted_captions, parts = np.union1d(proposed, shown), []
+    wanted_captions, parts = np.union1d(proposed, judged), []
     for batch in batched(plain_rows(columns), ROWS_PER_READ):
         part = pa.record_batch(list(zip(*batch, strict=True)), schema=schema)
-        first, last = np.searchsorted(wanted_captions, (batch[0][0], batch[-1][0] + 1))  # both are sorted
-        needed = np.isin(part["pk"], wanted_captions[first:last]) | np.isin(part["item"], items)
-        parts.append(part.filter(needed))
+        # Both are sorted by row id, so only the wanted captions from ``first`` to ``last`` can be in the batch.
+        first, last = np.searchsorted(wanted_captions, (batch[0][0], batch[-1][0] + 1))
+        is_needed = np.isin(part["pk"], wanted_captions[first:last]) | np.isin(part["item"], items)
+        parts.append(part.filter(is_needed))
     table = pa.Table.from_batches(parts, schema)
     pk, code = table["pk"].to_numpy(), _codes(table["text_key"])
     # Texts are numbered in order of occurrence: first those of judged units, then the others.
-    order = np.concatenate([places_in(pk, shown), np.arange(len(pk))])
+    order = np.concatenate([places_in(pk, judged), np.arange(len(pk))])
     _, first = np.unique(code[order], return_index=True)
-    by_first = np.argsort(first)
-    number = np.empty_like(by_first)
-    number[by_first] = np.arange(len(by_first))
-    texts = table["key"].take(order[first[by_first]]).combine_chunks()
-    return _Captions(pk, table["item"].to_numpy(), table["key"], number[code], texts)
+    order_of_texts = np.argsort(first)
+    text_numbers = np.empty_like(order_of_texts)
+    text_numbers[order_of_texts] = np.arange(len(order_of_texts))
+    texts = table["key"].take(order[first[order_of_texts]]).combine_chunks()
+    return _Captions(pk, table["item"].to_numpy(), table["key"], text_numbers[code], texts)
 
 
 def _codes(column: pa.ChunkedArray) -> Ints:
     """Return (N,) codes of the values, from 0 without gaps."""
-    coded = column.dictionary_encode().chunks  # all chunks have the same dictionary
-    return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in coded)])
+    chunks = column.dictionary_encode().chunks  # all chunks have the same dictionary
+    return np.concatenate([np.zeros(0, dtype=np.int64), *(chunk.indices.to_numpy() for chunk in chunks)])
 
 
-def _ranks_of_originals(captions: _Captions, item: Ints, caption: Ints, text: Ints, searched: Flags) -> Ints:
-    """Return ``Proposals.original``. Captions are compared by their words."""
-    with_image = captions.item > 0
+def _originals_of(captions: _Captions, item: Ints, caption: Ints, text: Ints, is_search: Flags) -> Ints:
+    """Return ``Proposals.original`` of N outputs.
+
+    In a list of images, an image is original if the query was written for it. In a list of captions, a caption is
+    original if a caption of the same words was written for the image.
+    """
+    has_image = captions.item > 0
     written_for = captions.item[places_in(captions.pk, caption)]
     width = len(captions.pk) + 1
-    by_words = np.isin(item * width + text, captions.item[with_image] * width + captions.text[with_image])
-    hit = np.where(searched, written_for == item, by_words)
-    there = (written_for > 0) & (searched | np.isin(item, captions.item[with_image]))
-    return np.where(there, hit, NO_ORIGINAL)
+    has_same_words = np.isin(item * width + text, captions.item[has_image] * width + captions.text[has_image])
+    is_original = np.where(is_search, written_for == item, has_same_words)
+    has_original = (written_for > 0) & (is_search | np.isin(item, captions.item[has_image]))
+    return np.where(has_original, is_original, NO_ORIGINAL)
 
 
-def _ranks_are_positions(study: Study, systems: Mapping[int, str], system: Ints, searched: Flags) -> Flags:
+def _has_rank_as_position(study: Study, systems: Mapping[int, str], system: Ints, is_search: Flags) -> Flags:
     """Return (N,) flags that say whether the rank is the position, as it is for systems known only from judgments."""
-    partly = study.dataset.known_in_part
-    placed = np.zeros(len(system), dtype=bool)
-    for task, chosen in ((Output.Task.ANNOTATION, ~searched), (Output.Task.SEARCH, searched)):
-        names = partly.get(task, ())
-        placed |= chosen & np.isin(system, [pk for pk, name in systems.items() if name in names])
-    return placed
+    partly_known = study.dataset.known_in_part
+    has_rank = np.zeros(len(system), dtype=bool)
+    for task, is_of_task in ((Output.Task.ANNOTATION, ~is_search), (Output.Task.SEARCH, is_search)):
+        names = partly_known.get(task, ())
+        has_rank |= is_of_task & np.isin(system, [pk for pk, name in systems.items() if name in names])
+    return has_rank
 
 
 def _map_values(values: Ints, to: Mapping[int, Any]) -> Ints:
-    known, inverse = np.unique(values, return_inverse=True)
-    return np.array([to.get(key, -1) for key in known.tolist()], dtype=np.int64)[inverse]
+    """Return (N,) numbers that ``to`` has for the values; -1 for values that it does not have."""
+    distinct, inverse = np.unique(values, return_inverse=True)
+    return np.array([to.get(key, -1) for key in distinct.tolist()], dtype=np.int64)[inverse]

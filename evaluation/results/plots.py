@@ -19,9 +19,9 @@ from evaluation.presentation.plots.canvas import (
     ACCENT,
     DASH,
     INK,
-    LEVEL,
+    LEVEL_STYLE,
     NORMAL,
-    ROW,
+    ROW_HEIGHT,
     SMALL,
     SOFT_STYLE,
     WARNING_COLOUR,
@@ -72,7 +72,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     span = times[-1] - times[0] or HOUR
     axes.set_xlim(times[0] - 0.02 * span, times[-1] + 0.16 * span)
     if wanted_count:
-        axes.axhline(wanted_count, **LEVEL, linestyle=DASH)
+        axes.axhline(wanted_count, **LEVEL_STYLE, linestyle=DASH)
         label = _("target: %(n)s") % {"n": thousands(wanted_count)}
         axes.text(0.0, wanted_count, label, transform=axes.get_yaxis_transform(), **SOFT_STYLE, va="bottom")
     # write below the line if the line would cross the number
@@ -140,7 +140,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     )
     rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
     named = len(rows) <= MAX_NAMED
-    height = min(0.85 + (ROW if named else 0.07) * len(rows), 12.0)
+    height = min(0.85 + (ROW_HEIGHT if named else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
     if tested_workers:
         axes.set_xlim(-0.02, 1.02)
@@ -150,7 +150,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
             Dot(row["worker"], row["controls_share"], *wilson_interval(*counts))
             for row, counts in zip(rows, right, strict=True)
         ]
-        draw_dots(axes, dots, named=named)
+        draw_dots(axes, dots, has_labels=named)
         below = [y for y, row in enumerate(rows) if not row["used"]]
         for y in below:
             axes.plot(
@@ -163,7 +163,7 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
         label = _("share of check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
-        draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], named=named)
+        draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], has_labels=named)
         label = _("median seconds per item")
     axes.set_xlabel(label, **SOFT_STYLE)
     longest = max(len(row["worker"]) for row in rows) if named else 0
@@ -233,7 +233,7 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
-        draw_dots(axes, dots, named=index == 0)
+        draw_dots(axes, dots, has_labels=index == 0)
         axes.set_title(f"{_(kind)}\n", fontsize=NORMAL, color=INK, loc="left", pad=10, fontweight="bold")
         small = SOFT_STYLE | {"fontsize": SMALL - 1}
         count = f"n = {thousands(cells[0]['n'])}\n\n"
@@ -285,7 +285,7 @@ def _dot(label: str, cell: Mapping[str, Any], *, accent: bool = False) -> Dot:
 
 def _rows_height(names: Sequence[str]) -> float:
     lines = max(name.count("|") + 1 for name in names)
-    return ROW * len(names) * max(1.0, 0.62 * lines)
+    return ROW_HEIGHT * len(names) * max(1.0, 0.62 * lines)
 
 
 def _left_margin(names: Sequence[str]) -> float:
@@ -316,7 +316,7 @@ def agreement_figure(agreement: Mapping[str, Any]) -> str:
     figure, axes = draw_coefficients(
         dots,
         _("Krippendorff's alpha, 95 % interval"),
-        height=0.85 + ROW * len(dots),
+        height=0.85 + ROW_HEIGHT * len(dots),
         left=0.04 + 0.0105 * max(len(dot.label) for dot in dots),
     )
     draw_level(axes, RELIABLE_ALPHA, _("reliable if .80 or more"))

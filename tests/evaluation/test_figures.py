@@ -9,18 +9,21 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from evaluation.data.progress import study_progress
 from evaluation.presentation.content import (
+    Curve,
+    CurvePanel,
     DotPanel,
     DotPlot,
     Estimate,
     Heatmap,
     HeatmapPanel,
     Level,
+    LinePlot,
     Plot,
     Table,
     plain_table,
 )
 from evaluation.presentation.plots.canvas import ACCENT
-from evaluation.presentation.plots.figures import dots_figure, draw_plot, svg_of
+from evaluation.presentation.plots.figures import curves_figure, dots_figure, draw_plot, svg_of
 from evaluation.results.plots import (
     accuracy_figure,
     accuracy_sentence,
@@ -270,3 +273,17 @@ def test_shares_in_a_matrix_are_percentages_as_in_the_sentence_below_it() -> Non
 def test_a_table_in_a_terminal_has_names_at_the_left_and_numbers_at_the_right() -> None:
     table = plain_table("", [("metric", "text"), ("n", "count")], [("cider", 9), ("bleu-4-long", 1200)])
     assert table.lines() == ["metric           n", "cider            9", "bleu-4-long  1,200"]
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ((1, 2, 5, 10), ["1", "2", "5", "10"]),
+        ((1, 10, 12), ["1", "", "12"]),
+        ((1, 10, 12, 14), ["1", "", "", "14"]),  # 14 is too close to 10, which has the label before
+    ],
+)
+def test_labels_of_a_logarithmic_axis_are_never_close(ticks: tuple[float, ...], labels: list[str]) -> None:
+    panel = CurvePanel("", (Curve("bleu-4", ticks, tuple(0.5 for _ in ticks)),))
+    axes = curves_figure(LinePlot((panel,), "references", "accuracy"), 0.0).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == labels

@@ -75,6 +75,13 @@ def test_labels_that_differ_in_case_alone_are_two_and_told(tmp_path: Path) -> No
     assert "differ in case or blanks alone, and count as two" in aside
 
 
+def test_labels_that_differ_in_case_alone_are_told_in_the_order_of_the_file(tmp_path: Path) -> None:
+    labels = [case(f"label {n}") for n in range(10) for case in (str.upper, str.lower)]
+    rows = "".join(f"u{number},w,{label}\n" for number, label in enumerate(labels))
+    _, aside = agreement(written(tmp_path, f"unit,worker,value\n{rows}"))
+    assert [line.split('"')[1] for line in aside.splitlines() if "in case" in line] == labels[::2]
+
+
 def test_a_missing_option_of_two_sources_is_checked(tmp_path: Path) -> None:
     path = str(written(tmp_path, "unit,worker,value\na,x,1\na,y,1\n"))
     with refuses(CommandError, "--missing", "NA", "leave-out"):

@@ -201,7 +201,9 @@ class ExportWork:
         """
         for unit_ids in batched(self.pieces, UNITS_PER_BATCH):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=unit_ids):
+            for unit, worker, _, answer in included_votes(
+                self.study, self.moment, self.tally, units=unit_ids
+            ):
                 votes[unit].append((worker, answer))
             yield unit_ids, dict(votes)
 
@@ -390,7 +392,7 @@ class StartedExport:
 def begin_parts(
     study: Study, output: Path, encoding: Encoding, *, request: dict[str, Any], resume: bool
 ) -> StartedExport:
-    """Resume a stopped_state export, or take a new snapshot. Call this within ``lock_output``.
+    """Resume a stopped export, or take a new snapshot. Call this within ``lock_output``.
 
     Raises:
         ExportError: with ``resume``, the parts belong to another request; or a long transaction is storing judgments.
@@ -491,13 +493,18 @@ class _PartWriter:
         stages: Mapping[int, Stage],
         progress: Callable[[float, str], None],
     ) -> None:
-        self._started_export, self._encoding, self._stages, self._progress = started_export, encoding, stages, progress
+        self._started_export, self._encoding, self._stages, self._progress = (
+            started_export,
+            encoding,
+            stages,
+            progress,
+        )
         self._work = started_export.work
         self._work.counts = dict(encoding.counts)
         self.votes: list[Votes] = []
 
     def parts(self, number: int) -> Generator[Path, None, None]:
-        """Yield the files of a stage's parts in order, each as soon as it is written. Finished parts are not rewritten."""
+        """Yield the files of a stage's parts in order. Parts that are missing are written first."""
         work, stage = self._work, self._stages[number]
         work.stage = number
         parts = [part for part in self._started_export.parts if part.stage == number]
@@ -509,7 +516,9 @@ class _PartWriter:
                 self._add_status(json.loads(_status_path(work, part).read_text(encoding="utf-8")))
         if missing_parts and stage is not READING_STAGE:
             self._encoding.load(work)
-        speed = _Speed(work, stage, "" if stage is READING_STAGE else self._encoding.progress_count, done_count)
+        speed = _Speed(
+            work, stage, "" if stage is READING_STAGE else self._encoding.progress_count, done_count
+        )
         # Close the generator before an error propagates, so that no process continues to write.
         with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as statuses:
             for part in parts:
@@ -572,8 +581,7 @@ class _Speed:
     def message(self, done_count: int, total: int) -> str:
         name = self._count_name
         count = self._work.counts[name] if name else done_count
-        seconds = max(1e-3, time.monotonic() - self._start_time)  # a clock may not have moved on
-        rate = (count - self._start_count) / seconds
+        rate = (count - self._start_count) / max(1e-3, time.monotonic() - self._start_time)
         status = f"{count:,} {name}" if name else f"{count:,} of {total:,} {self._stage.pieces_noun}"
         return f"{status}, {rate:,.0f} a second"
 

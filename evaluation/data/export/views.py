@@ -96,10 +96,10 @@ class ExportResource(Resource):
     @action(detail=True, methods=["get"])
     def download(self, request: Request, pk: str) -> HttpResponseBase:
         """Return the bytes of the file, as an attachment, or a range of them."""
-        wants = request.query_params.get("manifest", "false").lower()  # Python clients send True
-        if wants not in ("true", "false"):
+        manifest = request.query_params.get("manifest", "false").lower()  # Python clients send True
+        if manifest not in ("true", "false"):
             raise serializers.ValidationError({"manifest": ["must be true or false."]})
-        file = exported_file(job=self.get_object(), by=staff_of(request), manifest=wants == "true")
+        file = exported_file(job=self.get_object(), by=staff_of(request), manifest=manifest == "true")
         return file_download(request._request, file.path, name=file.name, content_type=file.content_type)
 
 
@@ -119,6 +119,10 @@ class FilesSerializer(serializers.Serializer[Any]):
 
 
 def describe_files(resource: str, *, files: str, file: str, download: str) -> Any:
+    """Return a decorator that describes the calls of ``ArchiveFiles`` in the OpenAPI schema.
+
+    ``resource`` begins their operation ids. ``files``, ``file`` and ``download`` are the descriptions of the calls.
+    """
     name = OpenApiParameter("name", str, OpenApiParameter.PATH, description="As the list of files has it.")
     return extend_schema_view(
         files=extend_schema(
@@ -141,6 +145,8 @@ def describe_files(resource: str, *, files: str, file: str, download: str) -> An
 
 
 class ArchiveFiles(ABC):
+    """A mixin for resources whose rows have ZIP archives, with calls to download an archive and its files."""
+
     row_name: ClassVar[str]  # name of a row in messages
     basename: str
     get_object: Any
@@ -200,16 +206,17 @@ def content_type(name: str) -> str:
     return CONTENT_TYPES.get(PurePosixPath(name).suffix, DEFAULT_CONTENT_TYPE)
 
 
-MAX_EXPORTS = 20
+MAX_EXPORTS = 20  # newest exports that the page lists
 
 
 @study_page("exports", "Exports", order=65, has_tab=was_opened, group=StudyPlace.SHARE, help="exports.md")
 def show_exports(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    written = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
+    finished_jobs = Job.objects.filter(kind=JOB_KIND, args__study=study.slug, state=Job.State.DONE)
     rights = context["rights"]
-    withheld = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
+    withheld_formats = [name for name, file_format in FORMATS.items() if file_format.right not in rights]
     context |= {
-        "exports": list(written.exclude(args__format__in=withheld)[:MAX_EXPORTS]),
+        "exports": list(finished_jobs.exclude(args__format__in=withheld_formats)[:MAX_EXPORTS]),
+        # The name, the purpose and the content of each format.
         "formats": [
             (file_format.name, *gettext(file_format.what).partition(": ")[::2])
             for file_format in formats_for(study)

@@ -19,11 +19,11 @@ from judgments.studies.designs import design_of
 
 def revisions_replace_their_own() -> Sentences:
     revisions = Judgment.objects.filter(replaces__isnull=False)
-    wrong = revisions.exclude(
+    wrong_rows = revisions.exclude(
         replaces__assignment=F("assignment"), replaces__unit=F("unit"), replaces__pk__lt=F("pk")
     )
     yield from sentences_about(
-        wrong,
+        wrong_rows,
         "judgment {pk} replaces judgment {replaces_id}, which is no earlier one of the same unit.",
         study="assignment__study",
     )
@@ -41,36 +41,39 @@ def blocks_say_what_the_rows_say() -> Sentences:
 def adjudications_are_of_judged_units() -> Sentences:
     rows = Adjudication.objects.exclude(unit__study=F("study"), unit__control=False)
     yield from sentences_about(rows, "adjudication {pk} is of a check question or of another study's item.")
-    decided = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
-    for row in decided.select_related("study"):
+    decisions = Adjudication.objects.filter(state=Adjudication.State.DECIDED)
+    for row in decisions.select_related("study"):
         kind = _kind_if_readable(row.study)
+        # For two candidates, a person decides only the side (``pair_answers``), not its strength or confidence.
         if kind is not None and row.value not in ((0, 1, 2, 3) if kind.two_sided else kind.values):
             yield f"Study {row.study.slug}: adjudication {row.pk} decides {row.value}, which its kind does not know."
 
 
 def judgments_belong_to_finished_work() -> Sentences:
     allowed_states = (*FINISHED_STATES, Assignment.State.APART)
-    early = Judgment.objects.exclude(assignment__state__in=allowed_states).exclude(
+    early_rows = Judgment.objects.exclude(assignment__state__in=allowed_states).exclude(
         assignment__state=Assignment.State.INVALIDATED, assignment__before_exclusion__in=FINISHED_STATES
     )
     yield from sentences_about(
-        early,
+        early_rows,
         "judgment {pk} belongs to assignment {assignment_id}, which is {assignment__state}.",
         study="assignment__study",
     )
     hit_units = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
-    foreign = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
+    misplaced_rows = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
     yield from sentences_about(
-        foreign, "judgment {pk} is on unit {unit__key}, which is not in its HIT.", study="assignment__study"
+        misplaced_rows,
+        "judgment {pk} is on unit {unit__key}, which is not in its HIT.",
+        study="assignment__study",
     )
-    other = Judgment.objects.exclude(assignment__study=F("unit__study"))
+    foreign_rows = Judgment.objects.exclude(assignment__study=F("unit__study"))
     yield from sentences_about(
-        other, "judgment {pk} is on unit {unit__key} of another study.", study="assignment__study"
+        foreign_rows, "judgment {pk} is on unit {unit__key} of another study.", study="assignment__study"
     )
 
 
 def a_worker_judges_a_unit_once() -> Sentences:
-    twice = (
+    repeated_rows = (
         Judgment.objects.current()
         .values("assignment__study__slug", "unit__key", "assignment__worker__name")
         .annotate(count=Count("pk"))
@@ -78,7 +81,7 @@ def a_worker_judges_a_unit_once() -> Sentences:
         .order_by()
         .values_list("assignment__study__slug", "unit__key", "assignment__worker__name", "count")
     )
-    for slug, unit, worker, count in twice.iterator(ROWS_PER_BATCH):
+    for slug, unit, worker, count in repeated_rows.iterator(ROWS_PER_BATCH):
         yield f"Study {slug}: worker {worker} judged unit {unit} {count} times."
 
 
@@ -104,16 +107,16 @@ def values_are_allowed() -> Sentences:
             continue
         judgments = Judgment.objects.filter(assignment__study=study)
         if kind.is_open:
-            wrong = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
+            wrong_rows = judgments.filter(Q(answer=None) | Q(answer__isnull=True) | Q(value__isnull=False))
         else:
-            known_values = judgments.order_by().values_list("value", flat=True).distinct()
-            wrong = judgments.filter(Q(value=None) | Q(value__in=set(known_values) - {None, *kind.values}))
-        for pk, value in wrong.values_list("pk", "value").iterator(ROWS_PER_BATCH):
-            where = "expected an answer and no value" if kind.is_open else "which its kind does not know"
-            yield f"Study {study.slug}: judgment {pk} has the value {value}; {where}."
+            values = judgments.order_by().values_list("value", flat=True).distinct()
+            wrong_rows = judgments.filter(Q(value=None) | Q(value__in=set(values) - {None, *kind.values}))
+        for pk, value in wrong_rows.values_list("pk", "value").iterator(ROWS_PER_BATCH):
+            problem = "expected an answer and no value" if kind.is_open else "which its kind does not know"
+            yield f"Study {study.slug}: judgment {pk} has the value {value}; {problem}."
         if study.source == DESIGNED_SOURCE:
-            sides = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
-            for pk in sides.values_list("pk", flat=True).iterator(ROWS_PER_BATCH):
+            rows = judgments.filter(presented="") if kind.two_sided else judgments.exclude(presented="")
+            for pk in rows.values_list("pk", flat=True).iterator(ROWS_PER_BATCH):
                 expected = "expected which side was left" if kind.two_sided else "this kind has no sides"
                 yield f"Study {study.slug}: judgment {pk} says {'no' if kind.two_sided else 'a'} side; {expected}."
 
@@ -125,8 +128,8 @@ def results_older_than_the_data() -> Sentences:
         if study in checked_studies:
             continue
         checked_studies.add(study)
-        later = Assignment.objects.filter(
+        late_count = Assignment.objects.filter(
             study_id=study, state__in=FINISHED_STATES, submitted_at__gt=computed_at
         ).count()
-        if later:
-            yield f"Study {slug}: {later} assignments were submitted after its consensus was computed."
+        if late_count:
+            yield f"Study {slug}: {late_count} assignments were submitted after its consensus was computed."

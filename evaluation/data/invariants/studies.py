@@ -28,9 +28,9 @@ def designs_can_be_read() -> Sentences:
         except ValidationError as error:
             yield f"Study {study.slug}: its design cannot be read ({error.error_count()} errors)."
             continue
-        stated = (design.slug, design.protocol, design.dataset)
-        if stated != (study.slug, study.protocol, study.dataset.name):
-            yield f"Study {study.slug}: its design is for {', '.join(stated)}."
+        names = (design.slug, design.protocol, design.dataset)
+        if names != (study.slug, study.protocol, study.dataset.name):
+            yield f"Study {study.slug}: its design is for {', '.join(names)}."
 
 
 def drafts_are_empty() -> Sentences:
@@ -71,8 +71,8 @@ def units_stand_in_one_hit() -> Sentences:
 
 
 def rows_of_a_study_belong_together() -> Sentences:
-    places = HITUnit.objects.exclude(hit__study=F("unit__study"))
-    for hit, unit in places.values_list("hit__key", "unit__key").iterator(ROWS_PER_BATCH):
+    hit_units = HITUnit.objects.exclude(hit__study=F("unit__study"))
+    for hit, unit in hit_units.values_list("hit__key", "unit__key").iterator(ROWS_PER_BATCH):
         yield f"HIT {hit}: unit {unit} is another study's."
     pairs = Unit.objects.filter(pair__isnull=False).exclude(pair__study=F("study"))
     yield from sentences_about(pairs, "the pair of unit {key} is another study's.")
@@ -80,8 +80,8 @@ def rows_of_a_study_belong_together() -> Sentences:
     yield from sentences_about(items, "the image of unit {key} is another dataset's.")
     work = Assignment.objects.filter(hit__isnull=False).exclude(hit__study=F("study"))
     yield from sentences_about(work, "the HIT of assignment {pk} is another study's.")
-    published = PublishedPair.objects.exclude(item__dataset=F("dataset"))
-    for name, key in published.values_list("dataset__name", "key").iterator(ROWS_PER_BATCH):
+    published_pairs = PublishedPair.objects.exclude(item__dataset=F("dataset"))
+    for name, key in published_pairs.values_list("dataset__name", "key").iterator(ROWS_PER_BATCH):
         yield f"Dataset {name}: the image of published pair {key} is another dataset's."
 
 
@@ -110,12 +110,12 @@ def pairs_name_known_references() -> Sentences:
 def controls_know_their_answer() -> Sentences:
     """Check that control items of designed studies, except repeated items, have expected answers."""
     # JSON null and SQL NULL both mean no answer.
-    nothing = Q(expected__isnull=True) | Q(expected=None)
+    no_answer = Q(expected__isnull=True) | Q(expected=None)
     units = Unit.objects.filter(study__source=DESIGNED_SOURCE)
-    lacking = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(nothing)
-    yield from sentences_about(lacking, "check question {key} has no right answer.")
-    known = units.filter(control=False).exclude(nothing)
-    yield from sentences_about(known, "item {key} is no check question, but has a right answer.")
+    controls = units.filter(control=True).exclude(control_kind=Unit.ControlKind.REPEATED).filter(no_answer)
+    yield from sentences_about(controls, "check question {key} has no right answer.")
+    items = units.filter(control=False).exclude(no_answer)
+    yield from sentences_about(items, "item {key} is no check question, but has a right answer.")
 
 
 def pictures_are_there() -> Sentences:
@@ -129,8 +129,8 @@ def systems_name_boxes_of_their_images() -> Sentences:
     rows = SystemContent.objects.values_list(
         "system__name", "system__dataset", "item__name", "item__dataset", "kind", "names", "item__boxes"
     )
-    for system, dataset, item, other, kind, names, boxes in rows.iterator(ROWS_PER_BATCH):
-        if dataset != other:
+    for system, dataset, item, item_dataset, kind, names, boxes in rows.iterator(ROWS_PER_BATCH):
+        if dataset != item_dataset:
             yield f"System {system} names {kind} of {item}, an image of another dataset."
         elif kind == SystemContent.Kind.BOXES and (unknown := {*names} - {box["id"] for box in boxes}):
             yield f"System {system} names boxes that {item} has not: {', '.join(sorted(unknown))}."

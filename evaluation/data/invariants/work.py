@@ -29,9 +29,9 @@ def layouts_show_units_of_the_hit() -> Sentences:
 
 
 def work_that_is_held_was_never_sent() -> Sentences:
-    live = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE)
-    wrong = live.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
-    yield from sentences_about(wrong, "assignment {pk} is {state}, but was submitted or has no lease.")
+    held_work = Assignment.objects.filter(state__in=["reserved", "accepted"], study__source=DESIGNED_SOURCE)
+    wrong_rows = held_work.filter(Q(submitted_at__isnull=False) | Q(expires_at__isnull=True))
+    yield from sentences_about(wrong_rows, "assignment {pk} is {state}, but was submitted or has no lease.")
 
 
 def slots_are_saved_where_studies_stop_early() -> Sentences:
@@ -70,13 +70,13 @@ def hits_ask_for_what_the_design_says() -> Sentences:
     in studies that stop early, have exclusions, or were published.
     """
     for study in Study.objects.filter(source=DESIGNED_SOURCE).order_by("slug"):
-        wanted = study.design.get("judgments_per_unit")
-        others = study.hits.exclude(required=wanted + F("extra"))
+        planned = study.design.get("judgments_per_unit")
+        wrong_hits = study.hits.exclude(required=planned + F("extra"))
         if stops_early(study) or study.exclusions.exists() or study.publications.exists():
-            others = others.filter(required__lt=wanted + F("extra"))
-        for key, required, extra in others.values_list("key", "required", "extra"):
+            wrong_hits = wrong_hits.filter(required__lt=planned + F("extra"))
+        for key, required, extra in wrong_hits.values_list("key", "required", "extra"):
             added = f", and {extra} were added" if extra else ""
-            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {wanted}{added}."
+            yield f"Study {study.slug}: HIT {key} asks for {required} workers; the design says {planned}{added}."
 
 
 def finished_work_is_complete() -> Sentences:
@@ -86,10 +86,10 @@ def finished_work_is_complete() -> Sentences:
         .annotate(answered=Count("judgments", filter=Q(judgments__replaces=None)))
         .values_list("study__slug", "pk", "hit_id", "order", "answered")
     )
-    for slug, pk, hit, order, answered in work.iterator(ROWS_PER_BATCH):
-        shown = len(order) or sizes.get(hit, 0)
-        if answered != shown:
-            yield f"Study {slug}: submitted assignment {pk} has {answered} judgments on {shown} units."
+    for slug, pk, hit, order, judgment_count in work.iterator(ROWS_PER_BATCH):
+        unit_count = len(order) or sizes.get(hit, 0)
+        if judgment_count != unit_count:
+            yield f"Study {slug}: submitted assignment {pk} has {judgment_count} judgments on {unit_count} units."
 
 
 def leases_that_ended() -> Sentences:

@@ -27,12 +27,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-FIRST_LEFT, SECOND_LEFT = 1, 2
-SET_ASIDE, OPEN = 3, 6  # flags that are added to the side, so that one number stores all of them
+FIRST_LEFT, SECOND_LEFT = 1, 2  # the side: which option was on the left, or 0 without sides
+# Flags that are added to the side, so that one number stores all of them. OPEN marks an open answer.
+SET_ASIDE, OPEN = 3, 6
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
-NO_VALUE = -1e9
+NO_VALUE = -1e9  # stands for a missing value, because reading NULL takes longer
 ID_SPAN = 100_000  # a block is added after this many row ids, including those of other studies
-UNITS_PER_BATCH = 20_000
+UNITS_PER_BATCH = 20_000  # units that are read at once
 MAX_ROWS = 250_000  # largest number of rows in a block
 FORMAT = 3  # format of COLUMNS and digests; increase it when names, types or meanings change
 MODELS: Mapping[str, type[Model]] = {ColumnBlock.Kind.UNITS: Unit, ColumnBlock.Kind.JUDGMENTS: Judgment}
@@ -110,7 +111,7 @@ def extend_blocks(study: Study) -> None:
         # Check without the lock, because submissions would have to wait for it.
         if newest < ID_SPAN or newest - (stored := _read_stored(study, what)).last_row < ID_SPAN:
             continue
-        last = stored.last_row if _are_complete(study, what, stored) else 0
+        last = stored.last_row if _are_complete(study, what, stored) else 0  # 0: store all rows anew
         upto = _last_row(model)
         if upto is None:
             continue
@@ -138,6 +139,7 @@ def extend_blocks(study: Study) -> None:
             stored_rows = stored.rows if last else 0
             unchanged = _read_stored(study, what) == stored  # no other job has stored blocks
             complete = _are_complete(study, what, _Stored(upto, stored_rows + len(table)))
+            # A person may have been erased since the rows were read.
             if unchanged and complete and _workers_are_present(study, table):
                 if not last:
                     ColumnBlock.objects.filter(study=study, what=what).delete()
@@ -157,7 +159,7 @@ def store_new_columns() -> None:
 
 
 def _workers_are_present(study: Study, table: pa.Table) -> bool:
-    """Return whether all workers of the rows still have work in the study. Workers who were erased have none."""
+    """Return whether all workers of the rows still have work in the study. Erased workers have none."""
     if "worker" not in table.column_names:
         return True
     workers = Assignment.objects.filter(study=study).order_by().values_list("worker_id", flat=True).distinct()
@@ -200,7 +202,7 @@ def forget_digests(study: Study) -> None:
 
 
 def changed_blocks() -> Iterator[ColumnBlock]:
-    """Yield the blocks, of all studies, that contradict the rows or leave a gap."""
+    """Yield the blocks of all studies that contradict the rows, or that do not follow the block before."""
     last_rows: dict[tuple[int, str], int] = {}
     columns = ColumnBlock.objects.filter(format=FORMAT, what__in=MODELS)
     for block in columns.select_related("study").iterator(1):
@@ -293,35 +295,38 @@ def deserialize_table(columns: bytes | memoryview, fields: list[int] | None = No
 
 
 def _read_columns(study: Study, what: str, names: Collection[str]) -> pa.Table:
-    """Return columns from the usable blocks, and from newer rows."""
+    """Return the columns with these names from the usable blocks, and from newer rows."""
     import pyarrow as pa
 
-    fields = [at for at, name in enumerate(COLUMNS[what]) if name in names]
-    stored, after = _usable_blocks(study, what)
-    tables = [deserialize_table(block.columns, fields) for block in stored]
+    fields = [index for index, name in enumerate(COLUMNS[what]) if name in names]
+    blocks, after = _usable_blocks(study, what)
+    tables = [deserialize_table(block.columns, fields) for block in blocks]
     tables.append(_read_rows(study, what, after, None))
     return pa.concat_tables([table.select(names) for table in tables])
 
 
 def _usable_blocks(study: Study, what: str) -> tuple[list[ColumnBlock], int]:
-    """Return the study's blocks and their last row id, or no blocks and 0 if they have a gap.
+    """Return the study's blocks that have rows, and the last row id that the blocks cover.
 
-    Rows in blocks are not counted.
+    Return no blocks and 0 if the blocks have a gap, or if a later row got an id within their range. Unlike
+    `_are_complete`, this function does not count the rows.
     """
-    stored = list(_blocks(study, what))
-    after = stored[-1].last if stored else 0
-    follow = [block.first for block in stored] == [0, *(block.last for block in stored)][:-1]
-    filled = [block for block in stored if block.rows]
-    newest = deserialize_table(filled[-1].columns, [0])["pk"][-1].as_py() if filled else 0
-    # Rows after the last one in the blocks, but within their range of ids, got a lower id later (see
-    # `_are_complete`). If the range is large, its rows belong to other studies.
-    later = _rows_after(study, what, newest if after - newest < ID_SPAN else 0)
-    if not follow or (stored and later.filter(pk__gt=newest, pk__lte=after).exists()):
+    blocks = list(_blocks(study, what))
+    last_covered = blocks[-1].last if blocks else 0
+    are_consecutive = [block.first for block in blocks] == [0, *(block.last for block in blocks)][:-1]
+    filled_blocks = [block for block in blocks if block.rows]
+    last_stored = deserialize_table(filled_blocks[-1].columns, [0])["pk"][-1].as_py() if filled_blocks else 0
+    # A row of the study after the last stored one, but within the range of the blocks, got its low id later (see
+    # `_are_complete`). `_rows_after` looks the rows up by row id, or, with 0, by study. If the blocks cover many ids
+    # after the last stored row, most of them belong to other studies, so looking up by study is faster.
+    later = _rows_after(study, what, last_stored if last_covered - last_stored < ID_SPAN else 0)
+    if not are_consecutive or (blocks and later.filter(pk__gt=last_stored, pk__lte=last_covered).exists()):
         return [], 0
-    return filled, after
+    return filled_blocks, last_covered
 
 
 def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Table:
+    """Return COLUMNS of the rows with ids above ``after`` and up to ``upto``, read one by one."""
     import pyarrow as pa
 
     rows = _rows_after(study, what, after)
@@ -333,17 +338,18 @@ def _read_rows(study: Study, what: str, after: int, upto: int | None) -> pa.Tabl
 
 
 def _rows_after(study: Study, what: str, after: int) -> QuerySet[Any]:
-    """Return the study's rows with ids above ``after``."""
+    """Return the study's rows with ids above ``after``, or all of its rows if ``after`` is 0."""
     of_units = what == ColumnBlock.Kind.UNITS
     rows: QuerySet[Any] = Unit.objects.order_by() if of_units else Judgment.objects.order_by()
     owner = "study" if of_units else "assignment__study"
     if not after:
         return rows.filter(**{owner: study})
-    # Adding 0 keeps the database from using the index of the owner, so that it uses the row ids.
+    # Adding 0 keeps the database from using the index of the study or assignment, so that it uses the row ids.
     return rows.annotate(owner=F(f"{owner}_id") + 0).filter(pk__gt=after, owner=study.pk)
 
 
 def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
+    """Yield the columns of units in parts."""
     columns = rows.values_list(
         "pk",
         "key",
@@ -359,11 +365,12 @@ def _unit_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
         "content",
     )
     for batch in batched(plain_rows(columns), UNITS_PER_BATCH):
-        *others, control, expected, content = zip(*batch, strict=True)
-        yield [*others, list(map(bool, control)), expected, [text != "{}" for text in content]]
+        *columns_as_stored, control, expected, content = zip(*batch, strict=True)
+        yield [*columns_as_stored, list(map(bool, control)), expected, [text != "{}" for text in content]]
 
 
 def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
+    """Yield the columns of judgments in parts. The sums with OPEN, SET_ASIDE and the side are made in SQL."""
     flags = (
         Case(When(presented="", then=0), When(presented="first-left", then=FIRST_LEFT), default=SECOND_LEFT)
         + Case(When(set_aside=True, then=SET_ASIDE), default=0)
@@ -372,9 +379,9 @@ def _judgment_parts(rows: QuerySet[Any]) -> Iterator[list[Any]]:
     value = Coalesce(F("value"), SQLValue(NO_VALUE), output_field=FloatField())
     seconds = Coalesce(F("seconds"), SQLValue(-1.0))
     replaces = Coalesce(F("replaces_id"), SQLValue(0))
-    # Reading a number takes time, so read both as one number.
-    both = F("assignment__worker_id") * FLAGS + flags
-    columns = rows.values_list(F("pk"), F("unit_id"), both, value, seconds, replaces)
+    # Reading a number takes time, so read the worker and the flags as one number.
+    worker_and_flags = F("assignment__worker_id") * FLAGS + flags
+    columns = rows.values_list(F("pk"), F("unit_id"), worker_and_flags, value, seconds, replaces)
     types = COLUMNS[ColumnBlock.Kind.JUDGMENTS].values()
     for pk, unit, packed, answer, duration, replaced in column_parts(columns, len(types) - 1):
         answer[answer == NO_VALUE] = float("nan")

@@ -29,7 +29,8 @@ class DataHash:
     Row ids and times are not hashed.
 
     Args:
-        into: a function that is called with the lines instead of hashing them, for ``hash_of_files``.
+        into: a function to which lines are passed instead of hashing them. They can be stored and hashed later by
+            ``hash_of_files``.
     """
 
     def __init__(self, into: Callable[[bytes], object] | None = None) -> None:
@@ -69,16 +70,16 @@ class DataHash:
 
 
 def joined_lines(*parts: tuple[pa.Array, Ints] | str) -> memoryview:
-    """Return the bytes of N lines, which are joined from parts.
+    """Return the bytes of N lines, each of which is joined from parts.
 
-    A part is an array of texts with (N,) positions in it, or one text for all lines.
+    A part is an array of texts with the (N,) positions of the lines' texts in it, or one text for all lines.
     """
     import pyarrow as pa
 
     lines = join_columns(
         *(part if isinstance(part, str) else part[0].take(pa.array(part[1])) for part in parts)
     )
-    _, ends, text = lines.buffers()
+    _, ends, text = lines.buffers()  # Arrow's buffers: validity, end of each text after a 0, and all texts
     return memoryview(text)[: np.frombuffer(ends, dtype=np.int64)[len(lines)]]
 
 
@@ -87,18 +88,22 @@ def join_columns(*parts: pa.Array | str) -> pa.Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    # The last argument of `binary_join_element_wise` is the separator.
     texts = [pa.scalar(part, pa.large_string()) if isinstance(part, str) else part for part in (*parts, "")]
     return pc.binary_join_element_wise(*texts)
 
 
 def text_column(values: Iterable[str | None]) -> pa.Array:
-    """Return an Arrow column, built in chunks, because millions of Python strings would take four times the memory."""
+    """Return the texts as an Arrow column.
+
+    It is built in chunks, because millions of Python strings would take four times the memory.
+    """
     import pyarrow as pa  # imported late, because most web processes never need its 40 MB
 
-    stream, parts = iter(values), [pa.array([], pa.large_string())]
-    while some := list(islice(stream, LINES_PER_BATCH)):
-        parts.append(pa.array(some, pa.large_string()))
-    return pa.concat_arrays(parts)
+    stream, chunks = iter(values), [pa.array([], pa.large_string())]
+    while chunk := list(islice(stream, LINES_PER_BATCH)):
+        chunks.append(pa.array(chunk, pa.large_string()))
+    return pa.concat_arrays(chunks)
 
 
 def line_beginnings(units: pa.Array | Iterable[str]) -> pa.Array:
@@ -140,11 +145,11 @@ def hash_of_files(paths: Iterable[Path]) -> str:
     return digest.hexdigest()
 
 
-def hash_with(data_hash: str, others: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of a data hash and of other data, which are encoded as JSON with sorted keys."""
-    return hashlib.sha256(f"{data_hash}{json.dumps(others, sort_keys=True)}".encode()).hexdigest()
+def hash_with(data_hash: str, data: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of a data hash together with other data, which are encoded as JSON with sorted keys."""
+    return hashlib.sha256(f"{data_hash}{json.dumps(data, sort_keys=True)}".encode()).hexdigest()
 
 
 def hash_with_winners(data_hash: str, winners: Mapping[str, int]) -> str:
-    """Return the hash of judgments together with winners that were published without votes, by pair key."""
+    """Return the hash of judgments together with published winners of pairs, by pair key, if there are any."""
     return hash_with(data_hash, winners) if winners else data_hash

@@ -41,6 +41,7 @@ from quorum.statistics.inputs import MAX_NUMBER
 
 DEFAULT_LEVEL = "nominal"  # the level of answers whose protocol is unknown
 CONTROL_ITEMS = "control items"
+# Why rows are left out, as in ``excluded_counts``.
 REASONS = ("not used", CONTROL_ITEMS, "without a value")
 MAX_LABELS = 10_000  # largest number of different texts that are compared for similar ones
 _STEP = 1000  # number of rows between two calls of `progress`
@@ -48,13 +49,18 @@ _STEP = 1000  # number of rows between two calls of `progress`
 
 @dataclass(frozen=True, slots=True)
 class FileJudgments:
-    """N included judgments of a file, and counts of the rows left out.
+    """N included judgments of a file, on U units, and counts of the rows left out.
 
-    units, workers: (N,) positions in `unit_names` and `worker_names`. values: (N,) float64, or objects if one is a
-    text. protocol: its name in the rows, or None. excluded_counts: number of rows by reason. contents: the results of
-    `read_content` for each unit, if it was given. similar_labels: warnings about labels that differ only in type,
-    case or blanks. items: (U,) the unit's item: its image, or the first image of its document; empty if a row has
-    none.
+    Attributes:
+        units, workers: (N,) positions in `unit_names` and `worker_names`.
+        values: (N,) float64, or objects if a value is a text.
+        protocol: the name of the protocol in the rows, or None.
+        excluded_counts: number of rows left out, by reason (REASONS).
+        contents: what `read_content` returned for each unit; empty without this function.
+        says_answers: whether a row has the column `answers`; then values were given with strength or confidence.
+        scale: the scale that the rows name, or "".
+        similar_labels: warnings about labels that differ only in type, case or blanks.
+        items: (U,) the unit's item: its image, or the first image of its document; empty if a row has no image.
     """
 
     units: NDArray[np.int64]
@@ -85,8 +91,12 @@ class FileJudgments:
 class OpenJudgments:
     """Included open answers, as N codes of their parts (``Aggregation.codes``).
 
-    units, parts, workers, values: (N,). judgments: number of answers. excluded_counts: number of rows by reason. items:
-    (N,), as in `FileJudgments`, or empty.
+    Attributes:
+        units, parts, workers: (N,) names of units, parts of answers, and workers.
+        values: (N,) codes.
+        judgments: number of answers.
+        excluded_counts: number of rows left out, by reason (REASONS).
+        items: (N,) items as in `FileJudgments`, or empty.
     """
 
     units: list[str]
@@ -100,6 +110,8 @@ class OpenJudgments:
 
 
 class _RequiredColumns(Columns):
+    """Columns of a table of which all required ones must be present."""
+
     def check(self, names: Collection[str], file: Path, line: int | None, notes: ImportNotes) -> None:
         for needed in self.required:
             if needed not in names:
@@ -130,7 +142,7 @@ def read_judgment_table(
     worker_index: dict[str, int] = {}
     values: list[float | str] = []
     protocol: str | None = None
-    textual = False
+    has_texts = False
     excluded_counts: Counter[str] = Counter()
     contents: list[Any] = []
     items: list[str | None] = []
@@ -138,13 +150,13 @@ def read_judgment_table(
     says_answers, scale = False, ""
     records = _read_records(path, encoding, mapping)
     for record, unit, worker, value in _included_records(records, numeric, excluded_counts, progress):
-        named = read_optional(record, "protocol", read_name)
-        if named is not None and protocol is not None and named != protocol:
+        row_protocol = read_optional(record, "protocol", read_name)
+        if row_protocol is not None and protocol is not None and row_protocol != protocol:
             raise record.problem(
-                "protocol", quote_value(named), f"{protocol!r} as before, one protocol a file"
+                "protocol", quote_value(row_protocol), f"{protocol!r} as before, one protocol a file"
             )
-        protocol = protocol or named
-        textual = textual or isinstance(value, str)
+        protocol = protocol or row_protocol
+        has_texts = has_texts or isinstance(value, str)
         says_answers = says_answers or record.get("answers") is not None
         scale = scale or str(record.get("scale") or "")
         if unit not in unit_index:
@@ -159,14 +171,14 @@ def read_judgment_table(
         values.append(value)
     if not (values or excluded_counts):
         raise ImportProblem(path, None, None, "no judgments", "one record or more")
-    values, alike = _without_types(values) if textual else (values, [])
-    textual = any(isinstance(value, str) for value in values)
-    column = np.array(values, dtype=object if textual else np.float64)
-    # With a column ``answers``, numbers include strength and confidence (preferences.py).
+    values, warnings = _without_types(values) if has_texts else (values, [])
+    has_texts = any(isinstance(value, str) for value in values)
+    column = np.array(values, dtype=object if has_texts else np.float64)
+    # With a column ``answers``, numbers include strength and confidence (pair_answers.py); the rest is the side.
     table = FileJudgments(
         units=np.array(units, dtype=np.int64),
         workers=np.array(workers, dtype=np.int64),
-        values=column % MUCH if says_answers and not textual else column,
+        values=column % MUCH if says_answers and not has_texts else column,
         unit_names=list(unit_index),
         worker_names=list(worker_index),
         protocol=protocol,
@@ -174,7 +186,7 @@ def read_judgment_table(
         contents=contents,
         says_answers=says_answers,
         scale=scale,
-        similar_labels=alike,
+        similar_labels=warnings,
         items=clusters_of_images(items, document_of),
     )
     _refuse_duplicates(path, table, np.array(lines, dtype=np.int64))
@@ -182,32 +194,32 @@ def read_judgment_table(
 
 
 def _included_records(
-    records: Iterable[Record], numeric: bool, left_out: Counter[str], progress: Callable[[int], None] | None
+    records: Iterable[Record], numeric: bool, excluded: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[tuple[Record, str, str, float | str]]:
-    """Yield the records that count, with unit, worker and value. Count the others in ``left_out`` by reason."""
+    """Yield the records that count, with unit, worker and value. Count the others in ``excluded`` by reason."""
     for number, record in enumerate(records, 1):
         if progress is not None and number % _STEP == 0:
             progress(record.line or 0)
         unit, worker = _read_name(record, "unit"), _read_name(record, "worker")
         if not _read_flag(record, "used", True):
-            left_out["not used"] += 1
+            excluded["not used"] += 1
         elif _read_flag(record, "control", False):
-            left_out[CONTROL_ITEMS] += 1
+            excluded[CONTROL_ITEMS] += 1
         elif (value := _read_value(record, numeric)) is None:
-            left_out["without a value"] += 1
+            excluded["without a value"] += 1
         else:
             yield record, unit, worker, value
 
 
 def included_rows(
-    rows: Iterable[JudgmentRow], left_out: Counter[str], progress: Callable[[int], None] | None
+    rows: Iterable[JudgmentRow], excluded: Counter[str], progress: Callable[[int], None] | None
 ) -> Iterator[JudgmentRow]:
-    """Yield the used rows that are not control items. Count the others in ``left_out`` by reason."""
+    """Yield the used rows that are not control items. Count the others in ``excluded`` by reason."""
     for number, row in enumerate(rows, 1):
         if progress is not None and number % _STEP == 0:
             progress(number)
         if row.control or not row.used:
-            left_out[REASONS[1] if row.used else REASONS[0]] += 1
+            excluded[REASONS[1] if row.used else REASONS[0]] += 1
         else:
             yield row
 
@@ -219,7 +231,7 @@ def clusters_of_images(images: Sequence[str | None], document_of: Mapping[str, s
 
 
 def open_kind_of(path: Path, *, encoding: str | None = None) -> Kind | None:
-    """Return the kind that a judgments file names, or None if its answers are not open."""
+    """Return the kind that the first row of a judgments file names, or None if answers of this kind are not open."""
     record = next(_read_records(path, encoding, None), None)
     kind = KINDS.get(str(record.get("protocol"))) if record is not None else None
     return kind if kind is not None and kind.is_open else None
@@ -233,9 +245,9 @@ def read_open_judgments(
     encoding: str | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> OpenJudgments:
-    """Read a judgments file of open answers as the codes of their kind.
+    """Read a judgments file of open answers of a kind, and return the codes of their parts.
 
-    Raise ImportProblem if an answer is not of the kind.
+    ``design`` is needed for kinds whose answers depend on it. Raise ImportProblem if an answer is not of the kind.
     """
     own_page = None
     if design is not None:
@@ -245,23 +257,26 @@ def read_open_judgments(
     codes: list[tuple[str, str, str, float, str | None]] = []
     document_of: dict[str, str] = {}
     excluded_counts: Counter[str] = Counter()
-    judgments, anonymous = 0, False
+    judgment_count, is_anonymous = 0, False
     for row in included_rows(source.judgments(), excluded_counts, progress):
-        judgments, anonymous = judgments + 1, anonymous or row.anonymous
+        judgment_count, is_anonymous = judgment_count + 1, is_anonymous or row.anonymous
         unit = SimpleNamespace(content=row.content or {}, first=SimpleNamespace(text=row.first_text))
-        of_parts = kind.aggregation.codes(unit, row.stored).items()
-        codes += [(row.unit, part, row.worker, code, row.image) for part, code in of_parts]
+        part_codes = kind.aggregation.codes(unit, row.stored).items()
+        codes += [(row.unit, part, row.worker, code, row.image) for part, code in part_codes]
         if row.image is not None and row.document is not None:
             document_of.setdefault(row.image, row.document)
     units, parts, workers, values, images = map(list, zip(*codes, strict=True)) if codes else ([],) * 5
     excluded = {why: excluded_counts[why] for why in REASONS if excluded_counts[why]}
     items = clusters_of_images(images, document_of)
-    return OpenJudgments(units, parts, workers, values, judgments, anonymous, excluded, items)
+    return OpenJudgments(units, parts, workers, values, judgment_count, is_anonymous, excluded, items)
 
 
 @translation.override("en")
 def checked_kind(path: Path, table: FileJudgments, kind: Kind) -> Kind:
-    """Return the kind with the options that the file's values need. Raise ImportProblem if no options allow a value."""
+    """Return the kind with the options that the file's values need.
+
+    Raise ImportProblem if a value is not allowed with any options.
+    """
     rule = AnswerRule(kind)
     try:
         rule.hold_to_scale(table.scale)
@@ -292,21 +307,22 @@ def _without_types(values: Sequence[float | str]) -> tuple[list[float | str], li
     """
     numbers = {value for value in values if not isinstance(value, str)}
     texts = dict.fromkeys(value for value in values if isinstance(value, str))
-    same = {text: number for text in texts if (number := _number(text)) in numbers}
-    alike = [
+    equal_numbers = {text: number for text in texts if (number := _parse_number(text)) in numbers}
+    warnings = [
         f"{quote_value(text)} is a text in some rows and a number in others, and counts as the number"
-        for text in same
+        for text in equal_numbers
     ]
     labels = Lookalikes()
-    for text in texts.keys() - same.keys() if len(texts) <= MAX_LABELS else ():
+    for text in (text for text in texts if text not in equal_numbers) if len(texts) <= MAX_LABELS else ():
         if (first := labels.earlier_label(text)) is not None:
-            alike.append(
+            warnings.append(
                 f"{quote_value(first)} and {quote_value(text)} differ in case or blanks alone, and count as two"
             )
-    return [same.get(value, value) if isinstance(value, str) else value for value in values], alike
+    typed_values = [equal_numbers.get(value, value) if isinstance(value, str) else value for value in values]
+    return typed_values, warnings
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     try:
         return float(text)
     except ValueError:
@@ -364,17 +380,18 @@ def _read_value(record: Record, numeric: bool) -> float | str | None:
 
 
 def _refuse_duplicates(path: Path, table: FileJudgments, lines: NDArray[np.int64]) -> None:
+    """Raise ImportProblem if a worker judged a unit twice. ``lines`` are the (N,) numbers of the rows' lines."""
     keys = table.units * max(len(table.worker_names), 1) + table.workers
-    ordered = np.sort(keys)
-    repeated = np.flatnonzero(ordered[1:] == ordered[:-1])
-    if repeated.size:
+    sorted_keys = np.sort(keys)
+    repeats = np.flatnonzero(sorted_keys[1:] == sorted_keys[:-1])
+    if repeats.size:
         # The first repeated row in file order.
-        rows = np.flatnonzero(np.isin(keys, ordered[repeated]))
+        rows = np.flatnonzero(np.isin(keys, sorted_keys[repeats]))
         first_rows: dict[int, int] = {}
         for row in rows.tolist():
-            first = first_rows.setdefault(int(keys[row]), row)
-            if first != row:
+            first_row = first_rows.setdefault(int(keys[row]), row)
+            if first_row != row:
                 unit, worker = table.unit_names[table.units[row]], table.worker_names[table.workers[row]]
                 actual = f"a second answer of {quote_value(worker)} on unit {quote_value(unit)}"
-                expected = f"one answer a participant and unit (the first is on line {lines[first]})"
+                expected = f"one answer a participant and unit (the first is on line {lines[first_row]})"
                 raise ImportProblem(path, int(lines[row]), "worker", actual, expected)

@@ -52,14 +52,16 @@ ROWS_PER_BATCH = 2_000
 
 
 def worker_rows(study: Study) -> list[WorkerRow]:
+    """Return the workers with finished assignments, sorted by name."""
     finished = Assignment.objects.filter(study=study).finished()
-    simulated = Q(pk__in=finished.filter(simulated=True).values("worker"))
-    rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=simulated)
+    is_simulated = Q(pk__in=finished.filter(simulated=True).values("worker"))
+    rows = Worker.objects.filter(pk__in=finished.values("worker")).annotate(made_up=is_simulated)
     workers = [WorkerRow(*row) for row in rows.values_list("pk", "name", "anonymous", "made_up")]
     return sorted(workers, key=lambda row: (row.name, row.pk))
 
 
 def is_anonymous(study: Study) -> bool:
+    """Return whether the names of some workers identify nobody, as in published totals."""
     finished = Assignment.objects.filter(study=study, worker=OuterRef("pk")).finished()
     return Worker.objects.filter(Exists(finished), anonymous=True).exists()
 
@@ -87,31 +89,41 @@ def _control_records(
 
 
 def _tally_controls(study: Study, unit: Ints, worker: Ints, value: Floats) -> list[ControlTally]:
+    """Return the number of each worker's equal answers to control items with the same expected answer and kind.
+
+    Args:
+        unit, worker: (N,) row ids of the control items and workers of N judgments.
+        value: (N,) answers.
+    """
     if not len(unit):
         return []
-    rows = Unit.objects.filter(study=study, control=True).order_by()
-    of_control = {pk: fact for pk, *fact in plain_rows(rows.values_list("pk", "expected", "control_kind"))}
-    facts = list(dict.fromkeys(map(tuple, of_control.values())))
-    number = {fact: at for at, fact in enumerate(facts)}
-    numbers = np.array([number[tuple(fact)] for fact in of_control.values()], dtype=np.int64)
-    fact = numbers[places_in(np.fromiter(of_control, dtype=np.int64), unit)]
+    controls = Unit.objects.filter(study=study, control=True).order_by()
+    rows = plain_rows(controls.values_list("pk", "expected", "control_kind"))
+    # Many control items have the same expected answer, as JSON text, and the same kind of control item.
+    facts_by_unit = {pk: (expected, kind) for pk, expected, kind in rows}
+    facts = list(dict.fromkeys(facts_by_unit.values()))
+    numbers = {fact: number for number, fact in enumerate(facts)}
+    fact_of_unit = np.array([numbers[fact] for fact in facts_by_unit.values()], dtype=np.int64)
+    fact = fact_of_unit[places_in(np.fromiter(facts_by_unit, dtype=np.int64), unit)]
+    # Count equal combinations of worker, fact and answer, which are combined to one number.
     answer = np.unique(value, return_inverse=True)[1]
     code = (places_in(np.unique(worker), worker) * len(facts) + fact) * (answer.max() + 1) + answer
     _, first, counts = np.unique(code, return_index=True, return_counts=True)
-    tallies, repeated = [], False
+    tallies, has_repeated = [], False
     for row, n in zip(first.tolist(), counts.tolist(), strict=True):
         text, control_kind = facts[fact[row]]
         expected = None if text is None else json.loads(text)
         if control_kind == REPEATED:
-            repeated = True
+            has_repeated = True
         elif expected is not None:
             tallies.append(
                 ControlTally(int(worker[row]), plain_number(value[row]), expected, control_kind, n)
             )
-    return [*tallies, *repeated_tallies(study)] if repeated else tallies
+    return [*tallies, *repeated_tallies(study)] if has_repeated else tallies
 
 
 def excluded_workers(study: Study, *, moment: Snapshot | None = None) -> frozenset[int]:
+    """Return the row ids of the workers whose judgments the rule on control items leaves out."""
     records = control_records_of(study, moment=moment)
     return frozenset(worker for worker, record in records.items() if not record.is_used)
 
@@ -127,10 +139,10 @@ def unconfirmed_work(study: Study) -> QuerySet[Assignment]:
 
 
 def by_unit_and_name(rows: Iterator[tuple[Any, ...]], *, unit: int, worker: int) -> Iterator[tuple[Any, ...]]:
-    """Yield ``rows`` sorted by unit and worker name.
+    """Yield ``rows``, which are ordered by unit, sorted by worker name within each unit.
 
-    They are sorted in Python, because the collations of databases differ. ``unit`` and ``worker`` are positions of
-    columns.
+    Names are sorted in Python, because the collations of databases differ. ``unit`` and ``worker`` are the positions
+    of the columns with the unit and with the worker's name.
     """
     for _, group in groupby(rows, key=itemgetter(unit)):
         yield from sorted(group, key=itemgetter(worker))
@@ -150,11 +162,13 @@ class StudyUnits:
 
 
 def study_units(study: Study) -> StudyUnits:
+    """Return the units of the study, sorted by position and row id."""
     import pyarrow as pa  # imported late, because it loads slowly
 
     table = unit_columns(study, ("pk", "key", "kind", "pair", "position", "control"))
     pk, position = table["pk"].to_numpy(), table["position"].to_numpy()
     units, control = Units.of_columns(table), table["control"].to_numpy()
+    # Blocks have the units in the order of row ids, which usually is the order of positions.
     if not ((np.diff(position) > 0) | (np.diff(position) == 0) & (np.diff(pk) > 0)).all():
         order = np.lexsort((pk, position))
         units, control = units.units_at(order), control[order]
@@ -175,11 +189,10 @@ def load_judgments(
     """Return all judgments of ``study``.
 
     Args:
-        newest: last row id of judgments to include.
-        units: the result of ``study_units``, if already loaded.
+        newest: last row id of judgments to include; by default all judgments are included.
+        units: all units of the study, if they are already loaded.
         rule: rule on control items; by default the study's own.
     """
-
     units = units or study_units(study)
     columns = judgment_columns(study)
     names = dict(
@@ -190,14 +203,15 @@ def load_judgments(
     # Sort by name in Python, because the collations of databases differ.
     people = np.array(sorted(names, key=names.__getitem__), dtype=np.int64)
     people_names = [names[worker_id] for worker_id in people.tolist()]
-    if not (current := _are_current(study, columns["pk"], columns.pop("replaces"), newest)).all():
-        columns = {name: column[current] for name, column in columns.items()}
+    if not (is_current := _are_current(study, columns["pk"], columns.pop("replaces"), newest)).all():
+        columns = {name: column[is_current] for name, column in columns.items()}
     if (np.diff(columns["pk"]) < 0).any():
-        arrival = np.argsort(columns["pk"])
-        columns = {name: column[arrival] for name, column in columns.items()}
-    del current
+        by_arrival = np.argsort(columns["pk"])
+        columns = {name: column[by_arrival] for name, column in columns.items()}
+    del is_current
     unit_index, person = places_in(units.all_units.pk, columns["unit"]), places_in(people, columns["worker"])
     assert not (unit_index < 0).any(), "judgments are of the study's own units"
+    # Sort by unit and worker name, as one number.
     order = order_of(unit_index * len(people) + person)
     unit_index, person = unit_index[order], person[order]
     fields = "pk", "unit", "worker", "value", "seconds", "flags"
@@ -209,21 +223,22 @@ def load_judgments(
         on_controls = np.flatnonzero(units.control[unit_index] & ~units.is_withdrawn[unit_index])
         tallies = _tally_controls(study, unit[on_controls], worker[on_controls], value[on_controls])
         records = _control_records(study, tallies, rule)
-    out = np.array([worker_id for worker_id, record in records.items() if not record.is_used], dtype=np.int64)
-    is_used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, out)
+    excluded_ids = [worker_id for worker_id, record in records.items() if not record.is_used]
+    is_used = (flags // SET_ASIDE % 2 == 0) & ~units.is_withdrawn[unit_index] & ~np.isin(worker, excluded_ids)
     unconfirmed = Judgment.objects.filter(assignment__in=unconfirmed_work(study).values("pk"))
     is_used &= ~np.isin(pk, list(unconfirmed.values_list("pk", flat=True)))
     answer: tuple[Any, ...] = ()
     if (flags >= OPEN).any():
         answers = _open_answers(study, newest)
         answer = tuple(answers.get(judgment) for judgment in pk.tolist())
-    by_far = KINDS[study.protocol].two_sided and (value >= MUCH).any()
-    of_unit = value % MUCH if by_far else value
+    # With two candidates, a value of MUCH or more has the side, and its strength or confidence.
+    has_strength = KINDS[study.protocol].two_sided and (value >= MUCH).any()
+    side_or_value = value % MUCH if has_strength else value
     return JudgmentTable(
         pk=pk,
         unit=unit,
         worker=worker,
-        value=of_unit,
+        value=side_or_value,
         full_value=value,
         answer=answer,
         control=units.control[unit_index],
@@ -238,17 +253,18 @@ def load_judgments(
 
 
 def _are_current(study: Study, pk: Ints, replaces: Ints, newest: int | None) -> Flags:
-    """Return (N,) flags of judgments, up to row id ``newest``, that are neither revised nor excluded.
+    """Return (N,) flags of judgments, up to row id ``newest``, that were neither revised nor excluded.
 
     Work that is unknown to its crowd platform counts as excluded.
     """
-    known = np.full(len(pk), True) if newest is None else pk <= newest
-    gone = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
-    current = known & ~np.isin(pk, replaces[known & (replaces > 0)])
-    return current & ~np.isin(pk, list(gone.order_by().values_list("pk", flat=True)))
+    is_stored = np.full(len(pk), True) if newest is None else pk <= newest
+    excluded_rows = Judgment.objects.filter(assignment__study=study, assignment__state__in=EXCLUDED_STATES)
+    is_unrevised = is_stored & ~np.isin(pk, replaces[is_stored & (replaces > 0)])
+    return is_unrevised & ~np.isin(pk, list(excluded_rows.order_by().values_list("pk", flat=True)))
 
 
 def _open_answers(study: Study, newest: int | None) -> dict[int, Any]:
+    """Return the current open answers, up to row id ``newest``, by row id of the judgment."""
     rows = Judgment.objects.current().filter(assignment__study=study, answer__isnull=False)
     if newest is not None:
         rows = rows.filter(pk__lte=newest)
@@ -264,9 +280,17 @@ def _hash_judgments(
     answer: Sequence[Any],
     used: Flags,
 ) -> str:
-    known, code = np.unique(value, return_inverse=True) if answer else encode(value)
-    answers: list[Any] = [None if np.isnan(number) else plain_number(number) for number in known.tolist()]
+    """Return the hash of N judgments, sorted by unit and worker name.
+
+    Args:
+        units: keys of units. unit_index: (N,) positions in ``units``.
+        names: names of workers. person: (N,) positions in ``names``.
+        value: (N,) values. answer: N open answers or None, or () if no answer is open.
+    """
+    numbers, code = np.unique(value, return_inverse=True) if answer else encode(value)
+    answers: list[Any] = [None if np.isnan(number) else plain_number(number) for number in numbers.tolist()]
     open_rows = [row for row, open_answer in enumerate(answer) if open_answer is not None]
+    # Open answers are not compared with one another. They get the codes after those of the distinct numbers.
     code[open_rows] = len(answers) + np.arange(len(open_rows))
     data_hash = DataHash()
     data_hash.add_coded(
@@ -306,16 +330,15 @@ def counted_answers(study: Study, moment: Snapshot) -> Iterator[tuple[int, list[
 
 
 def judged_answers(study: Study, table: JudgmentTable) -> list[IncludedJudgment]:
-    counted = table.is_counted
+    """Return the counted judgments with their units, in the order of the table."""
+    keep = table.is_counted
     units = {
         unit.pk: unit
         for unit in Unit.objects.filter(study=study, control=False)
         .select_related("item", "reference", "first", "second")
         .iterator(ROWS_PER_BATCH)
     }
-    rows = zip(
-        table.unit[counted].tolist(), table.worker[counted].tolist(), table.answers_of(counted), strict=True
-    )
+    rows = zip(table.unit[keep].tolist(), table.worker[keep].tolist(), table.answers_of(keep), strict=True)
     return [IncludedJudgment(unit=units[unit], worker=worker, answer=answer) for unit, worker, answer in rows]
 
 
@@ -339,8 +362,9 @@ def work_times(study: Study, workers: Collection[int]) -> dict[int, list[float]]
 
 
 def workers_without_times(table: JudgmentTable, workers: Iterable[WorkerRow]) -> set[int]:
-    timed = np.unique(table.worker[~np.isnan(table.seconds)])
-    return {worker.pk for worker in workers}.difference(timed.tolist())
+    """Return the row ids of workers of whom no judgment has a time."""
+    workers_with_times = np.unique(table.worker[~np.isnan(table.seconds)])
+    return {worker.pk for worker in workers}.difference(workers_with_times.tolist())
 
 
 def unit_rows(study: Study) -> Units:
@@ -348,7 +372,10 @@ def unit_rows(study: Study) -> Units:
 
 
 def documents_of(study: Study) -> dict[int, int]:
-    """Return ``first_of_documents`` of the study's items by row id."""
+    """Return the first item of the document of each item of the study, as row ids.
+
+    Items that are their document's only item are left out (``first_of_documents``).
+    """
     rows = Item.objects.filter(dataset=study.dataset_id).exclude(fields=[]).order_by("position", "pk")
     if not rows.exists():  # most datasets have no documents, and finding the study's items takes long
         return {}
@@ -358,7 +385,10 @@ def documents_of(study: Study) -> dict[int, int]:
 
 
 def documents_of_items(items: QuerySet[Item], only: Container[int] | None = None) -> dict[int, int]:
-    """Return ``first_of_documents`` of items in order. If ``only`` is given, it has the row ids of the items to use."""
+    """Return the same as ``documents_of`` for the items, in order.
+
+    ``only`` has the row ids of the items to use; None for all.
+    """
     rows = items.values_list("pk", "fields").iterator(ROWS_PER_BATCH)
     return first_of_documents((pk, document_in(fields)) for pk, fields in rows if only is None or pk in only)
 
@@ -372,7 +402,7 @@ def clusters_of_items(study: Study, items: Ints | Sequence[int]) -> Ints:
 
 
 def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
-    """Return ``clusters_of_items`` for the units' items."""
+    """Return the (N,) clusters of the units' items, as ``clusters_of_items`` does."""
     units = Units.from_rows(units)
     # If every unit has a pair, fewer rows are read by pair.
     by_pair = len(units) > 0 and bool((units.pair >= 0).all())
@@ -385,10 +415,10 @@ def clusters_of_units(study: Study, units: Sequence[UnitRow]) -> Ints:
 def units_by_filter(study: Study) -> tuple[set[int], set[int]]:
     """Return the row ids of judged units that passed the filter, and of audited units, which it had rejected."""
     rows = Unit.objects.filter(study=study, control=False, filtered=False).values_list("pk", "audited")
-    by_audit: tuple[set[int], set[int]] = set(), set()
+    passed_and_audited: tuple[set[int], set[int]] = set(), set()
     for pk, audited in rows.iterator(ROWS_PER_BATCH):
-        by_audit[audited].add(pk)
-    return by_audit
+        passed_and_audited[audited].add(pk)  # False is position 0, True is position 1
+    return passed_and_audited
 
 
 def weights_of_units(study: Study) -> dict[int, float]:
@@ -496,13 +526,13 @@ def included_votes(
     the units to read.
     """
     if moment is None:
-        unused, excluded_work = excluded_workers(study), frozenset[UUID]()
+        excluded_ids, invalidated = excluded_workers(study), frozenset[UUID]()
         unconfirmed = frozenset(unconfirmed_work(study).values_list("pk", flat=True))
         judgments = Judgment.objects.current().filter(
             Q(assignment__study=study) if units is None else Q(unit__in=units)
         )
     else:
-        unused, excluded_work, unconfirmed = (
+        excluded_ids, invalidated, unconfirmed = (
             moment.excluded_workers,
             frozenset(moment.invalidating_rules),
             moment.unconfirmed_assignments,
@@ -514,11 +544,11 @@ def included_votes(
     )  # fmt: skip
     for row in by_unit_and_name(rows.iterator(ROWS_PER_BATCH), unit=0, worker=1):
         unit, name, worker, key, value, answer, set_aside, withdrawn, assignment, control, presented = row
-        if assignment in excluded_work:
+        if assignment in invalidated:
             continue
         if moment is not None:
             withdrawn = unit in moment.withdrawn_items
-        is_used = not set_aside and not withdrawn and worker not in unused and assignment not in unconfirmed
+        is_used = not (set_aside or withdrawn or worker in excluded_ids or assignment in unconfirmed)
         vote = value if answer is None else answer
         tally.add(key, name, vote, used=is_used, control=control, presented=presented)
         if is_used and not control:

@@ -38,15 +38,17 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CAPTIONS = ("reference", "first", "second")
-MAX_CACHED_TEXTS = 2_000
+MAX_CACHED_TEXTS = 2_000  # texts with JSON that are kept as sorted JSON
 
 
 def _as_text(text: str | None) -> str:
+    """Return a text as JSON, in ASCII."""
     return "null" if text is None else encode_basestring_ascii(text)
 
 
 @lru_cache(MAX_CACHED_TEXTS)
 def _as_json(text: str | None) -> str:
+    """Return JSON as JSON with sorted keys, because databases differ in the order."""
     return "null" if text is None else json.dumps(json.loads(text), sort_keys=True)
 
 
@@ -57,6 +59,7 @@ def _json_column(texts: Iterable[str | None]) -> pa.Array:
     return text_column(map(_as_json, texts))
 
 
+# Functions that write the values of a column as JSON, by column, in the order of the values of a line.
 UNIT_COLUMNS: Mapping[str, Callable[[Any], str]] = {
     "key": _as_text, "control": lambda is_control: "true" if is_control else "false", "item__name": _as_text,
     "item__text": _as_text, "reference__text": _as_text, "first__text": _as_text, "second__text": _as_text,
@@ -87,9 +90,12 @@ def digest_of_material(study: Study, *, stored: bool = False) -> str:
 
 
 def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], str]]) -> Iterator[bytes]:
-    """Yield the lines of rows. They are encoded column by column, because encoding whole rows takes twice as long."""
-    for some in batched(plain_rows(rows.values_list(*columns)), ROWS_PER_BATCH):
-        texts = map(map, columns.values(), zip(*some, strict=True))
+    """Yield the rows as lines of JSON arrays, in batches of bytes.
+
+    Values are encoded column by column, because encoding whole rows takes twice as long.
+    """
+    for batch in batched(plain_rows(rows.values_list(*columns)), ROWS_PER_BATCH):
+        texts = map(map, columns.values(), zip(*batch, strict=True))  # each column's function, of its values
         lines = "]\n[".join(map(", ".join, zip(*texts, strict=True)))
         yield f"[{lines}]\n".encode()
 
@@ -97,14 +103,18 @@ def _lines_of_rows(rows: QuerySet[Any], columns: Mapping[str, Callable[[Any], st
 def _lines_of_columns(
     study: Study, units: QuerySet[Unit], references: QuerySet[Caption]
 ) -> Iterator[memoryview]:
-    """Yield the same lines as ``_lines_of_rows`` for all units and references. Each text is read and encoded once."""
+    """Yield the lines of all units, and then of all references, in batches of bytes, from stored columns.
+
+    The lines are those of ``_lines_of_rows``. Each text is read and encoded once, and lines are joined from columns of
+    encoded texts. Position 0 of such a column stands for a missing text, so positions of row ids are one higher.
+    """
     import pyarrow as pa
 
     names = ("pk", "key", "position", "control", "item", *CAPTIONS, "expected", "has_content")
     columns = unit_columns(study, names)
     order = np.lexsort((columns["pk"].to_numpy(), columns["position"].to_numpy()))
     keys = _ascii_column(columns["key"].combine_chunks(), before="[", after=", ")
-    pk, position, control, item, *shown = (
+    pk, position, control, item, *caption_ids = (
         columns[name].cast("int64").fill_null(0).to_numpy()[order]
         for name in ("pk", "position", "control", "item", *CAPTIONS)
     )
@@ -114,50 +124,55 @@ def _lines_of_columns(
     has_content = columns["has_content"].to_numpy()[order]
     del columns, expected
     pa.default_memory_pool().release_unused()
-    of_items = [(item, units.values("item"))]
-    item_rows = _rows_in(Item.objects.all(), "pk", of_items)
+    item_source = [(item, units.values("item"))]
+    item_rows = _rows_in(Item.objects.all(), "pk", item_source)
     items, names, texts = _texts_of(item_rows, name=(_ascii_column, "null"), text=(_ascii_column, "null"))
     names_and_texts = join_columns(names, ", ", texts, ", ")
-    of_references = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", of_items)
-    rows = columns_of(of_references.values_list("pk", "item_id", "position"), 3).astype(np.int64)
-    own, of_item, place = rows[:, places_in(np.unique(item), rows[1]) >= 0]
+    reference_rows = _rows_in(Caption.objects.filter(role=Caption.Role.REFERENCE), "item", item_source)
+    rows = columns_of(reference_rows.values_list("pk", "item_id", "position"), 3).astype(np.int64)
+    reference_pk, reference_item, reference_position = rows[:, places_in(np.unique(item), rows[1]) >= 0]
     item_pk, item_position = columns_of(item_rows.values_list("pk", "position"), 2).astype(np.int64)
-    named = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, shown, strict=True)]
+    caption_sources = [(ids, units.values(name)) for name, ids in zip(CAPTIONS, caption_ids, strict=True)]
     captions, sentences = _texts_of(
-        _rows_in(Caption.objects.all(), "pk", [*named, (own, references.values("pk"))]),
+        _rows_in(Caption.objects.all(), "pk", [*caption_sources, (reference_pk, references.values("pk"))]),
         text=(_ascii_column, "null"),
     )
     controls = text_column(("false, ", "true, "))
     item = places_in(items, item) + 1
-    reference, first, second = (places_in(captions, ids) + 1 for ids in shown)
-    del shown, named
-    for some in _parts(len(order)):
-        between = units.none()
-        if has_content[some].any():
-            between = units.filter(position__range=(int(position[some][0]), int(position[some][-1])))
-        filled, content = _texts_of(between.order_by().exclude(content={}), content=(_json_column, "{}"))
-        at = places_in(filled, pk[some]) + 1
+    reference, first, second = (places_in(captions, ids) + 1 for ids in caption_ids)
+    del caption_ids, caption_sources
+    # The lines of units.
+    for part in _parts(len(order)):
+        part_units = units.none()
+        if has_content[part].any():
+            part_units = units.filter(position__range=(int(position[part][0]), int(position[part][-1])))
+        content_pk, content = _texts_of(
+            part_units.order_by().exclude(content={}), content=(_json_column, "{}")
+        )
+        content_index = places_in(content_pk, pk[part]) + 1
         yield joined_lines(
-            (keys, order[some]), (controls, control[some]), (names_and_texts, item[some]),
-            (sentences, reference[some]), ", ", (sentences, first[some]), ", ", (sentences, second[some]), ", ",
-            (answers, answer[some]), ", ", (content, at), "]\n",
+            (keys, order[part]), (controls, control[part]), (names_and_texts, item[part]),
+            (sentences, reference[part]), ", ", (sentences, first[part]), ", ", (sentences, second[part]), ", ",
+            (answers, answer[part]), ", ", (content, content_index), "]\n",
         )  # fmt: skip
-    order = np.lexsort((own, place, item_position[places_in(item_pk, of_item)]))
-    item, caption = places_in(items, of_item[order]) + 1, places_in(captions, own[order]) + 1
-    for some in _parts(len(order)):
-        yield joined_lines("[", (names, item[some]), ", ", (sentences, caption[some]), "]\n")
+    # The lines of references, sorted by the image's position, the reference's position and row id.
+    order = np.lexsort((reference_pk, reference_position, item_position[places_in(item_pk, reference_item)]))
+    item, caption = places_in(items, reference_item[order]) + 1, places_in(captions, reference_pk[order]) + 1
+    for part in _parts(len(order)):
+        yield joined_lines("[", (names, item[part]), ", ", (sentences, caption[part]), "]\n")
 
 
 def _parts(rows: int) -> Iterator[slice]:
+    """Return slices of UNITS_PER_BATCH rows."""
     return (slice(start, start + UNITS_PER_BATCH) for start in range(0, rows, UNITS_PER_BATCH))
 
 
-def _rows_in(rows: QuerySet[Any], field: str, named: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
-    """Return a queryset, in no order, that has at least the ``rows`` whose ``field`` is a named row id.
+def _rows_in(rows: QuerySet[Any], field: str, sources: Iterable[tuple[Ints, QuerySet[Any]]]) -> QuerySet[Any]:
+    """Return a queryset, in no order, that has at least the ``rows`` whose ``field`` is a row id of a source.
 
-    Each set of row ids is named twice: by an array (0 for none), and by a queryset.
+    Each source has its row ids twice: as an array (0 for none), and as a queryset.
     """
-    columns, queries = zip(*named, strict=True)
+    columns, queries = zip(*sources, strict=True)
     ids = np.concatenate([column[column > 0] for column in columns])
     if len(ids) and np.ptp(ids) < 2 * len(ids):  # reading the whole range is faster than many look-ups
         return rows.order_by().filter(**{f"{field}__gte": int(ids.min()), f"{field}__lte": int(ids.max())})
@@ -169,14 +184,14 @@ def _texts_of(
 ) -> tuple[Any, ...]:
     """Return (N,) row ids, and (N + 1,) JSON values of each field. The first value is for a missing row.
 
-    ``fields`` are pairs of a function that encodes values, and the text for a missing row.
+    ``fields`` has, by the field's name, a function that encodes values, and the text for a missing row.
     """
     import pyarrow as pa
 
     ids, columns = array("q"), [[text_column([missing])] for _, missing in fields.values()]
-    for some in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_PER_BATCH):
-        pk, *cells = zip(*some, strict=True)
+    for batch in batched(plain_rows(rows.values_list("pk", *fields)), UNITS_PER_BATCH):
+        pk, *field_values = zip(*batch, strict=True)
         ids.extend(pk)
-        for column, (encode, _), texts in zip(columns, fields.values(), cells, strict=True):
+        for column, (encode, _), texts in zip(columns, fields.values(), field_values, strict=True):
             column.append(encode(texts))
     return np.array(ids, dtype=np.int64), *map(pa.concat_arrays, columns)

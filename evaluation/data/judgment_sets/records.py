@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 NO_PAIR = -1
 
-# If there are more values, exact agreement cannot be expected, and only alpha is meaningful.
+# Largest number of different answers for which exact agreement is reported. With more, only alpha is meaningful.
 MAX_OUTCOMES = 10
-UNITS_PER_BATCH = 20_000
+UNITS_PER_BATCH = 20_000  # units that are read or converted at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class JudgmentTable:
         pk: (N,) int64, ascending row ids, in arrival order.
         unit, worker: (N,) int64 row ids.
         value: (N,) float64, for the unit's order of options; nan for open answers; for two candidates only the side.
-        full_value: (N,) float64, the value with strength and confidence (preferences.py).
+        full_value: (N,) float64, the value with strength and confidence (pair_answers.py).
         answer: N open answers for the unit's order of options, None where the answer is a value; () if all are values.
         control: (N,) bool, whether the unit is a control item.
         used: (N,) bool, false if excluded by an import or by the rule on control items.
@@ -158,12 +158,12 @@ class Units(Sequence[UnitRow]):
     def __getitem__(self, index: int | slice) -> UnitRow | list[UnitRow]:
         if isinstance(index, slice):
             return self._rows(index)
-        return self._rows(slice(index, index + 1 or None))[0]
+        return self._rows(slice(index, index + 1 or None))[0]  # None: the index -1 is the last
 
-    def _rows(self, some: slice) -> list[UnitRow]:
-        pairs = (None if pair == NO_PAIR else pair for pair in self.pair[some].tolist())
-        kinds = (self.kinds[kind] for kind in self.kind[some].tolist())
-        columns = self.pk[some].tolist(), self.key[some].to_pylist(), kinds, pairs
+    def _rows(self, positions: slice) -> list[UnitRow]:
+        pairs = (None if pair == NO_PAIR else pair for pair in self.pair[positions].tolist())
+        kinds = (self.kinds[kind] for kind in self.kind[positions].tolist())
+        columns = self.pk[positions].tolist(), self.key[positions].to_pylist(), kinds, pairs
         return list(map(UnitRow, *columns))
 
     def units_at(self, positions: Ints) -> Units:
@@ -172,6 +172,7 @@ class Units(Sequence[UnitRow]):
 
 
 def texts_of_column(column: pa.Array) -> Iterator[str]:
+    """Yield the texts, of which only UNITS_PER_BATCH are converted at once, to save memory."""
     for start in range(0, len(column), UNITS_PER_BATCH):
         yield from column[start : start + UNITS_PER_BATCH].to_pylist()
 
@@ -180,8 +181,11 @@ def texts_of_column(column: pa.Array) -> Iterator[str]:
 class Decision:
     """An adjudication.
 
-    value: the decision, for the unit's order of options. at: time in ISO 8601. votes: number of votes for each
-    answer at that time.
+    Attributes:
+        value: the decision, for the unit's order of options.
+        by: name of the adjudicator.
+        at: time in ISO 8601.
+        votes: number of votes for each answer at that time.
     """
 
     value: float

@@ -34,7 +34,7 @@ class MaterialCounts:
 
 
 def range_value(low: int, high: int) -> Value:
-    """Return ``3`` if both ends are 3, or ``2-5`` for a range."""
+    """Return a range as the value of a field, such as ``2-5``, or one number if both ends are equal."""
     return low if low == high else f"{low}-{high}"
 
 
@@ -54,6 +54,7 @@ def judgment_signature(
         controls: the required share of right answers to control items, 'none', or 'as-imported'.
         others: optional fields, such as a stopping rule, adjudicated units, simulated answers.
     """
+    # Units without an included vote are not among ``votes.units``.
     least = votes.least if votes.units == material.units else 0
     fields: dict[str, Value] = {}
     if material.pairs is not None:
@@ -76,6 +77,8 @@ def judgment_signature(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
+    """A field with different values in two signatures; a value is None if the field is missing."""
+
     field: str
     stated_value: Value
     current_value: Value

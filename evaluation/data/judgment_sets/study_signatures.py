@@ -30,7 +30,7 @@ from judgments.studies.stopping import describe_stopping
 from quorum.numeric.signatures import Signature, Value, quorum_version
 from quorum.statistics.inputs import encode
 
-# Parts of a design that do not change what people are asked, or that only determine the units.
+# Keys of a design that do not change what people are asked, or that only determine the units.
 UNUSED_KEYS = {
     "name", "slug", "dataset", "preset", "purpose", "seed", "seconds_per_unit", "consent", "contact", "arena",
     "sampling", "filter", "access", "workers", "rules", "stopping", "crowd", "panel", "erasure", "retention", "ethics",
@@ -41,10 +41,10 @@ UNUSED_KEYS = {
 def signature_of_study(
     study: Study, *, table: JudgmentTable | None = None, material: str | None = None
 ) -> Signature:
-    """Return the current signature.
+    """Return the current signature of the study's judgments.
 
-    If ``table`` is given, compute it from the table and from stored blocks of units. ``material`` is the digest of the
-    material, if it is already computed.
+    It is computed from ``table`` and from stored blocks of units, or from rows if no table is given. ``material`` is
+    the digest of the material, if it is already computed.
     """
     if table is None:
         return signature_from(study, material_of(study), votes_of(study), uncommon_fields(study))
@@ -108,21 +108,23 @@ def hash_of_judgments(study: Study) -> str:
 
 
 def votes_of_table(table: JudgmentTable) -> Votes:
-    counted = table.is_counted
-    votes = np.bincount(encode(table.unit[counted])[1])
-    sided = counted & table.has_side
+    """Return the counts and the hash of the judgments of a table."""
+    is_counted = table.is_counted
+    vote_counts = np.bincount(encode(table.unit[is_counted])[1])
+    has_side = is_counted & table.has_side
     return Votes(
-        units=len(votes),
-        least=int(votes.min(initial=votes.max(initial=0))),
-        most=int(votes.max(initial=0)),
-        sided=int(sided.sum()),
-        first_left=int((sided & (table.side == FIRST_LEFT)).sum()),
+        units=len(vote_counts),
+        least=int(vote_counts.min(initial=vote_counts.max(initial=0))),  # 0 without votes
+        most=int(vote_counts.max(initial=0)),
+        sided=int(has_side.sum()),
+        first_left=int((has_side & (table.side == FIRST_LEFT)).sum()),
         data_hash=table.data_hash,
-        counted=int(counted.sum()),
+        counted=int(is_counted.sum()),
     )
 
 
 def control_rule(study: Study) -> Value:
+    """Return the field of the signature about check questions: the share that must be right, or a word."""
     if study.source == Study.Source.IMPORTED:
         return AS_IMPORTED
     controls = design_of(study).controls
@@ -143,24 +145,24 @@ def uncommon_fields(
     }
     kind = KINDS[study.protocol]
     if answers := kind.setting(design_of(study)) if kind.two_sided or kind.scale else "":
-        # a colon would separate a field from its value
+        # In a signature, a colon separates a field from its value.
         fields["answers" if kind.two_sided else "scale"] = answers.replace(":", "/")
     if draws_at_claim(study):
         fields["drawn"] = f"live,even-{design_of(study).arena.even:g}"
-    if choice := design_of(study).chosen:
-        fields["chosen"] = f"{choice.method},{choice.budget}-of-{choice.population}-{choice.per}"
+    if sample := design_of(study).chosen:
+        fields["chosen"] = f"{sample.method},{sample.budget}-of-{sample.population}-{sample.per}"
     if (least := rule_of_controls(study).least) > 1:
         fields["least"] = least
     if stops_early(study):
         fields["stopping"] = describe_stopping(design_of(study))
     if moment is None:
-        decided = Adjudication.objects.filter(
+        decision_count = Adjudication.objects.filter(
             study=study, state=Adjudication.State.DECIDED, value__isnull=False
         ).count()
     else:
-        decided = len(moment.decisions)
-    if decided:
-        fields["adjudicated"] = decided
+        decision_count = len(moment.decisions)
+    if decision_count:
+        fields["adjudicated"] = decision_count
     if study.simulated:
         fields["people"] = "simulated"
     return fields

@@ -1,4 +1,4 @@
-"""Counts and hashes of judgments, which are added in the order of their units."""
+"""Counts and hashes of judgments, which are added one by one in the order of unit and worker name."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ FIRST_LEFT = "first-left"
 
 @dataclass(slots=True)
 class JudgmentTally:
-    """A tally that counts and hashes judgments, which must be added in the order of unit and worker name."""
+    """A tally of judgments, which must be added in the order of unit and worker name.
+
+    Its attributes are those of ``Votes``, up to the last complete unit.
+    """
 
     counted: int = 0
     sided: int = 0
@@ -56,6 +59,7 @@ class JudgmentTally:
         self._votes = 0
 
     def facts(self) -> Votes:
+        """Return the counts and the hash of the judgments added so far, and end the current unit."""
         self._close_unit()
         self._unit = None
         return Votes(
@@ -93,13 +97,13 @@ class Votes:
 
 def add_votes(parts: Sequence[Votes], data_hash: str) -> Votes:
     """Return the sums of the counts of disjoint sets of units. ``data_hash`` is the hash of all of them."""
-    judged = [part for part in parts if part.units]
+    parts_with_votes = [part for part in parts if part.units]
     return Votes(
-        units=sum(part.units for part in judged),
-        least=min((part.least for part in judged), default=0),
-        most=max((part.most for part in judged), default=0),
-        sided=sum(part.sided for part in judged),
-        first_left=sum(part.first_left for part in judged),
+        units=sum(part.units for part in parts_with_votes),
+        least=min((part.least for part in parts_with_votes), default=0),
+        most=max((part.most for part in parts_with_votes), default=0),
+        sided=sum(part.sided for part in parts_with_votes),
+        first_left=sum(part.first_left for part in parts_with_votes),
         data_hash=data_hash,
-        counted=sum(part.counted for part in judged),
+        counted=sum(part.counted for part in parts_with_votes),
     )

@@ -15,23 +15,28 @@ from common.files import FiguresEncoder, HashedFile, indented_json
 from evaluation.data.export.parts import EPOCH
 from evaluation.errors import VerificationError
 
-SUMS = "SHA256SUMS"
+SUMS = "SHA256SUMS"  # name of the file with the checksums
 MANIFEST = "manifest.json"
-LEVEL = 6
-CHUNK = 1 << 20
-MAX_LINE_BYTES = 16 << 20  # bytes of a line
+COMPRESSION_LEVEL = 6  # zlib's default, which is fixed here so that equal files give equal bundles
+CHUNK = 1 << 20  # bytes (1 MiB) that are read at once
+MAX_LINE_BYTES = 16 << 20  # longest line of a table
+# Errors that defective zip files cause.
 READ_ERRORS = (BadZipFile, EOFError, NotImplementedError, RuntimeError, zlib.error)
 
 
 class BundleWriter:
+    """A writer of a bundle. ``files`` has the checksum and size of each file, by name."""
+
     def __init__(self, file: HashedFile) -> None:
-        self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=LEVEL)
+        self._zip = ZipFile(cast("IO[bytes]", file), "w", ZIP_DEFLATED, compresslevel=COMPRESSION_LEVEL)
         self.files: dict[str, dict[str, Any]] = {}
 
     @contextmanager
     def member(self, name: str) -> Iterator[HashedFile]:
+        """Open a file of the bundle for writing."""
         info = ZipInfo(name, EPOCH)
-        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
+        info.compress_type = ZIP_DEFLATED
+        info.external_attr = 0o644 << 16  # permissions of Unix are in the upper 16 bits
         with self._zip.open(info, "w", force_zip64=True) as raw:
             file = HashedFile(cast("Any", raw))
             yield file
@@ -57,14 +62,17 @@ class BundleWriter:
         self.files[name]["rows"] = count
 
     def close(self, manifest: Mapping[str, Any]) -> None:
+        """Write the manifest, which lists the files, and the checksums, as the last files."""
         self.write_json(MANIFEST, {**manifest, "files": dict(self.files)})
-        self.write_text(SUMS, _sums({name: file["sha256"] for name, file in self.files.items()}))
+        self.write_text(SUMS, _format_sums({name: file["sha256"] for name, file in self.files.items()}))
 
     def finish(self) -> None:
+        """Write the end of the zip file."""
         self._zip.close()
 
 
-def _sums(hashes: Mapping[str, str]) -> str:
+def _format_sums(hashes: Mapping[str, str]) -> str:
+    """Return the lines of `sha256sum` for files, sorted by name."""
     return "".join([f"{digest}  {name}\n" for name, digest in sorted(hashes.items())])
 
 
@@ -95,9 +103,9 @@ class BundleReader:
         if SUMS not in self.names:
             return [*problems, f"{SUMS} is missing."]
         text = self.text(SUMS)
-        parts = [line.partition("  ") for line in text.split("\n")[:-1]]
-        sums = {name: digest for digest, _, name in parts}
-        if _sums(sums) != text:
+        lines = [line.partition("  ") for line in text.split("\n")[:-1]]
+        sums = {name: digest for digest, _, name in lines}
+        if _format_sums(sums) != text:
             problems.append(
                 f"{SUMS} was changed: expected a hash, two blanks and a file's name a line, by name."
             )
@@ -115,6 +123,7 @@ class BundleReader:
         return problems
 
     def _digest(self, name: str) -> str:
+        """Return the SHA-256 of a file, or "" if it cannot be read."""
         digest = hashlib.sha256()
         try:
             with self._zip.open(name) as file:

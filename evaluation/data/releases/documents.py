@@ -27,6 +27,7 @@ TEMPLATES.filters["json"] = lambda text: json.dumps(text, ensure_ascii=False)
 
 # Name of the licence and address of its text, by SPDX identifier.
 LICENCES: dict[str, dict[str, str]] = tomllib.loads((FOLDER / "licences.toml").read_text(encoding="utf-8"))
+# Descriptions of the tables, with their columns, and of the other files, by name.
 _FILES: dict[str, Any] = tomllib.loads((FOLDER / "files.toml").read_text(encoding="utf-8"))
 CONTEXT: dict[str, Any] = json.loads((FOLDER / "croissant_context.json").read_text(encoding="utf-8"))
 CROISSANT_VERSION = "http://mlcommons.org/croissant/1.0"
@@ -39,7 +40,7 @@ FILES_OF_EVERY_BUNDLE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDescription:
-    """What the documents of a bundle say of the release.
+    """What the documents of a bundle say about the release.
 
     Attributes:
         study: slug of the study.
@@ -68,14 +69,14 @@ def check_licence(name: str) -> str:
 
     Raise ReleaseError if the licence is unknown; the message suggests the nearest known one.
     """
-    by_lower = {known.lower(): known for known in LICENCES}
-    if name.lower() in by_lower:
-        return by_lower[name.lower()]
+    by_lower_case = {licence.lower(): licence for licence in LICENCES}
+    if name.lower() in by_lower_case:
+        return by_lower_case[name.lower()]
     hint = did_you_mean(name, LICENCES)
     raise ReleaseError(f"There is no licence {name!r} here; expected one of {', '.join(LICENCES)}.{hint}")
 
 
-def documents(
+def make_documents(
     about: ReleaseDescription,
     files: Mapping[str, Any],
     agreement: Mapping[str, Any],
@@ -84,13 +85,13 @@ def documents(
     facts: Mapping[str, Any],
     quorum_version: str,
 ) -> dict[str, str]:
-    """Return the contents of the documents by name. ``files`` must have the bundle's tables."""
+    """Return the contents of the documents by name. ``files`` are entries of the manifest, at least of the tables."""
     return {
-        "datasheet.md": datasheet(about, agreement, counts, design, facts),
-        "croissant.json": f"{indented_json(croissant(about, files))}\n",
+        "datasheet.md": format_datasheet(about, agreement, counts, design, facts),
+        "croissant.json": f"{indented_json(croissant_metadata(about, files))}\n",
         "CITATION.cff": citation_cff(about),
         "LICENSE": licence_text(about),
-        "README.md": readme(about, files, quorum_version),
+        "README.md": format_readme(about, files, quorum_version),
     }
 
 
@@ -103,18 +104,18 @@ def citation_cff(about: ReleaseDescription) -> str:
     return TEMPLATES.get_template("CITATION.cff.j2").render(about=about)
 
 
-def readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
-    others = {
+def format_readme(about: ReleaseDescription, files: Mapping[str, Any], quorum_version: str) -> str:
+    other_files = {
         name: description
         for name, description in _FILES["others"].items()
         if name in FILES_OF_EVERY_BUNDLE or any(file.startswith(name) for file in files)
     }
     return TEMPLATES.get_template("README.md.j2").render(
-        about=about, files=files, quorum_version=quorum_version, tables=_FILES["tables"], others=others
+        about=about, files=files, quorum_version=quorum_version, tables=_FILES["tables"], others=other_files
     )
 
 
-def datasheet(
+def format_datasheet(
     about: ReleaseDescription,
     agreement: Mapping[str, Any],
     counts: Mapping[str, int],
@@ -141,7 +142,8 @@ def datasheet(
     )
 
 
-def croissant(about: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def croissant_metadata(about: ReleaseDescription, files: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the metadata of the bundle and its tables in the format Croissant."""
     return {
         "@context": CONTEXT,
         "@type": "sc:Dataset",

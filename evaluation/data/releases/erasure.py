@@ -1,6 +1,6 @@
 """The effects of an erasure on results, exports and releases.
 
-It can still be proved that the rows of an earlier release existed (`origin`).
+Receipts can still prove that rows of an earlier release were in the study (`origin`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evaluation.data.releases.storage import is_stored, release_file
 from evaluation.models import Analysis, Prediction, Release
 from judgments.models import Job, Study
 
-FILE_JOBS = ("export", "report", "release")
+FILE_JOB_KINDS = ("export", "report", "release")  # kinds of jobs that write files
 
 
 def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: Any) -> None:
@@ -30,26 +30,26 @@ def forget_person(*, study: Study, replacements: Mapping[str, str], **_signal: A
     """
     forget_columns(study=study)
     for analysis in Analysis.objects.filter(study=study).iterator(1):
-        after = replace_words([analysis.result, analysis.settings], replacements)
-        if after != [analysis.result, analysis.settings]:
-            Analysis.objects.filter(pk=analysis.pk).update(result=after[0], settings=after[1])
+        renamed = replace_words([analysis.result, analysis.settings], replacements)
+        if renamed != [analysis.result, analysis.settings]:
+            Analysis.objects.filter(pk=analysis.pk).update(result=renamed[0], settings=renamed[1])
 
 
 def describe_computed_results(*, study: Study, **_signal: Any) -> str:
     """Return why the study's pages of work must stay (imported predictions, a release); "" if they may be discarded."""
-    about = {"slug": study.slug}
+    names = {"slug": study.slug}
     if Prediction.objects.filter(study=study).exists():
         return (
             _(
                 "Predictions were imported for study %(slug)r, so its pages of work must stay. Duplicate "
                 "the study instead."
             )
-            % about
+            % names
         )
     if Release.objects.filter(study=study).exists():
         return (
             _("Study %(slug)r was released, so its pages of work must stay. Duplicate the study instead.")
-            % about
+            % names
         )
     return ""
 
@@ -62,7 +62,7 @@ def forget_columns(*, study: Study, **_signal: Any) -> None:
 
 
 def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
-    """Remove the study's exports and reports, which name people and can be made again. Idempotent.
+    """Remove the study's exports and reports, which name people and can be made again. This may be repeated.
 
     Args:
         withdraw: whether to remove the files of releases too; their rows, with version and SHA-256, are kept.
@@ -71,10 +71,10 @@ def remove_files(*, study: Study, withdraw: bool, **_signal: Any) -> None:
         ServiceBusy: a job is writing a file of the study.
     """
     jobs = Job.objects.filter(args__study=study.slug)
-    if jobs.filter(kind__in=FILE_JOBS, state=Job.State.RUNNING).exists():
+    if jobs.filter(kind__in=FILE_JOB_KINDS, state=Job.State.RUNNING).exists():
         raise ServiceBusy(_("A file of study %(slug)r is being written.") % {"slug": study.slug})
-    written = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
-    for kind, pk in written:
+    file_jobs = jobs.filter(kind__in=("export", "report")).values_list("kind", "pk")
+    for kind, pk in file_jobs:
         remove_written_files(f"{study.slug}-{'report-' if kind == 'report' else ''}{pk}")
     if withdraw:
         for release in filter(is_stored, Release.objects.filter(study=study)):

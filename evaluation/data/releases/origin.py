@@ -1,4 +1,4 @@
-"""Find out how many judgments of a bundle are still in the study, and how many receipts prove to be erased."""
+"""Compare a bundle with its study: how many judgments are still there, and how many were erased, by receipts?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evaluation.errors import VerificationError
 from evaluation.models import Release
 from judgments.models import Study
 
-ROWS = "judgments.jsonl"
+ROWS = "judgments.jsonl"  # name of the file with the judgments
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Origin:
         return bool(self.version) and self.unaccounted <= self.erased - self.erased_with_receipt
 
     def summary(self) -> str:
-        which = (
+        identity = (
             _("The file is identical to release %(version)s.") % {"version": self.version}
             if self.version
             else _("The file is not a release of this study.")
@@ -64,7 +64,7 @@ class Origin:
             "missing": self.unaccounted,
             "erased": self.erased,
         }
-        return f"{which} {counts}"
+        return f"{identity} {counts}"
 
 
 def origin_of(*, study: Study, bundle: Path, receipts: Collection[str] = ()) -> Origin:

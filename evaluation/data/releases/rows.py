@@ -27,9 +27,10 @@ from judgments.kinds import KINDS, IncludedJudgment, Kind
 from quorum.statistics.aggregation.pair_answers import FIRST, SECOND
 
 ANONYMOUS_PREFIX = "anon-"  # prefix of pseudonyms for raters of published totals
-USED, SIDE = 1, 2  # parts of one number: whether a judgment counts, and the option on the left
+# Factors in the number that stores whether a judgment counts, and the option on the left: 0, 1 or 2.
+USED, SIDE = 1, 2
 Row = Mapping[str, Any]
-# Columns of units. Texts are read only if answers are compared with them.
+# Columns of units. TEXTS are read only if answers are compared with them.
 UNIT_FIELDS = ("unit", "image", "reference", "first", "second", "pair", "kind", "control", "control_kind", "expected",
            "repeats", "struck", "filtered", "audited", "full_depth", "decided", "content")  # fmt: skip
 TIMES = ("accepted_at", "submitted_at")
@@ -40,7 +41,7 @@ SCORE_FIELDS = ("metric", "pair", "unit", "image", "caption", "first", "second")
 CAPTION_FIELDS = ("caption", "text", "image", "document")
 PROPOSAL_FIELDS = ("system", "task", "image", "caption", "query", "rank", "original")
 CONTENT_FIELDS = ("system", "image", "names")
-# Columns missing in bundles from before systems ranked images for captions.
+# Values of columns that older bundles lack, which were made before systems ranked images for captions.
 OLD_PROPOSAL = {"task": ANNOTATION, "query": None, "original": None}
 UNIQUE_COLUMNS = frozenset({"unit", "text", *TEXTS})  # not interned, because each row has its own value
 
@@ -54,7 +55,7 @@ class Settings:
         full_depth: whether agreement uses only units that early stopping did not end.
         evaluation: how metrics were compared with people, or ``why_not``.
         filter: number of image-caption ``pairs``, and of those that ``passed``; {} without an audit.
-        asked: the part of the design that answers depend on (``Kind.setting``); usually empty.
+        asked: the setting of the design that answers depend on (``Kind.setting``); usually empty.
         cut_times: whether times are cut to the minute, so that there are no durations; false before 0.6.
         wording: version of the wording of the report's sentences; 0 before 0.6.
         winners_signed: whether the signature covers published winners; false before 0.6.
@@ -83,8 +84,9 @@ class Settings:
     both_orders: bool = False
 
     def as_json(self) -> dict[str, Any]:
-        left_out = {each.name for each in fields(self) if each.default is not MISSING}  # in older bundles
-        return {name: value for name, value in asdict(self).items() if name not in left_out or value}
+        # Older bundles lack some settings, which have their default then.
+        optional = {setting.name for setting in fields(self) if setting.default is not MISSING}
+        return {name: value for name, value in asdict(self).items() if name not in optional or value}
 
     @property
     def kind(self) -> Kind:
@@ -92,6 +94,7 @@ class Settings:
 
     @property
     def rule(self) -> Controls:
+        """The rule on control items. Without a number, such as ``as-imported``, it excludes nobody."""
         threshold = 0.0 if isinstance(self.controls, str) else self.controls
         return Controls(threshold=threshold, least=self.others.get("least", 1))
 
@@ -150,7 +153,9 @@ class CompactRows:
 
 
 @dataclass(slots=True)
-class _Work:
+class _Assignment:
+    """An assignment: its person's number, its duration, and answers to control items and repeated units by unit."""
+
     person: int
     seconds: float
     judgments: int = 0
@@ -161,9 +166,13 @@ class _Work:
 class ReleasedRows:
     """The rows of a bundle. Add units, pairs, scores, captions and proposals before judgments.
 
-    first_with_text: by unit number, the first caption id with the same words. credits: by unit number, the systems
-    that a file credits with the unit's text, or with each of its options. document_of: documents of images, if
-    files name them.
+    Attributes:
+        judgments: number of judgments, including invalidated ones.
+        invalidated_rows: number of invalidated judgments.
+        first_with_text: by unit number, the first caption id with the same words.
+        credits: by unit number, the systems that a file credits with the unit's text, or with each of its options.
+        document_of: documents of images, if files name them.
+        work: assignments by id.
     """
 
     settings: Settings
@@ -179,12 +188,12 @@ class ReleasedRows:
     first_with_text: dict[int, str] = field(default_factory=dict)
     credits: dict[int, list[Any]] = field(default_factory=dict)
     document_of: dict[str, str] = field(default_factory=dict)
-    work: dict[str, _Work] = field(default_factory=dict)
-    _places: dict[str, int] = field(default_factory=dict)
-    _repeated: set[str] = field(default_factory=set)
+    work: dict[str, _Assignment] = field(default_factory=dict)
+    _unit_numbers: dict[str, int] = field(default_factory=dict)
+    _repeated_units: set[str] = field(default_factory=set)
     _people: dict[str, int] = field(default_factory=dict)
-    _simulated: set[str] = field(default_factory=set)
-    _columns: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
+    _simulated_names: set[str] = field(default_factory=set)
+    _unit_and_person: tuple[array[int], array[int]] = field(default_factory=lambda: (array("q"), array("q")))
     _flags: array[int] = field(default_factory=lambda: array("b"))
     _values: array[float] = field(default_factory=lambda: array("d"))
     _full_values: array[float] = field(default_factory=lambda: array("d"))
@@ -208,12 +217,13 @@ class ReleasedRows:
         self.pairs.append(row)
 
     def _note_document(self, row: Row) -> None:
+        """Remember the document of a row's image, if the row names one."""
         if "document" in row:
             self.document_of[row["image"]] = row["document"]
 
     @property
     def documents(self) -> dict[str, str]:
-        """The result of ``first_of_documents`` for the images."""
+        """The first image of each image's document, by image; {} if no document has several images."""
         return first_of_documents(self.document_of.items())
 
     def add_unit(self, row: Row) -> None:
@@ -222,10 +232,10 @@ class ReleasedRows:
             self.first_with_text[len(self.units)] = row["same_words"]
         if "systems" in row:
             self.credits[len(self.units)] = row["systems"]
-        self._places[row["unit"]] = len(self.units)
+        self._unit_numbers[row["unit"]] = len(self.units)
         self.units.append(row)
         if row["repeats"]:
-            self._repeated.add(row["repeats"])
+            self._repeated_units.add(row["repeats"])
 
     def add_proposal(self, row: Row) -> None:
         self.has_old_proposals = self.has_old_proposals or "task" not in row
@@ -237,7 +247,7 @@ class ReleasedRows:
         if row["invalidated"]:
             self.invalidated_rows += 1
             return
-        number, kind = self._places[row["unit"]], self.settings.kind
+        number, kind = self._unit_numbers[row["unit"]], self.settings.kind
         unit, name, presented = self.units[number], row["worker"], row["presented"] or ""
         answer = row["answer"] if kind.is_open else row["value"]
         is_used, control = bool(row["used"]), bool(unit["control"])
@@ -249,22 +259,22 @@ class ReleasedRows:
         side = (FIRST if presented == FIRST_LEFT else SECOND) if presented else 0
         person = self._people.setdefault(name, len(self._people))
         if row["simulated"]:
-            self._simulated.add(name)
-        for column, cell in zip(self._columns, (number, person), strict=True):
+            self._simulated_names.add(name)
+        for column, cell in zip(self._unit_and_person, (number, person), strict=True):
             column.append(cell)
         self._flags.append(USED * is_used + SIDE * side)
         self._values.append(np.nan if kind.is_open else float(outcome))
         self._full_values.append(np.nan if kind.is_open else float(answer))
         self._seconds.append(np.nan if row["seconds"] is None else float(row["seconds"]))
         work = self.work.setdefault(
-            row["assignment"], _Work(person, _seconds_between(row["accepted_at"], row["submitted_at"]))
+            row["assignment"], _Assignment(person, _seconds_between(row["accepted_at"], row["submitted_at"]))
         )
         work.judgments += 1
-        if control or row["unit"] in self._repeated:
+        if control or row["unit"] in self._repeated_units:
             work.answers[number] = answer
 
     def table(self) -> JudgmentTable:
-        unit, worker = (np.array(column, dtype=np.int64) for column in self._columns)
+        unit, worker = (np.array(column, dtype=np.int64) for column in self._unit_and_person)
         flags = np.array(self._flags, dtype=np.int8)
         control = np.array([bool(row["control"]) for row in self.units], dtype=bool)
         return JudgmentTable(
@@ -283,9 +293,7 @@ class ReleasedRows:
 
     def people(self) -> list[WorkerRow]:
         people = [
-            WorkerRow(
-                number, name, anonymous=name.startswith(ANONYMOUS_PREFIX), simulated=name in self._simulated
-            )
+            WorkerRow(number, name, name.startswith(ANONYMOUS_PREFIX), name in self._simulated_names)
             for name, number in self._people.items()
         ]
         return sorted(people, key=lambda row: row.name)
@@ -314,14 +322,14 @@ class ReleasedRows:
                 unit = self.units[number]
                 if not unit["control"] or unit["struck"]:
                     continue
-                expected, sort = unit["expected"], unit["control_kind"] or ""
-                if sort == REPEATED:
-                    other = work.answers.get(self._places[unit["repeats"]])
-                    expected = None if other is None else kind.expected_on_repeat(other)
+                expected, control_kind = unit["expected"], unit["control_kind"] or ""
+                if control_kind == REPEATED:
+                    first_answer = work.answers.get(self._unit_numbers[unit["repeats"]])
+                    expected = None if first_answer is None else kind.expected_on_repeat(first_answer)
                 elif expected is not None:
                     expected = kind.exchange.from_file(expected, content=unit["content"] or {})
                 if expected is not None:
-                    rows.append((work.person, answer, expected, sort))
+                    rows.append((work.person, answer, expected, control_kind))
         return rows
 
     def included_judgments(self, table: JudgmentTable) -> list[IncludedJudgment]:
@@ -402,6 +410,7 @@ def to_the_minute(time: str | None) -> str | None:
 
 @lru_cache(maxsize=4_096)  # cached, as the rows of an assignment have the same times
 def _seconds_between(accepted: str | None, submitted: str | None) -> float:
+    """Return the seconds between two times in ISO 8601, or 0 if one is unknown."""
     if not accepted or not submitted:
         return 0.0
     return (datetime.fromisoformat(submitted) - datetime.fromisoformat(accepted)).total_seconds()

@@ -39,10 +39,10 @@ def place_for_release(*, study: Study, version: str, job_id: int, run: str) -> P
     folder = Path(settings.EXPORT_ROOT)
     folder.mkdir(parents=True, exist_ok=True)
     stem = f"{study.slug}-release-{version}-{job_id}"
-    noted = set(study.releases.values_list("file", flat=True))
-    for left in (*folder.glob(f"{stem}-*.zip"), *folder.glob(f".{stem}-*.zip.*.part")):
-        if left.name not in noted:
-            left.unlink(missing_ok=True)
+    recorded_files = set(study.releases.values_list("file", flat=True))
+    for path in (*folder.glob(f"{stem}-*.zip"), *folder.glob(f".{stem}-*.zip.*.part")):
+        if path.name not in recorded_files:
+            path.unlink(missing_ok=True)
     return folder / f"{stem}-{run}.zip"
 
 

@@ -32,10 +32,10 @@ class Terms:
 def next_version(study: Study) -> str:
     """Return the version after the highest of the recent ones: 1.0, 1.1, and so on."""
     newest = study.releases.order_by("-pk").values_list("version", flat=True)[:MAX_RELEASES]
-    known = [tuple(map(int, version.split("."))) for version in newest]
-    if not known:
+    versions = [tuple(map(int, version.split("."))) for version in newest]
+    if not versions:
         return "1.0"
-    major, minor, *_ = max(known)
+    major, minor, *_ = max(versions)
     while study.releases.filter(version=f"{major}.{minor + 1}").exists():
         minor += 1
     return f"{major}.{minor + 1}"

@@ -31,18 +31,19 @@ ACCENT = "#2f6fdb"
 WARNING_COLOUR = "#b4690e"
 FONTS = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', 'DejaVu Sans', sans-serif"
 
-WIDTH = 7.2  # inches, of 72 drawing units each
-COLUMN = 3.4  # inches, the width of a paper's column
-ROW = 0.27  # inches, the height of a row of dots
+POINTS_PER_INCH = 72  # points are the drawing units of the SVG
+PIXELS_PER_INCH = 96  # of CSS
+WIDTH = 7.2  # inches, the width of a figure
+COLUMN_WIDTH = 3.4  # inches, the width of a paper's column
+ROW_HEIGHT = 0.27  # inches, the height of a row of dots
 SMALL, NORMAL = 9.0, 10.0  # type sizes in points
 MAX_LABEL_LENGTH = 34  # characters of a label
-DASH = (0, (2, 2.5))
-SIMULATION_NOTE = (
-    "Simulated answers, not people's. "  # beginning of the description of a plot of simulated answers
-)
+DASH = (0, (2, 2.5))  # offset, length of a dash and of the gap after it, in line widths
+# Beginning of the description of a plot of simulated answers.
+SIMULATION_NOTE = "Simulated answers, not people's. "
 # Style of axis names and notes.
 SOFT_STYLE: dict[str, Any] = {"fontsize": SMALL, "color": INK, "alpha": SOFT_OPACITY}
-LEVEL: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of a line for comparison
+LEVEL_STYLE: dict[str, Any] = {"color": INK, "alpha": 0.55, "linewidth": 1}  # style of the line of a level
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,8 @@ class Dot:
     accent: bool = False
 
 
-def shorten_label(label: str, longest: int = MAX_LABEL_LENGTH) -> str:
-    return label if len(label) <= longest else f"{label[: longest - 1]}…"
+def shorten_label(label: str, max_length: int = MAX_LABEL_LENGTH) -> str:
+    return label if len(label) <= max_length else f"{label[: max_length - 1]}…"
 
 
 def metric_label_of(metric: str) -> str:
@@ -65,7 +66,10 @@ def metric_label_of(metric: str) -> str:
 
 
 def new_figure(height: float, width: float = WIDTH) -> Figure:
-    """Return an empty transparent figure. Text has the same size in narrow figures, which are for half a page."""
+    """Return an empty transparent figure of this size in inches.
+
+    Text has the same size in narrow figures, which are for half a page.
+    """
     figure = Figure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     FigureCanvasSVG(figure)
@@ -97,8 +101,9 @@ def style_axes(axes: Axes, *, grid: Literal["x", "y", "both"] = "x") -> None:
     axes.set_axisbelow(True)
 
 
-def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
-    # use the accent colour only if it distinguishes some dots from others
+def draw_dots(axes: Axes, dots: Sequence[Dot], *, has_labels: bool = True) -> None:
+    """Draw the dots in rows from the top, with their labels on the left if ``has_labels``."""
+    # Use the accent colour only if it distinguishes some dots from others.
     accents = [dot.accent and not all(other.accent for other in dots) for dot in dots]
     for row, dot in enumerate(dots):
         colour = ACCENT if accents[row] else INK
@@ -113,7 +118,7 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
         # Do not clip a dot at the end of the scale.
         axes.plot([dot.value], [row], "o", color=colour, markersize=6.5, markeredgewidth=0, clip_on=False)
     axes.set_ylim(len(dots) - 0.4, -0.6)
-    if not named:
+    if not has_labels:
         axes.set_yticks([])
         return
     axes.set_yticks(range(len(dots)), [dot.label for dot in dots])
@@ -123,7 +128,8 @@ def draw_dots(axes: Axes, dots: Sequence[Dot], *, named: bool = True) -> None:
 
 
 def draw_level(axes: Axes, value: float, label: str, *, dashed: bool = True, align: str = "center") -> None:
-    axes.axvline(value, **LEVEL, linestyle=DASH if dashed else "solid", zorder=1)
+    """Draw a vertical line at the value, with its label above the axes."""
+    axes.axvline(value, **LEVEL_STYLE, linestyle=DASH if dashed else "solid", zorder=1)
     small = SOFT_STYLE | {"fontsize": SMALL - 1}
     axes.text(value, 1.0, label, transform=axes.get_xaxis_transform(), ha=align, va="bottom", **small)
 
@@ -137,6 +143,10 @@ def write_beside(
 
 
 def draw_coefficients(dots: Sequence[Dot], label: str, *, height: float, left: float) -> tuple[Figure, Axes]:
+    """Return a figure of coefficients in rows, with a line at 0.
+
+    ``height`` is in inches. ``left`` is the share of the width that is left of the axes, for the labels.
+    """
     figure, axes = new_plot(height)
     axes.set_xlim(min(-0.03, *(dot.low or 0.0 for dot in dots)) - 0.02, 1.02)
     axes.set_xticks([0, 0.25, 0.5, 0.75, 1.0], ["0", ".25", ".50", ".75", "1"])
@@ -177,11 +187,12 @@ def to_svg(figure: Figure, name: str, title: str, description: str, *, simulated
     body = re.sub(r"[ \t]+\n", "\n", body)
     inside = body[body.index(">") + 1 :].strip()
     width, height = figure.get_size_inches()
-    kind = "figure" if width > COLUMN else "figure narrow"
+    kind = "figure" if width > COLUMN_WIDTH else "figure narrow"
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" role="img"'
-        f' class="{kind}" aria-labelledby="{name}-title {name}-desc" width="{width * 96:.0f}"'
-        f' height="{height * 96:.0f}" viewBox="0 0 {width * 72:g} {height * 72:g}"'
+        f' class="{kind}" aria-labelledby="{name}-title {name}-desc" width="{width * PIXELS_PER_INCH:.0f}"'
+        f' height="{height * PIXELS_PER_INCH:.0f}"'
+        f' viewBox="0 0 {width * POINTS_PER_INCH:g} {height * POINTS_PER_INCH:g}"'
         ' stroke-linejoin="round" stroke-linecap="butt">\n'
         f'<title id="{name}-title">{escape(title)}</title>\n<desc id="{name}-desc">{escape(description)}</desc>\n'
         f"{inside}\n"
@@ -195,7 +206,7 @@ def wrap_signature(stamp: str, width: int) -> list[str]:
         if len(lines[-1]) + len(part) > width and lines[-1]:
             lines.append("")
         lines[-1] += part
-    return [piece for line in lines for piece in textwrap.wrap(line, width, break_on_hyphens=False)]
+    return [row for line in lines for row in textwrap.wrap(line, width, break_on_hyphens=False)]
 
 
 def _as_attributes(match: re.Match[str]) -> str:

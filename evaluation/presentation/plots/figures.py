@@ -1,4 +1,4 @@
-"""Plots of a report as SVG, PDF and PNG, in the colours of Okabe and Ito: dots in rows, curves, specification curves.
+"""Plots of a report as SVG, PDF and PNG: dots in rows, curves, specification curves, and matrices (`heat`).
 
 Equal numbers give equal bytes, because files contain no times and no program names, and ids come from a fixed salt.
 """
@@ -31,13 +31,15 @@ from evaluation.presentation.content import (
 )
 from evaluation.presentation.plots.canvas import (
     ACCENT,
-    COLUMN,
+    COLUMN_WIDTH,
     DASH,
     FAINT_OPACITY,
     INK,
-    LEVEL,
+    LEVEL_STYLE,
     NORMAL,
-    ROW,
+    PIXELS_PER_INCH,
+    POINTS_PER_INCH,
+    ROW_HEIGHT,
     SIMULATION_NOTE,
     SMALL,
     SOFT_OPACITY,
@@ -57,17 +59,24 @@ from evaluation.presentation.plots.canvas import (
 )
 from evaluation.presentation.plots.heat import heat_figure, is_narrow
 
+# Colours that people with colour blindness can distinguish (Okabe and Ito 2008).
 OKABE_ITO = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8F7700", "#7F7F7F")
 LineEnd = tuple[float, str, str, str]  # the y coordinate of the line's end, its name, colour and marker
-SIGN = 11  # points from the plot to a curve's marker
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-LINE = 9  # points between lines of text above a panel
-CURVE = 2.1  # inches, the height of a panel of curves
-OPTION, APART = 0.165, 0.13  # inches: height of a row of the matrix, and the gap between two choices
-HEAD, GAP = 0.5, 0.12
-MARK = 0.32  # half the height of a mark, in rows of the matrix
-LETTER = 0.06  # inches of an average small letter
-STAMP_SIZE, STAMP_LINE, STAMP_WIDTH = 5.5, 0.105, 150
+# Least ratio of two neighbouring labelled ticks on a logarithmic axis, so that the labels do not touch.
+MIN_TICK_RATIO = 1.45
+MARKER_OFFSET = 11  # points from the axes to a curve's marker in its label
+LABEL_LINE = 9  # points between lines of text above a panel
+CURVE_HEIGHT = 2.1  # inches, the height of a specification curve
+HEAD_HEIGHT = 0.5  # inches above a specification curve
+MATRIX_GAP = 0.12  # inches between a specification curve and its matrix
+OPTION_HEIGHT = 0.165  # inches, the height of a row of the matrix
+CHOICE_GAP = 0.13  # inches between the rows of two choices
+MARK_HALF_HEIGHT = 0.32  # half the height of a mark, in rows of the matrix
+LETTER_WIDTH = 0.06  # inches of an average small letter
+STAMP_SIZE = 5.5  # points, the type size of the signature below a plot
+STAMP_LINE = 0.105  # inches, the height of a line of the signature
+STAMP_WIDTH = 150  # characters of a line of the signature
 PNG_DPI = 200
 
 
@@ -75,6 +84,7 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)  # it logs every step o
 
 
 def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
+    """Return a plot as a figure, with the signature ``stamp`` below it."""
     lines, foot = _foot_lines(stamp, isinstance(plot.drawing, Heatmap) and is_narrow(plot.drawing))
     match plot.drawing:
         case DotPlot() as drawing:
@@ -103,18 +113,19 @@ def draw_plot(plot: Plot, *, stamp: str) -> Canvas:
 
 def page_svg(svg: str, stamp: str) -> str:
     """Return the SVG without the signature and the note on simulated answers, which a page shows only once."""
-    height = re.search(r' height="(\d+)" viewBox="0 0 (\S+) (\S+)"', svg)
-    if height is None:
+    size = re.search(r' height="\d+" viewBox="0 0 (?P<width>\S+) (?P<height>\S+)"', svg)
+    if size is None:
         return svg
-    foot = 72 * _foot_lines(stamp, 'class="figure narrow"' in svg)[1]
-    high = float(height[3]) - foot
-    head = f' height="{high * 96 / 72:.0f}" viewBox="0 0 {height[2]} {high:g}"'
-    body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[height.end() :], flags=re.DOTALL)
-    return f"{svg[: height.start()]}{head}{body.replace(escape(SIMULATION_NOTE), '', 1)}"
+    foot = POINTS_PER_INCH * _foot_lines(stamp, 'class="figure narrow"' in svg)[1]
+    width, height = size["width"], float(size["height"]) - foot
+    head = f' height="{height * PIXELS_PER_INCH / POINTS_PER_INCH:.0f}" viewBox="0 0 {width} {height:g}"'
+    body = re.sub(r'<g id="[^"]*-mark-[^"]*">.*?</g>\n?', "", svg[size.end() :], flags=re.DOTALL)
+    return f"{svg[: size.start()]}{head}{body.replace(escape(SIMULATION_NOTE), '', 1)}"
 
 
 def _foot_lines(stamp: str, narrow: bool) -> tuple[list[str], float]:
-    lines = wrap_signature(stamp, int(STAMP_WIDTH * COLUMN / WIDTH) if narrow else STAMP_WIDTH)
+    """Return the lines of the signature, and their height in inches."""
+    lines = wrap_signature(stamp, int(STAMP_WIDTH * COLUMN_WIDTH / WIDTH) if narrow else STAMP_WIDTH)
     return lines, STAMP_LINE * len(lines) + (0.1 if lines else 0.0)
 
 
@@ -125,9 +136,10 @@ def svg_of(figure: Canvas, plot: Plot, *, simulated: bool) -> str:
 
 
 def svg_file(svg: str) -> bytes:
-    head, mark, rest = svg.partition(">\n")
+    """Return the content of an SVG file, with a white background."""
+    head, end, rest = svg.partition(">\n")
     white = '<rect width="100%" height="100%" fill="#ffffff"/>'
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{mark}{white}\n{rest}'.encode()
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}{end}{white}\n{rest}'.encode()
 
 
 def pdf_of(figure: Canvas) -> bytes:
@@ -147,21 +159,22 @@ def png_of(figure: Canvas) -> bytes:
 
 
 def curves_figure(drawing: LinePlot, foot: float) -> Canvas:
-    across = 1 if len(drawing.panels) == 1 else 2
-    down = -(-len(drawing.panels) // across)
-    height = 0.75 + 2.6 * down + foot
+    """Return a figure of curves, with ``foot`` inches free below."""
+    column_count = 1 if len(drawing.panels) == 1 else 2
+    row_count = math.ceil(len(drawing.panels) / column_count)
+    height = 0.75 + 2.6 * row_count + foot
     figure = new_figure(height)
-    grid = figure.subplots(down, across, squeeze=False)
+    grid = figure.subplots(row_count, column_count, squeeze=False)
     for index, axes in enumerate(grid.ravel()):
         if index >= len(drawing.panels):
             axes.set_axis_off()
             continue
-        _draw_curve_panel(axes, drawing.panels[index], drawing.log, single=across == 1)
+        _draw_curve_panel(axes, drawing.panels[index], drawing.log, single=column_count == 1)
     figure.text(0.01, 1 - 0.1 / height, drawing.y_axis, **SOFT_STYLE, va="top")
     name_axis(figure, drawing.x_axis, foot)
     figure.subplots_adjust(
         left=0.075,
-        right=0.84 if across == 2 else 0.8,
+        right=0.84 if column_count == 2 else 0.8,
         bottom=(0.5 + foot) / height,
         top=1 - 0.5 / height,
         wspace=0.62,
@@ -175,7 +188,7 @@ def _draw_curve_panel(axes: Axes, panel: CurvePanel, log: bool, *, single: bool)
     axes.set_title(panel.title, fontsize=NORMAL, color=INK, loc="left", fontweight="bold", parse_math=False)
     _set_panel_scale(axes, panel, log)
     for level in panel.levels:
-        style = LEVEL | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
+        style = LEVEL_STYLE | {"alpha": 0.5, "linestyle": DASH if level.dashed else "solid"}
         axes.axhline(level.value, **style, zorder=1)
     ends = _draw_panel_lines(axes, panel, label_length=20 if single else 16)
     if any(curve.x[0] > curve.x[-1] for curve in panel.curves if curve.x):
@@ -195,67 +208,80 @@ def _set_panel_scale(axes: Axes, panel: CurvePanel, log: bool) -> None:
     values = [y for curve in panel.curves for y in curve.y if y is not None]
     values += [y for curve in panel.bounds for y in curve.y if y is not None]
     values += [level.value for level in panel.levels]
-    low, high = min(values, default=0.0), max(values, default=1.0)
-    air = 0.06 * ((high - low) or 1.0)
-    axes.set_ylim(low - air, min(1.0, high + air) if high <= 1.0 else high + air)
+    lowest, highest = min(values, default=0.0), max(values, default=1.0)
+    margin = 0.06 * ((highest - lowest) or 1.0)
+    axes.set_ylim(lowest - margin, min(1.0, highest + margin) if highest <= 1.0 else highest + margin)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f}")
 
 
 def _draw_panel_lines(axes: Axes, panel: CurvePanel, *, label_length: int) -> list[LineEnd]:
+    """Draw the bounds and curves of a panel, and return their ends."""
     line_ends: list[LineEnd] = []
     for bound in panel.bounds:
-        if known := _known_points(bound.x, bound.y):
-            style = LEVEL | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
-            axes.plot(*zip(*known, strict=True), **style, zorder=1, clip_on=False)
-            line_ends.append((known[-1][1], shorten_label(bound.label, 20), INK, ""))
+        if points := _defined_points(bound.x, bound.y):
+            style = LEVEL_STYLE | {"linewidth": 1.2, "linestyle": DASH if bound.dashed else "solid"}
+            axes.plot(*zip(*points, strict=True), **style, zorder=1, clip_on=False)
+            line_ends.append((points[-1][1], shorten_label(bound.label, 20), INK, ""))
     for index, curve in enumerate(panel.curves):
-        if known := _known_points(curve.x, curve.y):
+        if points := _defined_points(curve.x, curve.y):
             colour, marker = OKABE_ITO[index % len(OKABE_ITO)], MARKERS[index % len(MARKERS)]
-            xs, ys = zip(*known, strict=True)
+            xs, ys = zip(*points, strict=True)
             axes.plot(xs, ys, color=colour, linewidth=1.6, marker=marker, markersize=4, clip_on=False)
             line_ends.append((ys[-1], shorten_label(curve.label, label_length), colour, marker))
     return line_ends
 
 
-def _known_points(xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:
+def _defined_points(xs: Sequence[float], ys: Sequence[float | None]) -> list[tuple[float, float]]:
     return [(x, y) for x, y in zip(xs, ys, strict=True) if y is not None]
 
 
 def _thin_ticks(ticks: Sequence[float]) -> list[str]:
+    """Return the labels of ticks on a logarithmic axis, "" for ticks that are too close to the last labelled one.
+
+    The last tick is always labelled, if necessary in place of the label before it.
+    """
     texts: list[str] = []
-    before = 0.0
+    labelled: int | None = None  # index of the last labelled tick
     for index, tick in enumerate(ticks):
-        last = index == len(ticks) - 1
-        crowded = before and tick / before < 1.45
-        if last and crowded:
-            texts[-1] = ""
-        texts.append(f"{tick:g}" if last or not crowded else "")
-        before = tick if texts[-1] else before
+        is_last = index == len(ticks) - 1
+        is_crowded = labelled is not None and tick < MIN_TICK_RATIO * ticks[labelled]
+        if is_last and is_crowded and labelled is not None:
+            texts[labelled] = ""
+        texts.append(f"{tick:g}" if is_last or not is_crowded else "")
+        labelled = index if texts[-1] else labelled
     return texts
 
 
 def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
     """Label the ends of lines without overlap. Markers distinguish curves in print without colour."""
     low, high = axes.get_ylim()
-    gap = (high - low) * 0.088
-    ordered = sorted(ends)
+    min_distance = (high - low) * 0.088  # a line of text, as a share of the height of the axes
+    sorted_ends = sorted(ends)
     heights: list[float] = []
-    for value, *_label in ordered:
-        heights.append(max(value, heights[-1] + gap) if heights else value)
-    over = heights[-1] - high if heights else 0.0
-    if over > 0:  # move labels down from the top
+    # Put each label at the end of its line, or above the label below it.
+    for value, *_label in sorted_ends:
+        heights.append(max(value, heights[-1] + min_distance) if heights else value)
+    overflow = heights[-1] - high if heights else 0.0
+    if overflow > 0:  # move labels down from the top
         heights[-1] = high
         for index in range(len(heights) - 2, -1, -1):
-            heights[index] = min(heights[index], heights[index + 1] - gap)
-    beside = axes.get_yaxis_transform() + ScaledTranslation(SIGN / 72, 0, axes.figure.dpi_scale_trans)
-    for (_value, label, colour, marker), height in zip(ordered, heights, strict=True):
+            heights[index] = min(heights[index], heights[index + 1] - min_distance)
+    shift = ScaledTranslation(MARKER_OFFSET / POINTS_PER_INCH, 0, axes.figure.dpi_scale_trans)
+    marker_transform = axes.get_yaxis_transform() + shift
+    for (_value, label, colour, marker), height in zip(sorted_ends, heights, strict=True):
         if marker:
             axes.plot(
-                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=beside
+                [1.0],
+                [height],
+                marker=marker,
+                color=colour,
+                markersize=4,
+                clip_on=False,
+                transform=marker_transform,
             )
         write_beside(
-            axes, label, (1.0, height), (SIGN + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
+            axes, label, (1.0, height), (MARKER_OFFSET + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),
             fontsize=SMALL - 1.5, va="center", alpha=1.0 if marker else SOFT_OPACITY,
         )  # fmt: skip
 
@@ -263,12 +289,12 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
 def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
     """Return a figure of dots in rows, with ``foot`` inches free below."""
     rows = len(drawing.labels)
-    above = LINE * max(0, *(sum(not level.dashed for level in panel.levels) - 1 for panel in drawing.panels))
+    extra_points = max(_points_of_extra_labels(panel) for panel in drawing.panels)
     headroom = 0.42 + 0.3 * any(panel.title for panel in drawing.panels)
-    height = 0.63 + headroom + above / 72 + ROW * rows + foot
+    height = 0.63 + headroom + extra_points / POINTS_PER_INCH + ROW_HEIGHT * rows + foot
     figure = new_figure(height)
     panels = figure.subplots(1, len(drawing.panels), squeeze=False)[0]
-    low, high = _range(drawing)
+    low, high = _x_range(drawing)
     labels = [shorten_label(label) for label in drawing.labels]
     narrow = len(drawing.panels) > 2
     for index, (axes, panel) in enumerate(zip(panels, drawing.panels, strict=True)):
@@ -278,23 +304,29 @@ def dots_figure(drawing: DotPlot, foot: float) -> Canvas:
             Dot(label, estimate.value, estimate.low, estimate.high, accent=whole_label in drawing.accent)
             for label, whole_label, estimate in zip(labels, drawing.labels, panel.estimates, strict=True)
         ]
-        draw_dots(axes, dots, named=index == 0)
+        draw_dots(axes, dots, has_labels=index == 0)
         _draw_x_ticks(axes, drawing, narrow=narrow)
         _draw_levels(axes, panel.levels, first=index == 0, last=index == len(panels) - 1, narrow=narrow)
-        _write_heading(axes, panel, above)
+        _write_heading(axes, panel, extra_points)
     left_margin = 0.035 + 0.0108 * max(len(label) for label in labels)
     figure.subplots_adjust(
         left=max(left_margin, 0.08),
         right=0.97,
         bottom=(0.52 + foot) / height,
-        top=1 - (headroom + above / 72) / height,
+        top=1 - (headroom + extra_points / POINTS_PER_INCH) / height,
         wspace=0.22,
     )
     name_axis(figure, drawing.axis, foot)
     return figure
 
 
-def _range(drawing: DotPlot) -> tuple[float, float]:
+def _points_of_extra_labels(panel: DotPanel) -> int:
+    """Return the height, in points, of the labels of human levels above a panel besides the first, which has room."""
+    return LABEL_LINE * max(0, sum(not level.dashed for level in panel.levels) - 1)
+
+
+def _x_range(drawing: DotPlot) -> tuple[float, float]:
+    """Return the limits of the horizontal axis, which all panels share."""
     values = [
         value
         for panel in drawing.panels
@@ -308,8 +340,8 @@ def _range(drawing: DotPlot) -> tuple[float, float]:
         high = 1.0
     elif drawing.shows == "coefficient":
         low, high = min(low, 0.0), 1.0
-    air = 0.04 * ((high - low) or 1.0)
-    return low - air, high + air
+    margin = 0.04 * ((high - low) or 1.0)
+    return low - margin, high + margin
 
 
 def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
@@ -327,49 +359,58 @@ def _draw_x_ticks(axes: Axes, drawing: DotPlot, *, narrow: bool) -> None:
 
 
 def _draw_levels(axes: Axes, levels: Sequence[Level], *, first: bool, last: bool, narrow: bool) -> None:
-    """Draw levels. Dashed levels are labelled in the first panel, human levels above the last panel."""
-    line = 2
+    """Draw levels. Dashed levels are labelled in the first panel, and human levels, which are solid, in the last.
+
+    Labels of human levels are stacked above the panel (``_points_of_extra_labels``).
+    """
+    human_offset = dashed_offset = 2  # points from the axes to a label
     for level in levels:
         if level.low is not None and level.high is not None:
             axes.axvspan(level.low, level.high, color=INK, alpha=0.07, linewidth=0)
-        axes.axvline(level.value, **LEVEL, linestyle=DASH if level.dashed else "solid", zorder=1)
-        if first if level.dashed else last:
+        axes.axvline(level.value, **LEVEL_STYLE, linestyle=DASH if level.dashed else "solid", zorder=1)
+        is_labelled = first if level.dashed else last
+        if is_labelled:
             low, high = axes.get_xlim()
             share = (level.value - low) / (high - low)
             align = "left" if share < 0.2 else "right" if share > (0.5 if narrow else 0.8) else "center"
-            line = 2 if level.dashed else line + LINE
+            human_offset += 0 if level.dashed else LABEL_LINE
+            offset = dashed_offset if level.dashed else human_offset
             write_beside(
-                axes, level.label, (level.value, 1.0), (0, line), ha=align, va="bottom",
+                axes, level.label, (level.value, 1.0), (0, offset), ha=align, va="bottom",
                 xycoords=axes.get_xaxis_transform(), fontsize=SMALL - 1, alpha=SOFT_OPACITY,
             )  # fmt: skip
 
 
-def _write_heading(axes: Axes, panel: DotPanel, lift: int) -> None:
+def _write_heading(axes: Axes, panel: DotPanel, extra_points: int) -> None:
+    """Write the title and note above the panel and the labels of its levels, of which some need extra points."""
     if not panel.title:
         return
-    above: dict[str, Any] = {"offset": (0, 25 + lift), "xycoords": "axes fraction", "va": "bottom"}
-    write_beside(axes, panel.title, (0.0, 1.0), **above, fontsize=NORMAL, fontweight="bold")
+    place: dict[str, Any] = {"offset": (0, 25 + extra_points), "xycoords": "axes fraction", "va": "bottom"}
+    write_beside(axes, panel.title, (0.0, 1.0), **place, fontsize=NORMAL, fontweight="bold")
     if panel.note:
         write_beside(
-            axes, panel.note, (1.0, 1.0), **above, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
+            axes, panel.note, (1.0, 1.0), **place, fontsize=SMALL - 1, alpha=SOFT_OPACITY, ha="right"
         )
 
 
 def specifications_figure(drawing: Specifications, foot: float) -> Canvas:
-    rows = sum(len(options) for _, options in drawing.choices)
-    matrix = rows * OPTION + max(0, len(drawing.choices) - 1) * APART
-    height = HEAD + CURVE + GAP + matrix + 0.1 + foot
+    """Return a specification curve above its matrix of options, with ``foot`` inches free below."""
+    option_count = sum(len(options) for _, options in drawing.choices)
+    matrix_height = option_count * OPTION_HEIGHT + max(0, len(drawing.choices) - 1) * CHOICE_GAP
+    height = HEAD_HEIGHT + CURVE_HEIGHT + MATRIX_GAP + matrix_height + 0.1 + foot
     figure = new_figure(height)
-    label = max((len(label) for label, _ in drawing.choices), default=0)
-    option = max((len(option_name) for _, options in drawing.choices for option_name in options), default=0)
-    left_margin = max(0.6, 0.1 + LETTER * (label + option + 2))
-    box = (left_margin / WIDTH, (WIDTH - left_margin - 0.15) / WIDTH)
-    curve = figure.add_axes((box[0], (height - HEAD - CURVE) / height, box[1], CURVE / height))
-    _draw_curve(curve, drawing)
+    label_length = max((len(label) for label, _ in drawing.choices), default=0)
+    name_length = max((len(name) for _, options in drawing.choices for name in options), default=0)
+    left_margin = max(0.6, 0.1 + LETTER_WIDTH * (label_length + name_length + 2))
+    left, width = left_margin / WIDTH, (WIDTH - left_margin - 0.15) / WIDTH
+    curve_axes = figure.add_axes(
+        (left, (height - HEAD_HEIGHT - CURVE_HEIGHT) / height, width, CURVE_HEIGHT / height)
+    )
+    _draw_curve(curve_axes, drawing)
     figure.text(0.01, 1 - 0.3 / height, drawing.axis, **SOFT_STYLE, va="center", ha="left", parse_math=False)
-    if rows:
-        below = figure.add_axes((box[0], (0.1 + foot) / height, box[1], matrix / height))
-        _draw_matrix(below, drawing, matrix, left_margin)
+    if option_count:
+        matrix_axes = figure.add_axes((left, (0.1 + foot) / height, width, matrix_height / height))
+        _draw_matrix(matrix_axes, drawing, matrix_height, left_margin)
     return figure
 
 
@@ -377,7 +418,8 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     style_axes(axes, grid="y")
     axes.spines["bottom"].set_visible(False)
     axes.set_xlim(-1, len(drawing.estimates))
-    axes.axhline(drawing.level.value, **LEVEL, linestyle=DASH, zorder=1)
+    axes.axhline(drawing.level.value, **LEVEL_STYLE, linestyle=DASH, zorder=1)
+    # All intervals are one path, in which nan separates them.
     positions: list[float] = []
     bounds: list[float] = []
     for position, estimate in enumerate(drawing.estimates):
@@ -389,17 +431,17 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     values = [math.nan if estimate.value is None else estimate.value for estimate in drawing.estimates]
     size = 4.5 if len(values) < 60 else 2.6
     for state, colour, shape in ((True, INK, "o"), (False, WARNING_COLOUR, "v")):
-        drawn_positions = [position for position, holds in enumerate(drawing.holds) if holds is state]
-        heights = [values[position] for position in drawn_positions]
-        axes.plot(drawn_positions, heights, shape, color=colour, markersize=size, markeredgewidth=0)
+        positions_of_state = [position for position, holds in enumerate(drawing.holds) if holds is state]
+        heights = [values[position] for position in positions_of_state]
+        axes.plot(positions_of_state, heights, shape, color=colour, markersize=size, markeredgewidth=0)
     if drawing.reported is not None:
-        at = drawing.reported
-        axes.axvline(at, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
-        axes.plot([at], [values[at]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
-        share = at / max(1, len(values) - 1)
+        reported = drawing.reported
+        axes.axvline(reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
+        axes.plot([reported], [values[reported]], "o", color=ACCENT, markersize=size + 1.5, markeredgewidth=0)
+        share = reported / max(1, len(values) - 1)
         align = "left" if share < 0.1 else "right" if share > 0.9 else "center"
         write_beside(
-            axes, "as reported", (at, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
+            axes, "as reported", (reported, 1.0), (0, -1), xycoords=axes.get_xaxis_transform(), ha=align, va="bottom",
             fontsize=SMALL - 1.5, color=ACCENT,
         )  # fmt: skip
     write_beside(
@@ -409,29 +451,30 @@ def _draw_curve(axes: Axes, drawing: Specifications) -> None:
     axes.set_xticks([])
     axes.locator_params(axis="y", nbins=6)
     ticks = [tick for tick in axes.get_yticks() if axes.get_ylim()[0] <= tick <= axes.get_ylim()[1]]
-    shares = drawing.shows == "share"
-    axes.set_yticks(ticks, [f"{100 * tick:g}" if shares else tick_of(round(tick, 6)) for tick in ticks])
+    is_share = drawing.shows == "share"
+    axes.set_yticks(ticks, [f"{100 * tick:g}" if is_share else tick_of(round(tick, 6)) for tick in ticks])
 
 
-def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float) -> None:
+def _draw_matrix(axes: Axes, drawing: Specifications, height: float, left_margin: float) -> None:
+    """Draw the matrix of options, a row each. Its height and the margin on its left are in inches."""
     axes.patch.set_alpha(0.0)
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.set_xlim(-1, len(drawing.taken))
-    axes.set_ylim(inches / OPTION, 0)
+    axes.set_ylim(height / OPTION_HEIGHT, 0)
     axes.set_xticks([])
     axes.set_yticks([])
     if drawing.reported is not None:
         axes.axvline(drawing.reported, color=ACCENT, alpha=0.6, linewidth=1, zorder=1)
-    top = 0.0
+    first_row = 0.0
     for column, (label, options) in enumerate(drawing.choices):
         taken_options = [row[column] for row in drawing.taken]
         write_beside(
-            axes, label, (0, top + 0.5), (-72 * left + 6, 0), xycoords=("axes fraction", "data"), va="center",
-            fontsize=SMALL - 1.5, fontweight="bold",
+            axes, label, (0, first_row + 0.5), (-POINTS_PER_INCH * left_margin + 6, 0), va="center",
+            xycoords=("axes fraction", "data"), fontsize=SMALL - 1.5, fontweight="bold",
         )  # fmt: skip
         for option, name in enumerate(options):
-            middle = top + option + 0.5
+            middle = first_row + option + 0.5
             write_beside(
                 axes, name, (0, middle), (-5, 0), xycoords=("axes fraction", "data"), ha="right", va="center",
                 fontsize=SMALL - 1.5,
@@ -439,16 +482,16 @@ def _draw_matrix(axes: Axes, drawing: Specifications, inches: float, left: float
             _draw_marks(
                 axes, [index for index, position in enumerate(taken_options) if position == option], middle
             )
-        top += len(options) + APART / OPTION
+        first_row += len(options) + CHOICE_GAP / OPTION_HEIGHT
 
 
 def _draw_marks(axes: Axes, positions: Sequence[int], middle: float) -> None:
     """Draw a short vertical line at each position. All lines are one path, to keep the file small."""
-    across: list[float] = []
-    heights: list[float] = []
+    xs: list[float] = []
+    ys: list[float] = []
     for position in positions:
-        across += [position, position, math.nan]
-        heights += [middle - MARK, middle + MARK, math.nan]
+        xs += [position, position, math.nan]
+        ys += [middle - MARK_HALF_HEIGHT, middle + MARK_HALF_HEIGHT, math.nan]
     axes.axhline(middle, color=INK, alpha=0.08, linewidth=0.8, zorder=0)
     width = max(0.9, min(4.0, 260 / max(1, axes.get_xlim()[1])))
-    axes.plot(across, heights, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")
+    axes.plot(xs, ys, color=INK, alpha=SOFT_OPACITY, linewidth=width, solid_capstyle="butt")

@@ -25,7 +25,7 @@ from evaluation.data.judgment_sets.loaders import full_depth_units, is_anonymous
 from evaluation.data.judgment_sets.study_signatures import control_rule, uncommon_fields
 from evaluation.data.releases.bundle import BundleWriter
 from evaluation.data.releases.designs import shareable_design
-from evaluation.data.releases.documents import ReleaseDescription, check_licence, documents
+from evaluation.data.releases.documents import ReleaseDescription, check_licence, make_documents
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.data.releases.storage import WrittenBundle, record_release
 from evaluation.data.releases.terms import Terms, check_terms
@@ -179,7 +179,7 @@ def _write(
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
     stated = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
-    for name, text in documents(about, writer.files, *stated, quorum_version()).items():
+    for name, text in make_documents(about, writer.files, *stated, quorum_version()).items():
         writer.write_text(name, text)
     writer.close(manifest)
     return findings

@@ -18,7 +18,7 @@ from jinja2 import UndefinedError
 from common.amounts import as_json
 from evaluation.data.judgment_sets.study_signatures import compare_signature
 from evaluation.data.releases.bundle import MANIFEST, BundleReader
-from evaluation.data.releases.documents import ReleaseDescription, documents
+from evaluation.data.releases.documents import ReleaseDescription, make_documents
 from evaluation.data.releases.rows import ReleasedRows, Settings
 from evaluation.errors import VerificationError
 from evaluation.models import Analysis
@@ -243,7 +243,7 @@ def _render_again(reader: BundleReader, bundle: ReadBundle, stated: Any) -> tupl
         design, quorum = tomllib.loads(reader.text("design.toml")), manifest["versions"]["quorum"]
         results = findings.agreement, findings.counts, design, manifest["facts"]
         texts = {f"{REPORT}{name}": text for name, text in texts_of_report(report, svgs)}
-        return report, texts | documents(about, manifest["files"], *results, quorum)
+        return report, texts | make_documents(about, manifest["files"], *results, quorum)
     except (*MALFORMED_ROW_ERRORS, UndefinedError) as error:
         raise VerificationError(
             f"{MANIFEST}, design.toml or {REPORT}report.json of {reader.path} is not that of a release: "

@@ -19,8 +19,8 @@ from evaluation.data.export.formats import (
 )
 from evaluation.data.export.formats.requirements import (
     accept_any_study,
-    why_not_single_captions,
     why_not_flickr8k,
+    why_not_single_captions,
     why_wrong_kind,
 )
 from evaluation.data.export.parts import Encoding

@@ -36,7 +36,9 @@ class GoldLines(Encoding):
                     write_line(file, row)
                     line_count += 1
             work.counts[self.count_name] += line_count
-            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - line_count
+            work.counts["left_out"] += (
+                Unit.objects.filter(pk__in=unit_ids, control=False).count() - line_count
+            )
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
@@ -96,7 +98,9 @@ def _consensus_of(
     study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[Unit, Consensus]]:
     """Yield the units that have a consensus, in the order of ``answers_by_unit``, with it."""
-    answers = [(unit_id, answer) for unit_id, unit_answers in answers_by_unit.items() for answer in unit_answers]
+    answers = [
+        (unit_id, answer) for unit_id, unit_answers in answers_by_unit.items() for answer in unit_answers
+    ]
     if not answers:
         return
     consensus = kind_of(study).aggregation.consensus(

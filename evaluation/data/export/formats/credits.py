@@ -25,7 +25,7 @@ from judgments.models.credits import credited_systems
 from quorum.numeric.arrays import Ints
 
 MAX_CACHED_HASHES = 100_000  # captions whose hashes are cached between look-ups
-# A large odd number spreads the row ids of images over all 64 bits (2^32 / golden ratio, Knuth's multiplicative hashing).
+# Knuth's multiplicative hashing: 2^32 divided by the golden ratio spreads the row ids of images over many bits.
 HASH_FACTOR = 2_654_435_761
 
 ImageText = tuple[int, str]  # row id of an image, and a text
@@ -167,7 +167,9 @@ class Credits:
         row_hashes = _hash_pairs(lists.image, text_hashes[lists.text])
         rows = np.flatnonzero(np.isin(row_hashes, _hash_pairs(keys[:, 0], keys[:, 1])))
         found_columns = (lists.system, lists.image, text_hashes[lists.text], lists.position)
-        for system_id, image_id, text_hash, position in zip(*(c[rows].tolist() for c in found_columns), strict=True):
+        for system_id, image_id, text_hash, position in zip(
+            *(c[rows].tolist() for c in found_columns), strict=True
+        ):
             for image_text in by_hash.get((image_id, text_hash), ()):
                 ranks[image_text].append((task, system_id, position))
 

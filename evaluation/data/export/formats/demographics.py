@@ -21,8 +21,8 @@ def why_no_demographics(study: Study) -> str:
 
 
 def _workers_with_demographics(study: Study) -> QuerySet[Any]:
-    submitted_work = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
-    rows = Demographics.objects.filter(Exists(submitted_work), study=study)
+    work = Assignment.objects.filter(study=study, worker=OuterRef("worker"), submitted_at__isnull=False)
+    rows = Demographics.objects.filter(Exists(work), study=study)
     return rows.annotate(position=Value(0, IntegerField()))  # parts of an export are ordered by position
 
 

@@ -90,12 +90,18 @@ class JudgmentRows:
             for units in batched(lookup_units, UNITS_PER_BATCH):
                 yield from self._rows(units, systems_by_unit)
 
-    def _rows(self, units: Sequence[int] | None, systems_by_unit: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
+    def _rows(
+        self, units: Sequence[int] | None, systems_by_unit: Mapping[int, Any]
+    ) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
-        has_draws, sample, has_documents = has_chances(study), design_of(study).chosen, DOCUMENT not in left_out
+        has_draws, sample, has_documents = (
+            has_chances(study),
+            design_of(study).chosen,
+            DOCUMENT not in left_out,
+        )
         sample_chances: Mapping[str, float] = sample.chances if sample else {}
         replaced_ids = self._replaced_ids(units)
         work_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
@@ -110,9 +116,7 @@ class JudgmentRows:
             fields = optional_columns.pop() if has_documents else ()
             assignment_id, invalidated, is_included = work_columns(assignment, worker_id)
             is_current = pk not in revised_ids and invalidated is None
-            is_used = (
-                is_current and is_included and not set_aside and unit_id not in moment.withdrawn_items
-            )
+            is_used = is_current and is_included and not set_aside and unit_id not in moment.withdrawn_items
             if is_current:
                 rating = value if answer is None else answer
                 self.tally.add(unit, worker, rating, used=is_used, control=control, presented=presented)

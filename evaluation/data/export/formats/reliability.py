@@ -74,7 +74,9 @@ def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[
     workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)  # by row id
     database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")
-    database.executemany("INSERT INTO ranks VALUES (?, ?)", ((worker, rank) for rank, worker in enumerate(names)))
+    database.executemany(
+        "INSERT INTO ranks VALUES (?, ?)", ((worker, rank) for rank, worker in enumerate(names))
+    )
     rows = database.execute(
         "SELECT position, column, value FROM cells JOIN ranks USING (worker) ORDER BY position, column"
     )
