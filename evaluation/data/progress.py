@@ -134,13 +134,8 @@ def _count_work(study: Study) -> tuple[dict[str, int], list[list[Any]], datetime
     first_answers = answers.annotate(n=Count("pk") - Count("replaces")).values("n")
     last_revision = answers.annotate(last=Max("made_at", filter=Q(replaces__isnull=False))).values("last")
     rows = Assignment.objects.filter(study=study).order_by("submitted_at", "pk")
-    columns = (
-        "state",
-        "submitted_at",
-        Subquery(first_answers, output_field=IntegerField()),
-        Subquery(last_revision),
-    )
-    assignments = list(rows.values_list(*columns).iterator(ROWS_PER_BATCH))
+    subqueries = Subquery(first_answers, output_field=IntegerField()), Subquery(last_revision)
+    assignments = list(rows.values_list("state", "submitted_at", *subqueries).iterator(ROWS_PER_BATCH))
     finished = [row for row in assignments if row[0] in FINISHED_STATES]
     totals = list(accumulate(count or 0 for _, _, count, _ in finished))
     # The timeline has every n-th assignment, and the last one.

@@ -78,6 +78,8 @@ class LinkSerializer(serializers.Serializer[Any]):
 
 
 class LinkView(OperationView):
+    """The calls that share a report by a link, and that revoke the link."""
+
     responses = {**OperationView.responses, 200: LinkSerializer}
 
     def answer(self, study: Study, outcome: Outcome) -> Response:

@@ -64,9 +64,9 @@ class ReportInputs:
         images: image by pair row id.
         unit_images: (U,) codes of the documents or images of the consensus's units; None for an older release.
         unit_weights: weights of audited units, if metrics were compared with people with weights.
-        documents: ``first_of_documents`` for images.
+        documents: the first image of each image's document, by image; {} if no document has several images.
         proposals: systems' ranked lists; None if units are not single captions.
-        texts: a function that returns pairs with references, and the documents for document frequencies.
+        pair_material: a function that returns pairs with references, and the documents for document frequencies.
         wording: version of the wording of sentences, lower for an older release.
         is_live: whether pairs were drawn depending on earlier answers, as in an arena.
         is_chosen: whether items were sampled by their usefulness.
@@ -103,12 +103,12 @@ class ReportInputs:
     is_chosen: bool = False
 
     def clusters_of(self, pks: Iterable[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item, without people. They are "naive" if ``clustered`` is false."""
+        """Return the clusters of pairs by item, without people. They are "naive" if ``is_clustered`` is false."""
         images = [self.images[pk] for pk in pks]
         return {ITEM: [self.documents.get(image, image) for image in images]} if self.is_clustered else NAIVE
 
     def people_clusters_of(self, pks: Sequence[int]) -> ClusterColumns:
-        """Return the clusters of pairs by item and people. They are "naive" if ``clustered`` is false."""
+        """Return the clusters of pairs by item and people. They are "naive" if ``is_clustered`` is false."""
         columns = self.clusters_of(pks)
         if not isinstance(columns, Mapping):
             return columns
@@ -121,8 +121,8 @@ class ReportInputs:
 
         For an older release, they are units and workers.
         """
-        judged = self.table
-        unit, worker = judged.unit[judged.is_counted], judged.worker[judged.is_counted]
+        table = self.table
+        unit, worker = table.unit[table.is_counted], table.worker[table.is_counted]
         units, anonymous = self.consensus.units, not self.raters_known
         clusters = judgment_clusters(units, self.unit_images, unit, worker, anonymous=anonymous)
         return clusters or {ITEM: unit, RATER: worker}
@@ -141,9 +141,9 @@ class ReportInputs:
     @property
     def weights(self) -> Floats:
         """The (N,) weights of the scored captions."""
-        known = self.unit_weights
+        weights = self.unit_weights
         return np.array(
-            [known.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
+            [weights.get(pk, 1.0) for pk in self.pks or range(len(self.captions))], dtype=np.float64
         )
 
     @cached_property
@@ -165,7 +165,7 @@ class ReportInputs:
 
     @cached_property
     def outputs(self) -> Outputs | None:
-        """The result of ``outputs_of_answers`` for the proposals."""
+        """The systems' outputs with people's scores; None if no output was judged."""
         assert self.proposals is not None
         assert self.kind.relevance is not None
         return outputs_of_answers(
@@ -186,8 +186,8 @@ class ReportInputs:
     @cached_property
     def kinds(self) -> np.ndarray[Any, np.dtype[np.str_]]:
         """The (N,) kinds of the scored pairs, "" if unknown."""
-        kind_of = {pair.pk: pair.kind for pair in self.consensus.pairs}
-        return np.array([kind_of[pk] for pk in self.pks or ()], dtype=np.str_)
+        kind_by_pair = {pair.pk: pair.kind for pair in self.consensus.pairs}
+        return np.array([kind_by_pair[pk] for pk in self.pks or ()], dtype=np.str_)
 
     @property
     def tokenizer(self) -> str:
@@ -212,10 +212,10 @@ def load_inputs(
     table = loaders.load_judgments(study)
     consensus = consensus_of(study, table)
     progress(0.15, "consensus and agreement")
-    aggregation = _aggregation(study, consensus)
+    aggregation = _aggregation_result(study, consensus)
     progress(0.3, "metrics against people")
-    evaluated, why_not = evaluation_of(study, consensus, metrics, tokenizer)
-    pairs = kind.compares_pairs
+    evaluation_inputs, why_not = evaluation_of(study, consensus, metrics, tokenizer)
+    compares_pairs, pairs = kind.compares_pairs, CandidatePair.objects.filter(study=study)
     inputs = ReportInputs(
         kind=kind,
         seed=design_of(study).seed,
@@ -227,20 +227,20 @@ def load_inputs(
         full_depth=loaders.full_depth_units(study),
         names={worker.pk: worker.name for worker in loaders.worker_rows(study)},
         raters_known=not loaders.is_anonymous(study),
-        systems=loaders.systems_of_pairs(study) if pairs else {},
-        images=dict(CandidatePair.objects.filter(study=study).values_list("pk", "item_id")) if pairs else {},
+        systems=loaders.systems_of_pairs(study) if compares_pairs else {},
+        images=dict(pairs.values_list("pk", "item_id")) if compares_pairs else {},
         unit_images=loaders.clusters_of_units(study, consensus.units),
-        documents=loaders.documents_of(study) if pairs else {},
-        proposals=None if pairs or kind.is_open else proposals_of(study),
+        documents=loaders.documents_of(study) if compares_pairs else {},
+        proposals=None if compares_pairs or kind.is_open else proposals_of(study),
         pair_material=lambda: judged_pairs(study, consensus, loaders.load_references(study)),
         is_live=draws_at_claim(study),
         is_chosen=design_of(study).chosen is not None,
     )
-    if evaluated is None:
+    if evaluation_inputs is None:
         return inputs
-    weights = loaders.weights_of_units(study) if "audited" in evaluated.evaluation.settings else {}
-    named = {name: getattr(evaluated, name) for name in EvaluationInputs.__slots__}
-    return replace(inputs, unit_weights=weights, **named)
+    weights = loaders.weights_of_units(study) if "audited" in evaluation_inputs.evaluation.settings else {}
+    evaluation_fields = {name: getattr(evaluation_inputs, name) for name in EvaluationInputs.__slots__}
+    return replace(inputs, unit_weights=weights, **evaluation_fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +265,7 @@ def evaluation_of(
     if why_not:
         return None, why_not
     try:
-        return _evaluation(study, consensus, metrics, tokenizer), ""
+        return _evaluation_inputs(study, consensus, metrics, tokenizer), ""
     except EvaluationError as error:
         if metrics or tokenizer:
             raise
@@ -273,12 +273,14 @@ def evaluation_of(
 
 
 def _stored_analyses(study: Study, what: str, data_hash: str) -> list[Analysis]:
+    """Return analyses of the present judgments by this version, without naive ones, newest first."""
     analyses = Analysis.objects.newest_first(study, what).filter(data_hash=data_hash)
     analyses = analyses.filter(signature__endswith=f"|v:{quorum_version()}")
     return [analysis for analysis in analyses if "clusters" not in analysis.settings]
 
 
-def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
+def _aggregation_result(study: Study, consensus: StudyConsensus) -> AnalysisResult:
+    """Return the stored aggregation, or a new one if judgments or outputs of systems have changed."""
     newest = newest_output(study)
     for analysis in _stored_analyses(study, Analysis.Kind.AGGREGATION, consensus.data_hash)[:1]:
         if "outputs" not in analysis.result or (analysis.result["outputs"] or 0) != newest:
@@ -288,7 +290,7 @@ def _aggregation(study: Study, consensus: StudyConsensus) -> AnalysisResult:
     return AnalysisResult(computed.result, computed.settings, computed.signature)
 
 
-def _evaluation(
+def _evaluation_inputs(
     study: Study, consensus: StudyConsensus, metrics: Sequence[str], tokenizer: str
 ) -> EvaluationInputs:
     stored = _stored_analyses(study, Analysis.Kind.META_EVALUATION, consensus.data_hash)
@@ -326,18 +328,19 @@ def _evaluation(
 
 
 def _stored_scores(analysis: Analysis) -> tuple[dict[str, Floats], list[int]]:
+    """Return the stored scores, (N, 2) or (N, 1) by metric, and the row ids of the scored pairs or units."""
     rows = MetricScore.objects.filter(analysis=analysis).order_by("pk")
     values: dict[str, list[tuple[float, ...]]] = {}
-    order: dict[str, list[int]] = {}
+    row_ids: dict[str, list[int]] = {}
     for metric, pair, unit, first, second in rows.values_list(
         "metric", "pair_id", "unit_id", "first", "second"
     ).iterator(loaders.ROWS_PER_BATCH):
         values.setdefault(metric, []).append((first,) if second is None else (first, second))
-        order.setdefault(metric, []).append(unit if pair is None else pair)
+        row_ids.setdefault(metric, []).append(unit if pair is None else pair)
     # Keep the order of the metrics in the analysis.
     scores = {
         name: np.array(values[name], dtype=np.float64)
         for name in analysis.result["metrics"]
         if name in values
     }
-    return scores, next(iter(order.values()), [])
+    return scores, next(iter(row_ids.values()), [])

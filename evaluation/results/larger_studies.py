@@ -16,10 +16,10 @@ from common.amounts import thousands
 from quorum.statistics.crossed import MIN_CLUSTERS, Contrast, Spread
 from quorum.statistics.significance import LEVEL
 
-POWER = 0.8
-MAX_SIZE_FACTOR = 20  # factor of the study's size that is proposed
+POWER = 0.8  # probability with which a true difference is to be found
+MAX_SIZE_FACTOR = 20  # largest proposed size, as a multiple of the study's size
 SAME_PEOPLE_FACTOR = 1.25  # do not ask for more people if it saves less than this factor of items
-MAX_FACTOR = 1e6  # factor that is searched
+MAX_FACTOR = 1e6  # largest multiple that is tried
 VARIANCE_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)  # quantiles of the distribution of a variance
 
 
@@ -27,7 +27,7 @@ class LargerStudy(TypedDict):
     """A study of new items that would decide the open comparisons with power 0.8, if the observed differences are true.
 
     more: number of new items. more_raters: number of additional people; 0 if the same people suffice, or if people
-    are not counted. Both are None if more than twenty times as many are needed, or if only one person judged.
+    are not counted. Both are None if more than MAX_SIZE_FACTOR times as many are needed, or if only one person judged.
     more_of_same: if ``more_raters`` is above 0, the number of new items if only the same people judge; None if no
     number is enough.
     """
@@ -50,25 +50,31 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
         return NO_LARGER_STUDY
     level = LEVEL / max(len(contrasts), 1)
 
-    def tells_apart(times: float, people: float) -> bool:
+    def finds_all(times: float, people: float) -> bool:
         return all(_expected_power(contrast, times, people, level) >= POWER for contrast in contrasts)
 
-    times = smallest_factor(lambda times: tells_apart(times, times), MAX_SIZE_FACTOR)
+    times = smallest_factor(lambda times: finds_all(times, times), MAX_SIZE_FACTOR)
     if times is None:
         return NO_LARGER_STUDY
-    same = smallest_factor(lambda times: tells_apart(times, 1.0), MAX_FACTOR)
-    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)):
-        return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
+    same_people_factor = smallest_factor(lambda times: finds_all(times, 1.0), MAX_FACTOR)
+    if raters is None or (
+        same_people_factor is not None
+        and same_people_factor <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)
+    ):
+        return LargerStudy(
+            more=math.ceil(items * (same_people_factor or times)), more_raters=0, more_of_same=None
+        )
     return LargerStudy(
         more=math.ceil(items * times),
         more_raters=math.ceil(raters * times) - raters,
-        more_of_same=None if same is None else math.ceil(items * same),
+        more_of_same=None if same_people_factor is None else math.ceil(items * same_people_factor),
     )
 
 
-def _expected_power(contrast: Contrast, times: float, people: float, level: float) -> float:
+def _expected_power(contrast: Contrast, item_factor: float, rater_factor: float, level: float) -> float:
+    """Return the mean power of a larger study over the plausible variances. Factors multiply items and raters."""
     powers = [
-        spread.of_larger_study(times, people).power(contrast.difference, level)
+        spread.of_larger_study(item_factor, rater_factor).power(contrast.difference, level)
         for spread in _plausible_spreads(contrast.spread)
     ]
     return sum(powers) / len(powers)
@@ -76,13 +82,13 @@ def _expected_power(contrast: Contrast, times: float, people: float, level: floa
 
 def _plausible_spreads(spread: Spread) -> list[Spread]:
     """Return equally likely true spreads, from the chi-squared distributions of both parts of the variance."""
-    by_items, by_rater = spread.variance - spread.by_raters, spread.by_raters + spread.within
+    item_variance, rater_variance = spread.variance - spread.by_raters, spread.by_raters + spread.within
     items_df = max(spread.number, MIN_CLUSTERS) - 1
     raters_df = max(spread.raters, MIN_CLUSTERS) - 1
     plausible = []
-    for of_items, of_raters in product(_scales(items_df), _scales(raters_df)):
-        by_raters = max(by_rater * of_raters - spread.within, 0.0)
-        variance = by_items * of_items + by_raters
+    for item_scale, rater_scale in product(_scales(items_df), _scales(raters_df)):
+        by_raters = max(rater_variance * rater_scale - spread.within, 0.0)
+        variance = item_variance * item_scale + by_raters
         plausible.append(replace(spread, variance=variance, by_raters=by_raters))
     return plausible
 

@@ -41,11 +41,11 @@ from evaluation.results.verdict import UNTESTED_NOTE, cells_of, levels_sentence,
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 from quorum.statistics.meta import wilson_interval
 
-MAX_NAMED = 30
-HOUR, DAY = 3600.0, 86_400.0
+MAX_NAMED = 30  # largest number of participants whose names are shown
+HOUR, DAY = 3600.0, 86_400.0  # seconds
 NO_JUDGMENTS = gettext_noop("No judgments yet.")
 NO_WORKERS = gettext_noop("No page of work has been submitted yet.")
-CHANCE = 0.5
+CHANCE = 0.5  # accuracy of a metric that guesses
 NO_METRICS = gettext_noop("No metric has been compared with people's judgments yet.")
 PEOPLE = gettext_noop("one participant")
 # Krippendorff's threshold for reliable conclusions.
@@ -78,7 +78,7 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     # write below the line if the line would cross the number
     offset = (8, -10) if abs(wanted_count - counts[-1]) < 0.06 * wanted_count else (8, 0)
     write_beside(axes, thousands(counts[-1]), (times[-1], counts[-1]), offset, color=ACCENT, va="center")
-    _name_times(axes, times[0], span, zone)
+    _label_times(axes, times[0], span, zone)
     axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axes.yaxis.set_major_formatter(lambda value, _: thousands(round(value)))
     axes.set_ylabel(_("judgments"), **SOFT_STYLE)
@@ -86,18 +86,18 @@ def progress_figure(progress: Mapping[str, Any], zone: str = "UTC") -> str:
     return to_svg(figure, "progress", _("Judgments over time"), progress_sentence(progress))
 
 
-def _name_times(axes: Axes, start: float, span: float, zone: str) -> None:
+def _label_times(axes: Axes, start: float, span: float, zone: str) -> None:
     days = span > 2 * DAY
     moments = [start + share * span for share in ((0, 1 / 3, 2 / 3, 1) if span > HOUR else (0, 1))]
     times = [datetime.fromtimestamp(moment, tz=ZoneInfo(zone)) for moment in moments]
     labels = [date_format(moment, "MONTH_DAY_FORMAT") if days else f"{moment:%H:%M}" for moment in times]
     axes.set_xticks(moments, labels)
     first, last = times[0].date(), times[-1].date()
-    until = date_format(last)
+    last_text = date_format(last)
     label = (
-        until
+        last_text
         if first == last
-        else _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": until}
+        else _("%(first)s to %(last)s") % {"first": date_format(first, "MONTH_DAY_FORMAT"), "last": last_text}
     )
     axes.set_xlabel(f"{label} ({zone})", **SOFT_STYLE)
 
@@ -130,17 +130,17 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
     If nobody saw a control item, plot the seconds per unit instead.
     """
     tested_workers = [row for row in workers if row["controls_seen"]]
-    timed = [row for row in workers if row["seconds"] is not None]
-    if not tested_workers and not timed:
+    timed_workers = [row for row in workers if row["seconds"] is not None]
+    if not tested_workers and not timed_workers:
         return ""
     rows = (
         sorted(tested_workers, key=lambda row: (-row["controls_share"], row["worker"]))
         if tested_workers
         else []
     )
-    rows = rows or sorted(timed, key=lambda row: (row["seconds"], row["worker"]))
-    named = len(rows) <= MAX_NAMED
-    height = min(0.85 + (ROW_HEIGHT if named else 0.07) * len(rows), 12.0)
+    rows = rows or sorted(timed_workers, key=lambda row: (row["seconds"], row["worker"]))
+    has_names = len(rows) <= MAX_NAMED
+    height = min(0.85 + (ROW_HEIGHT if has_names else 0.07) * len(rows), 12.0)
     figure, axes = new_plot(height)
     if tested_workers:
         axes.set_xlim(-0.02, 1.02)
@@ -150,23 +150,23 @@ def workers_figure(workers: Sequence[Mapping[str, Any]], threshold: float) -> st
             Dot(row["worker"], row["controls_share"], *wilson_interval(*counts))
             for row, counts in zip(rows, right, strict=True)
         ]
-        draw_dots(axes, dots, has_labels=named)
-        below = [y for y, row in enumerate(rows) if not row["used"]]
-        for y in below:
+        draw_dots(axes, dots, has_labels=has_names)
+        unused_rows = [y for y, row in enumerate(rows) if not row["used"]]
+        for y in unused_rows:
             axes.plot(
                 [rows[y]["controls_share"]], [y], "X", color=WARNING_COLOUR, markersize=9, markeredgewidth=0
             )
-        if below:
-            point = (rows[below[0]]["controls_share"], below[0])
+        if unused_rows:
+            point = (rows[unused_rows[0]]["controls_share"], unused_rows[0])
             write_beside(axes, _("not used"), point, (8, 8), fontsize=SMALL - 1, color=WARNING_COLOUR)
         draw_level(axes, threshold, _("pass mark %(share)s %%") % {"share": f"{100 * threshold:g}"})
         label = _("share of check questions right, 95 % interval")
     else:
         axes.set_xlim(0, 1.08 * max(row["seconds"] for row in rows))
-        draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], has_labels=named)
+        draw_dots(axes, [Dot(row["worker"], row["seconds"]) for row in rows], has_labels=has_names)
         label = _("median seconds per item")
     axes.set_xlabel(label, **SOFT_STYLE)
-    longest = max(len(row["worker"]) for row in rows) if named else 0
+    longest = max(len(row["worker"]) for row in rows) if has_names else 0
     left_margin = min(0.03 + 0.0105 * longest, 0.4)
     figure.subplots_adjust(left=left_margin, right=0.985, bottom=0.5 / height, top=1 - 0.35 / height)
     title = _("Check questions by participant") if tested_workers else _("Seconds per item by participant")
@@ -191,12 +191,12 @@ def workers_sentence(workers: Sequence[Mapping[str, Any]], threshold: float) -> 
         "reached": thousands(sum(row["controls_share"] >= threshold for row in tested_workers)),
         "share": f"{100 * threshold:g}",
     }
-    if aside := sum(not row["used"] for row in workers):
+    if unused_count := sum(not row["used"] for row in workers):
         sentence += " " + ngettext(
             "The judgments of %(n)s participant are not used.",
             "The judgments of %(n)s participants are not used.",
-            aside,
-        ) % {"n": thousands(aside)}
+            unused_count,
+        ) % {"n": thousands(unused_count)}
     times = sorted(row["seconds"] for row in workers if row["seconds"] is not None)
     if not times:
         return sentence
@@ -216,20 +216,20 @@ def accuracy_figure(result: Mapping[str, Any]) -> str:
     leaders = result["verdict"]["all"]["leaders"] if "verdict" in result else ()
     if not compares_pairs(result):
         return _correlation_figure(result, leaders)
-    names = sorted(metrics, key=lambda name: -_value(metrics[name]["accuracy"]["all"]))
+    names = sorted(metrics, key=lambda name: -_sort_value(metrics[name]["accuracy"]["all"]))
     kinds, _best_first = accuracy_by_metric(metrics)
     lows = [metrics[name]["accuracy"][kind]["low"] for name in names for kind in kinds]
     people = {} if "halves" in result else result.get("people") or {}
     levels = [people[kind]["value"] for kind in kinds if kind in people]
-    least = min(end for end in (CHANCE, *lows, *levels) if end is not None)
+    lowest = min(end for end in (CHANCE, *lows, *levels) if end is not None)
     height = 1.0 + _rows_height(names)
     figure = new_figure(height)
     panels = figure.subplots(1, len(kinds), squeeze=False)[0]
     for index, (axes, kind) in enumerate(zip(panels, kinds, strict=True)):
         style_axes(axes)
-        axes.set_xlim(least - 0.04, 1.02)
+        axes.set_xlim(lowest - 0.04, 1.02)
         # If the axis begins low, there is no room for the number in the middle.
-        middle = "75" if least > 0.2 else ""
+        middle = "75" if lowest > 0.2 else ""
         axes.set_xticks([0.5, 0.75, 1.0], ["50 %" if index == 0 else "50", middle, "100"])
         cells = [metrics[name]["accuracy"][kind] for name in names]
         dots = [_dot(name, cell, accent=name in leaders) for name, cell in zip(names, cells, strict=True)]
@@ -262,7 +262,7 @@ def accuracy_sentence(result: Mapping[str, Any]) -> str:
 
 def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> str:
     metrics = result["metrics"]
-    names = sorted(metrics, key=lambda name: -_value(metrics[name]["kendall_tau_b"]))
+    names = sorted(metrics, key=lambda name: -_sort_value(metrics[name]["kendall_tau_b"]))
     dots = [_dot(name, metrics[name]["kendall_tau_b"], accent=name in leaders) for name in names]
     label = _("Kendall's tau-b with people, 95 % interval")
     figure, axes = draw_coefficients(dots, label, height=0.85 + _rows_height(names), left=_left_margin(names))
@@ -275,7 +275,7 @@ def _correlation_figure(result: Mapping[str, Any], leaders: Sequence[str]) -> st
     return to_svg(figure, "accuracy", _("Rank correlation of each metric with people"), description)
 
 
-def _value(cell: Mapping[str, Any]) -> float:
+def _sort_value(cell: Mapping[str, Any]) -> float:
     return float("-inf") if cell["value"] is None else float(cell["value"])
 
 

@@ -46,7 +46,7 @@ TASKS = {
         "rankings-search", ": search", "Search: a caption asks, items are ranked.", "caption", "item"
     ),
 }  # fmt: skip
-CUTS = (1, 5, 10)
+CUTS = (1, 5, 10)  # numbers of first items, k, in S@k and R@k
 UNJUDGED, IRRELEVANT, RELEVANT = -1, 0, 1  # codes as in `JudgedRankings.codes`
 # Measures of H13's Table 7: by people's judgments, and by the original item.
 TABLE_7 = (
@@ -54,6 +54,7 @@ TABLE_7 = (
     *(("R-precision", automatic) for automatic in (*(f"R@{k}" for k in CUTS), MEDIAN_RANK)),
 )
 NO_RANKINGS: dict[str, dict[str, Any]] = {"rankings": {}, "system_orders": {}}
+# Why a median rank is undefined.
 NOT_RETURNED = "half of the lists, or more, do not hold the original item"
 
 
@@ -77,32 +78,32 @@ def rankings_of(
     """
     judged_answers = answers.map_values(lambda value: relevance.grade(value) > 0)
     codes = np.where(np.isnan(judged_answers.value), UNJUDGED, judged_answers.value).astype(np.int8)
-    good = judged_answers.keys[judged_answers.of_text > 0]
+    relevant_keys, width = judged_answers.keys[judged_answers.of_text > 0], judged_answers.width
     rankings, orders = {}, {}  # both by task
     for task, is_of_task in ((ANNOTATION, ~proposals.is_search), (SEARCH, proposals.is_search)):
         rows = np.flatnonzero(is_of_task)
         if not (proposals.position[rows] > 1).any():
             continue
         # The query of each relevant item: the image, or the text of the query caption.
-        asking = good // judged_answers.width if task == ANNOTATION else good % judged_answers.width
-        relevant = np.bincount(asking, minlength=max(len(proposals.images), len(proposals.texts)))
-        owners = proposals.system[rows]
+        query = relevant_keys // width if task == ANNOTATION else relevant_keys % width
+        relevant = np.bincount(query, minlength=max(len(proposals.images), len(proposals.texts)))
+        system_of_row = proposals.system[rows]
         table, figures = [], {}
-        for system in np.unique(owners).tolist():
-            of_system = rows[owners == system]
-            if not unjudged and (codes[of_system] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
+        for system in np.unique(system_of_row).tolist():
+            system_rows = rows[system_of_row == system]
+            if not unjudged and (codes[system_rows] == UNJUDGED).all() and (codes[rows] != UNJUDGED).any():
                 continue  # the system is in the dataset, but not in the study
             name = proposals.systems[system]
-            row, figures[name] = _row(proposals, of_system, codes[of_system], relevant, audit, task=task)
+            row, figures[name] = _row(proposals, system_rows, codes[system_rows], relevant, audit, task=task)
             table.append({"system": name, **row})
-        compared = _compare_with_best(figures)
+        p_values = _compare_with_best(figures)
         rankings[task] = [
-            row | {"p": compared.get(row["system"])}
+            row | {"p": p_values.get(row["system"])}
             for row in sorted(table, key=lambda row: -(row["R-precision"]["value"] or 0.0))
         ]
-        with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
-        if len(with_original) > 1:
-            orders[task] = [_order_row(with_original, *pair) for pair in TABLE_7]
+        figures_with_original = [system for system in figures.values() if MEDIAN_RANK in system.measures]
+        if len(figures_with_original) > 1:
+            orders[task] = [_order_row(figures_with_original, *pair) for pair in TABLE_7]
     return {"rankings": rankings, "system_orders": orders}
 
 
@@ -123,32 +124,32 @@ def _order_row(systems: Sequence[SystemFigures], people: str, automatic: str) ->
 
 
 def _compare_with_best(figures: Mapping[str, SystemFigures]) -> Mapping[str, float | None]:
-    """Return the p of t tests, over queries, of the best system's R-precision against each other system's."""
+    """Return p-values by system, of t tests over queries that compare R-precision with that of the best system."""
     names = list(figures)
     if len(names) < 2:
         return {}
     columns = [
-        (of_system.queries, of_system.documents, of_system.measures["R-precision"].per_query)
-        for of_system in figures.values()
+        (system_figures.queries, system_figures.documents, system_figures.measures["R-precision"].per_query)
+        for system_figures in figures.values()
     ]
     query, document, precision = (np.concatenate(column) for column in zip(*columns, strict=True))
     system = np.repeat(np.arange(len(names)), [len(queries) for queries, *_ in columns])
-    defined = ~np.isnan(precision)
+    is_defined = ~np.isnan(precision)
     queries, item = np.unique(query, return_inverse=True)
     cluster = np.zeros(len(queries), dtype=np.int64)
     cluster[item] = document
-    outputs = Outputs(names, item, system, cluster, precision, None).subset(defined)
-    return outputs.standings(MEAN).compare().compared if defined.any() else {}
+    outputs = Outputs(names, item, system, cluster, precision, None).subset(is_defined)
+    return outputs.standings(MEAN).compare().compared if is_defined.any() else {}
 
 
 def leading_systems(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the first system of a task, and the systems that are not significantly worse."""
-    defined = [row for row in rows if row["R-precision"]["value"] is not None]
-    first = defined[0]["R-precision"]["value"] if defined else 0.0
+    defined_rows = [row for row in rows if row["R-precision"]["value"] is not None]
+    best = defined_rows[0]["R-precision"]["value"] if defined_rows else 0.0
     return [
         row["system"]
-        for row in defined
-        if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == first
+        for row in defined_rows
+        if row.get("p") is None or row["p"] > LEVEL or row["R-precision"]["value"] == best
     ]
 
 
@@ -174,8 +175,8 @@ class JudgedOutputs:
         row, unit = proposals.credits()
         keys, number = np.unique(proposals.text_keys(units.image, units.text), return_inverse=True)
         of_text = values(number, np.arange(len(units.pk)), len(keys))
-        known = ~np.isnan(of_text)
-        return cls(values(row, unit, len(proposals)), keys[known], of_text[known], len(proposals.texts) + 1)
+        keep = ~np.isnan(of_text)
+        return cls(values(row, unit, len(proposals)), keys[keep], of_text[keep], len(proposals.texts) + 1)
 
     def map_values(self, into: Callable[[float], float]) -> JudgedOutputs:
         """Return the outputs with mapped values. The function is called once for each distinct value."""
@@ -225,24 +226,25 @@ def _row(
     number = np.searchsorted(queries, query)
     lengths = np.maximum.reduceat(rank, first)  # lengths up to the last known item
     starts = np.concatenate([[0], np.cumsum(lengths)])
-    at = starts[number] + rank - 1
+    positions = starts[number] + rank - 1
 
-    def lists(known: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
-        laid = np.full(int(starts[-1]), unknown, dtype=np.int8)
-        laid[at] = known
-        return JudgedRankings(starts, laid, total, judged=unknown == UNJUDGED)
+    def make_lists(item_codes: npt.NDArray[np.int8], total: Ints, unknown: int) -> JudgedRankings:
+        """Return the lists with codes of the known items, and the code ``unknown`` at the other positions."""
+        codes_of_lists = np.full(int(starts[-1]), unknown, dtype=np.int8)
+        codes_of_lists[positions] = item_codes
+        return JudgedRankings(starts, codes_of_lists, total, judged=unknown == UNJUDGED)
 
     query_ids = queries if task == ANNOTATION else proposals.text[rows][first]
     documents = proposals.document[queries] if task == ANNOTATION else queries
-    judged_lists = lists(codes, relevant[query_ids], UNJUDGED)
+    judged_lists = make_lists(codes, relevant[query_ids], UNJUDGED)
     precision = r_precision(judged_lists)
     results = [*(success_at_k(judged_lists, k=k) for k in CUTS), precision]
     has_judged = np.bincount(number[codes != UNJUDGED], minlength=len(queries)) > 0
-    undefined = np.isnan(precision.per_query)
+    is_undefined = np.isnan(precision.per_query)
     row: dict[str, Any] = {
         "queries": len(queries),
-        "not_judged": int((undefined & ~has_judged).sum()),
-        "nothing_relevant": int((undefined & has_judged).sum()),
+        "not_judged": int((is_undefined & ~has_judged).sum()),
+        "nothing_relevant": int((is_undefined & has_judged).sum()),
         **{result.measure: _share(result, documents) for result in results},
     }
     if audit and audit["share"] is not None:
@@ -252,23 +254,24 @@ def _row(
             bounds = {"value": corrected.value, "low": corrected.low, "high": corrected.high}
             row["audited"][f"S@{k}"] = bounds | {"n": len(queries)}
     original = proposals.original[rows]
-    findable = np.minimum.reduceat(original, first) > NO_ORIGINAL
-    if findable.any():
+    has_original = np.minimum.reduceat(original, first) > NO_ORIGINAL
+    if has_original.any():
         # If several captions were written for the image, use the first.
         is_first = np.zeros(len(rows), dtype=bool)
         hits = np.flatnonzero(original == 1)
         is_first[hits[np.unique(number[hits], return_index=True)[1]]] = True
-        ranked = lists(is_first.astype(np.int8), findable.astype(np.int64), IRRELEVANT)
-        recalls, middle = [recall_at_k(ranked, k=k) for k in CUTS], median_rank(ranked)
-        results += [*recalls, middle]
-        beyond = not np.isfinite(middle.value)
+        original_lists = make_lists(is_first.astype(np.int8), has_original.astype(np.int64), IRRELEVANT)
+        recalls = [recall_at_k(original_lists, k=k) for k in CUTS]
+        median = median_rank(original_lists)
+        results += [*recalls, median]
+        is_beyond = not np.isfinite(median.value)
         row["original"] = {
-            "queries": int(findable.sum()),
+            "queries": int(has_original.sum()),
             **{result.measure: _share(result, documents) for result in recalls},
             "median_rank": {
-                "value": None if beyond else middle.value,
-                "n": int(findable.sum()),
-                "reason": NOT_RETURNED if beyond else "",
+                "value": None if is_beyond else median.value,
+                "n": int(has_original.sum()),
+                "reason": NOT_RETURNED if is_beyond else "",
             },
         }
     return row, SystemFigures(queries, documents, {result.measure: result for result in results})
@@ -297,12 +300,12 @@ def corrected_success(judged: JudgedRankings, k: int, audit: Mapping[str, Any]) 
     """
     ends = np.minimum(judged.starts[:-1] + k, judged.starts[1:])
     hits, blank = (np.concatenate([[0], np.cumsum(judged.codes == code)]) for code in (RELEVANT, UNJUDGED))
-    sure = hits[ends] > hits[judged.starts[:-1]]
-    unjudged = (blank[ends] - blank[judged.starts[:-1]]).astype(np.float64)
+    has_hit = hits[ends] > hits[judged.starts[:-1]]
+    unjudged_counts = (blank[ends] - blank[judged.starts[:-1]]).astype(np.float64)
 
     def precision_at(share: float) -> float:
-        chance: Floats = 1.0 - (1.0 - share) ** unjudged
-        return float(np.where(sure, 1.0, chance).mean())
+        chance: Floats = 1.0 - (1.0 - share) ** unjudged_counts
+        return float(np.where(has_hit, 1.0, chance).mean())
 
     return CrossedEstimate(
         precision_at(audit["share"]), precision_at(audit["low"]), precision_at(audit["high"])
@@ -357,39 +360,38 @@ def audit_filter(
     """
     values = {unit: consensus[unit].value for unit in audited if unit in consensus}
     judged_audits = [unit for unit, value in values.items() if value is not None]
-    missed = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
-    dropped = pairs - passed_pairs
+    missed_count = sum(relevance.is_relevant(value) for value in values.values() if value is not None)
+    dropped_count = pairs - passed_pairs
     share = low = high = None
     if judged_audits:
-        share, (low, high) = (
-            missed / len(judged_audits),
-            wilson_interval(missed, len(judged_audits), CONFIDENCE),
-        )
-    unanimous = 0
+        share = missed_count / len(judged_audits)
+        low, high = wilson_interval(missed_count, len(judged_audits), CONFIDENCE)
+    unanimous_count = 0
     for unit in judged_audits:
         votes = consensus[unit].votes.items()
-        unanimous += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
-    known_answers = [consensus[unit].value for unit in passed if unit in consensus]
-    right = [relevance.is_relevant(value) for value in known_answers if value is not None]
-    # The share of good pairs is that of the judged pairs.
-    good = sum(right) / len(right) * passed_pairs if right else None
+        # Nobody gave an answer by which the text describes the item.
+        unanimous_count += not any(count and relevance.is_relevant(float(answer)) for answer, count in votes)
+    consensus_values = [consensus[unit].value for unit in passed if unit in consensus]
+    is_good = [relevance.is_relevant(value) for value in consensus_values if value is not None]
+    # The number of good pairs among those that passed, by the share among the judged ones.
+    good = sum(is_good) / len(is_good) * passed_pairs if is_good else None
     return {
-        "dropped": dropped,
+        "dropped": dropped_count,
         "sampled": len(audited),
         "judged": len(judged_audits),
-        "missed": missed,
+        "missed": missed_count,
         "share": json_float(share),
         "low": json_float(low),
         "high": json_float(high),
         "confidence": CONFIDENCE,
-        "unanimous_no": unanimous,
-        "weight": dropped / len(audited) if audited else None,
+        "unanimous_no": unanimous_count,
+        "weight": dropped_count / len(audited) if audited else None,
         "missed_in_all": {
-            name: None if bound is None else bound * dropped
+            name: None if bound is None else bound * dropped_count
             for name, bound in (("value", share), ("low", low), ("high", high))
         },
         "recall": {
-            name: _weighted_recall(good, bound, dropped)
+            name: _weighted_recall(good, bound, dropped_count)
             for name, bound in (("value", share), ("low", high), ("high", low))
         },
     }
@@ -438,9 +440,9 @@ def rankings_tables(result: Mapping[str, Any], *, digits: int = 0) -> list[Table
     tables = []
     for task, rows in result["rankings"].items():
         tables.append(_relevance_table(task, rows, audit, digits))
-        with_original = [row for row in rows if "original" in row]
-        if with_original:
-            tables.append(_original_table(task, with_original))
+        original_rows = [row for row in rows if "original" in row]
+        if original_rows:
+            tables.append(_original_table(task, original_rows))
         if task in orders:
             tables.append(_orders_table(task, orders[task]))
     return tables

@@ -39,6 +39,7 @@ from quorum.statistics.inputs import ROUNDING
 from quorum.statistics.meta import PeoplesWinners, compare_with_best
 from quorum.statistics.significance import BestResult
 
+# Measures of systems: comparisons won, times named the best, shares of yes, means, and texts that describe their item.
 WON, BEST, YES, MEAN, DESCRIBES = "won", "best", "yes", "mean", "describes"
 F1, OOT = "f1", "oot"  # measures of boxes and keywords that systems name
 
@@ -51,8 +52,12 @@ Contrasts = Callable[[int, int], Contrast]
 class Standings:
     """A comparison of K systems by people's answers.
 
-    figures: value, interval and n by system. strength: (K,) values by which systems are ordered. contrast: a
-    function that returns the contrast of two systems.
+    Attributes:
+        measure: what the values are, such as WON.
+        figures: value, interval and n by system.
+        strength: (K,) values by which systems are ordered.
+        contrast: a function that returns the contrast of two systems.
+        items, raters: numbers of items and of raters; None if raters are unknown.
     """
 
     measure: str
@@ -85,8 +90,8 @@ def contrasts_of_fit(strength: Floats, covariance: Floats, freedom: Floats) -> C
     """
 
     def contrast(first: int, second: int) -> Contrast:
-        both = np.ix_([first, second], [first, second])
-        variance = float(np.array([1.0, -1.0]) @ covariance[both] @ np.array([1.0, -1.0]))
+        indices = np.ix_([first, second], [first, second])
+        variance = float(np.array([1.0, -1.0]) @ covariance[indices] @ np.array([1.0, -1.0]))
         df = float(freedom[[first, second]].min()) if len(freedom) else math.inf
         if not variance > 0:
             return NO_CONTRAST
@@ -101,26 +106,26 @@ def contrasts_where_compared(strength: Floats, contrast: Contrasts) -> Contrasts
     If a contrast's sign contradicts `strength`, its difference is set to 0.
     """
 
-    def of_both(first: int, second: int) -> Contrast:
+    def contrast_on_common_items(first: int, second: int) -> Contrast:
         difference = contrast(first, second)
         agrees = difference.t * (strength[first] - strength[second]) > 0
         return difference if agrees or math.isnan(difference.t) else replace(difference, difference=0.0)
 
-    return of_both
+    return contrast_on_common_items
 
 
 def divide_variances(contrasts: Contrasts, direct: Contrasts) -> Contrasts:
     """Return the contrasts, with each variance divided among items and raters as in the `direct` contrasts."""
 
-    def of_parts(first: int, second: int) -> Contrast:
-        contrast, parts = contrasts(first, second), direct(first, second).spread
-        if not parts.variance > 0:
+    def divided_contrast(first: int, second: int) -> Contrast:
+        contrast, spread = contrasts(first, second), direct(first, second).spread
+        if not spread.variance > 0:
             return contrast
         return replace(
-            contrast, spread=replace(parts.with_variance(contrast.spread.variance), df=contrast.spread.df)
+            contrast, spread=replace(spread.with_variance(contrast.spread.variance), df=contrast.spread.df)
         )
 
-    return of_parts
+    return divided_contrast
 
 
 def map_distinct_values(values: Floats, into: Callable[[float], float]) -> Floats:
@@ -140,9 +145,14 @@ def raters_of(deletions: RaterDeletions | None) -> int | None:
 class Outputs:
     """R outputs of K systems with scores. An item may have several outputs of a system.
 
-    item, system: (R,) codes. cluster: by item, the code of its document, or of the item. score: (R,). deletions: scores
-    without each rater, if raters are known. scale_ends: the lowest and the highest possible score. proposal: (R,)
-    positions of the outputs in `Proposals`; empty if outputs are not from ranked lists.
+    Attributes:
+        names: names of the systems.
+        item, system: (R,) codes.
+        cluster: (I,) code of each item's document, or of the item itself.
+        score: (R,) scores.
+        deletions: scores without each rater; None if raters are unknown.
+        scale_ends: the lowest and the highest possible score.
+        proposal: (R,) positions of the outputs in `Proposals`; empty if outputs are not from ranked lists.
     """
 
     names: Sequence[str]
@@ -170,17 +180,17 @@ class Outputs:
         """
         figures = {}
         for code, name in enumerate(self.names):
-            of_system = self.system == code
+            is_of_system = self.system == code
             mean, spread, clusters = self.contrast({code: 1.0})
-            half = spread.half_width(CONFIDENCE)
-            ends = max(mean - half, self.scale_ends[0]), min(mean + half, self.scale_ends[1])
-            if half == 0:
-                unseen = share_interval(0.0, spread, clusters, CONFIDENCE)[1]
-                low, high = (mean + unseen * (end - mean) for end in self.scale_ends)
-                ends = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
+            half_width = spread.half_width(CONFIDENCE)
+            bounds = max(mean - half_width, self.scale_ends[0]), min(mean + half_width, self.scale_ends[1])
+            if half_width == 0:
+                unseen_share = share_interval(0.0, spread, clusters, CONFIDENCE)[1]
+                low, high = (mean + unseen_share * (end - mean) for end in self.scale_ends)
+                bounds = (low, high) if math.isfinite(high - low) else (math.nan, math.nan)
             if measure != MEAN:
-                ends = share_interval(mean, spread, clusters, CONFIDENCE)
-            figures[name] = figures_of(mean, *ends, int(of_system.sum()))
+                bounds = share_interval(mean, spread, clusters, CONFIDENCE)
+            figures[name] = figures_of(mean, *bounds, int(is_of_system.sum()))
         return figures
 
     def compare(self, first: int, second: int) -> Contrast:
@@ -191,10 +201,8 @@ class Outputs:
         """
         mean, spread, clusters = self.contrast({first: 1.0, second: -1.0})
         if spread.variance == 0:
-            mean, spread = (
-                math.copysign(0.5, mean) if mean else 0.0,
-                replace(spread, variance=0.25 / clusters),
-            )
+            mean = math.copysign(0.5, mean) if mean else 0.0
+            spread = replace(spread, variance=0.25 / clusters)  # of a share of a half
         return Contrast(mean, spread)
 
     def map_scores(self, into: Callable[[float], float]) -> Outputs:
@@ -224,25 +232,30 @@ class Outputs:
         `signs` are by system code. Only items with outputs of all these systems count. The variance is 0 if
         differences are only rounding errors.
         """
-        size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
+        item_count, sign = (
+            len(self.cluster),
+            np.array([signs.get(code, 0.0) for code in range(len(self.names))]),
+        )
         is_compared = sign[self.system] != 0
-        counts = np.zeros((len(self.names), size))
+        counts = np.zeros((len(self.names), item_count))
         np.add.at(counts, (self.system[is_compared], self.item[is_compared]), 1)
-        complete: Flags = np.all(counts[list(signs)] > 0, axis=0)
-        n = int(complete.sum())
+        has_all_systems: Flags = np.all(counts[list(signs)] > 0, axis=0)
+        n = int(has_all_systems.sum())
         if not n:
             return math.nan, NO_SPREAD, 0
-        is_compared &= complete[self.item]
+        is_compared &= has_all_systems[self.item]
         system = self.system[is_compared]
-        number, total = np.bincount(system), np.bincount(system, self.score[is_compared])
-        means = np.divide(total, number, out=np.zeros(len(total)), where=number > 0)
+        output_counts, score_sums = np.bincount(system), np.bincount(system, self.score[is_compared])
+        means = np.divide(score_sums, output_counts, out=np.zeros(len(score_sums)), where=output_counts > 0)
         weight = np.zeros(len(self.item))
-        weight[is_compared] = sign[system] / number[system]
+        weight[is_compared] = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])
         centred = weight[is_compared] * (self.score[is_compared] - means[system])
-        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=size).astype(np.float64)
-        items = Clusters.from_columns({ITEM: self.cluster[complete]}, n)
-        spread = items.spread(influence[complete])
+        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=item_count).astype(
+            np.float64
+        )
+        items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
+        spread = items.spread(influence[has_all_systems])
         if self.deletions is not None:
             spread = self._add_rater_variance(spread, items, is_compared, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
@@ -250,26 +263,27 @@ class Outputs:
         return mean, spread, items.number
 
     def _add_rater_variance(
-        self, spread: Spread, items: Clusters, here: Flags, weight: Floats, influence: Floats
+        self, spread: Spread, items: Clusters, is_compared: Flags, weight: Floats, influence: Floats
     ) -> Spread:
         """Return the spread with the variance of raters added.
 
-        here: (R,) flags of the contrast's outputs. weight: (R,) their weights. influence: (I,) influences of items.
+        is_compared: (R,) flags of the contrast's outputs. weight: (R,) their weights. influence: (I,) of the items.
         """
         assert self.deletions is not None
-        deletions = self.deletions.subset(here)
+        deletions = self.deletions.subset(is_compared)
         row, raters = deletions.row, deletions.raters
-        lost = self.score[row] - deletions.value
-        key, at = np.unique(self.item[row] * np.int64(raters) + deletions.rater, return_inverse=True)
-        changes: Floats = np.bincount(at, np.nan_to_num(lost) * weight[row], minlength=len(key)).astype(
-            np.float64
-        )
+        change_of_score = self.score[row] - deletions.value
+        # Sum the changes of the outputs of an item without a rater.
+        key, group = np.unique(self.item[row] * np.int64(raters) + deletions.rater, return_inverse=True)
+        changes: Floats = np.bincount(
+            group, np.nan_to_num(change_of_score) * weight[row], minlength=len(key)
+        ).astype(np.float64)
         # Without its only rater, an output has no score, and its item does not count.
-        is_lost = np.bincount(at, np.isnan(lost), minlength=len(key)) > 0
+        is_lost = np.bincount(group, np.isnan(change_of_score), minlength=len(key)) > 0
         changes[is_lost] = influence[key[is_lost] // raters]
         value = np.where(is_lost, math.nan, changes)
-        of_items = RaterDeletions(key // raters, renumber_codes(key % raters), value, deletions.means)
-        return of_items.widen(spread, items, lambda: changes)[0]
+        item_deletions = RaterDeletions(key // raters, renumber_codes(key % raters), value, deletions.means)
+        return item_deletions.widen(spread, items, lambda: changes)[0]
 
 
 def standings_of_pairs(
@@ -287,24 +301,24 @@ def standings_of_pairs(
     Args:
         systems: systems of both texts, by pair key.
         items: items by pair row id.
-        documents: a result of `first_of_documents`.
+        documents: the first item of each item's document; items without other items in their document are left out.
         clustered: whether pairs are clustered; if false, they are regarded as independent, as in older releases.
     """
     rows = []
     for pair in consensus.pairs:
-        both, outcome = systems[pair.key], consensus.of_pair[pair.pk]
-        if both[0] != both[1] and (outcome.value is not None or outcome.tie):
-            rows.append((pair.pk, *both, outcome.value or 0, items[pair.pk]))
+        pair_systems, outcome = systems[pair.key], consensus.of_pair[pair.pk]
+        if pair_systems[0] != pair_systems[1] and (outcome.value is not None or outcome.tie):
+            rows.append((pair.pk, *pair_systems, outcome.value or 0, items[pair.pk]))
     if not rows:
         return None
-    pks, first_names, second_names, winners, of_pair = (list(column) for column in zip(*rows, strict=True))
+    pks, first_names, second_names, winners, pair_items = (list(column) for column in zip(*rows, strict=True))
     clusters: ClusterColumns = NAIVE
     if clustered:
         clusters = clusters_of_pairs(
             table,
             consensus,
             np.array(pks, dtype=np.int64),
-            [documents.get(item, item) for item in of_pair],
+            [documents.get(item, item) for item in pair_items],
             anonymous=anonymous,
         )
     names = sorted({*first_names, *second_names})
@@ -315,8 +329,8 @@ def standings_of_pairs(
     for code, name in enumerate(names):
         sides = np.select([first == code, second == code], [1, 2])
         interval = people.share(partial(credit_of_side, sides), sides > 0, undecided=True)
-        won = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
-        figures[name] = figures_of(float(won.mean()), interval.low, interval.high, len(won))
+        credits = credit_of_side(sides, np.flatnonzero(sides), people.winners[sides > 0])
+        figures[name] = figures_of(float(credits.mean()), interval.low, interval.high, len(credits))
     fit = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
 
     def compare(system: int, other: int) -> Contrast:
@@ -333,7 +347,7 @@ def standings_of_pairs(
     if len(names) == 2 or fit.reason:
         strength = np.array([figures[name]["value"] for name in names])
         contrasts = contrasts_where_compared(strength, compare)
-    items_compared, raters = len(set(of_pair)), raters_of(people.deletions)
+    items_compared, raters = len(set(pair_items)), raters_of(people.deletions)
     return Standings(WON, names, figures, strength, contrasts, items_compared, raters)
 
 
@@ -367,40 +381,44 @@ def outputs_of_answers(
     """
     units = proposals.units
     output, unit = proposals.credits()
-    annotated = ~proposals.is_search[output]
-    output, unit = output[annotated], unit[annotated]
-    answered = places_in(units.pk, table.unit)
+    in_annotation = ~proposals.is_search[output]
+    output, unit = output[in_annotation], unit[in_annotation]
+    unit_of_vote = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
-    rated = table.is_counted & ~np.isnan(value) & (answered >= 0)
+    is_included = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
     sums, counts = (
-        np.bincount(answered[rated], weights, minlength=len(units.pk)) for weights in (value[rated], None)
+        np.bincount(unit_of_vote[is_included], weights, minlength=len(units.pk))
+        for weights in (value[is_included], None)
     )
+    # The decision on an adjudicated unit takes the place of all its answers.
     if answers is None:
-        decided = places_in(units.pk, np.array(list(decisions), dtype=np.int64))
-        for index, decision in zip(decided.tolist(), decisions.values(), strict=True):
+        decided_units = places_in(units.pk, np.array(list(decisions), dtype=np.int64))
+        for index, decision in zip(decided_units.tolist(), decisions.values(), strict=True):
             counts[index] = 0 if decision.value is None else max(1, counts[index])
             sums[index] = 0 if decision.value is None else decision.value * counts[index]
-        rated &= ~np.isin(table.unit, list(decisions))
+        is_included &= ~np.isin(table.unit, list(decisions))
     sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
-    places = np.flatnonzero(counts)
-    if not len(places):
+    rated_rows = np.flatnonzero(counts)
+    if not len(rated_rows):
         return None
-    vote, credit = pairs_of_equal(answered[rated], unit)
-    systems, system = np.unique(proposals.system[places], return_inverse=True)
+    vote, credit = pairs_of_equal(unit_of_vote[is_included], unit)
+    systems, system = np.unique(proposals.system[rated_rows], return_inverse=True)
     deletions = None
     if len(credit) and not anonymous:
-        row = places_in(places, output[credit])
-        deletions = means_without_raters(row, table.worker[rated][vote], value[rated][vote], len(places))
-    items, item = np.unique(proposals.image[places], return_inverse=True)
+        row = places_in(rated_rows, output[credit])
+        deletions = means_without_raters(
+            row, table.worker[is_included][vote], value[is_included][vote], len(rated_rows)
+        )
+    items, item = np.unique(proposals.image[rated_rows], return_inverse=True)
     return Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
         item=item,
         system=system,
         cluster=proposals.document[items],
-        score=sums[places] / counts[places],
+        score=sums[rated_rows] / counts[rated_rows],
         deletions=deletions,
         scale_ends=ends,
-        proposal=places,
+        proposal=rated_rows,
     )
 
 

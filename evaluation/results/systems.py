@@ -42,17 +42,22 @@ from evaluation.results.standings import (
 from judgments.models import CandidatePair, Item, Study, Unit
 from judgments.studies.designs import design_of, kind_of
 
-SHARES = (WON, BEST, YES)
+SHARES = (WON, BEST, YES)  # measures that are shares, which are shown as per cent
 
 
 class SystemsVerdict(LargerStudy):
     """The verdict on systems, as JSON.
 
-    systems: best first, each with its value of ``measure``, the interval, and ``n`` comparisons or captions. value,
-    low, high: value and interval of the first system. leaders: the first system, and those not significantly worse.
-    rest: the others. p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the
-    other leaders. compared: adjusted p of each other system. scope: the population to which the verdict
-    generalises. items: number of items compared.
+    Attributes:
+        settled: whether one system is significantly better than all others.
+        leaders: the first system, and those not significantly worse.
+        rest: the other systems.
+        p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders.
+        compared: adjusted p of each system but the first.
+        systems: best first, each with its value of ``measure``, the interval, and ``n`` comparisons or captions.
+        value, low, high: value and interval of the first system.
+        items: number of items compared.
+        scope: the population to which the verdict generalises.
     """
 
     settled: bool
@@ -92,8 +97,8 @@ def verdict_of_systems(
     elif kind.relevance is not None:
         standings = None if outputs is None else outputs.standings(measure_of(kind.relevance))
     else:
-        of_kinds = (standings_of(study) for standings_of in of_features("standings"))
-        standings = next((standing for standing in of_kinds if standing is not None), None)
+        feature_standings = (standings_of(study) for standings_of in of_features("standings"))
+        standings = next((standing for standing in feature_standings if standing is not None), None)
     if standings is None or len(standings.names) < 2:
         return None
     return verdict_on_systems(standings)
@@ -171,10 +176,10 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
     """Return the verdict as a sentence in the reader's language."""
     first, leaders, rest = verdict["systems"][0], verdict["leaders"], verdict["rest"]
     parts = {
-        "leader": _name(first["system"]),
-        "leaders": join_names([_name(name) for name in leaders]),
-        "rest": join_names([_name(name) for name in rest]) if rest else "",
-        "figure": _figure(verdict["measure"], first),
+        "leader": _describe_system(first["system"]),
+        "leaders": join_names([_describe_system(name) for name in leaders]),
+        "rest": join_names([_describe_system(name) for name in rest]) if rest else "",
+        "figure": _describe_value(verdict["measure"], first),
         "p": p_in_text(verdict["p"]) if verdict["p"] is not None else _("too few data to test"),
     }
     if verdict["settled"]:
@@ -198,11 +203,12 @@ def systems_sentence(verdict: SystemsVerdict) -> str:
     return " ".join(filter(None, (sentence, larger_study_sentence(verdict), scope_sentence(verdict))))
 
 
-def _name(system: str) -> str:
+def _describe_system(system: str) -> str:
     return _("texts by people") if system == PEOPLE else system
 
 
-def _figure(measure: str, row: Mapping[str, Any]) -> str:
+def _describe_value(measure: str, row: Mapping[str, Any]) -> str:
+    """Return the system's value in words, with the number of comparisons and the interval."""
     n, format_value = row["n"], percent if measure in SHARES else coefficient
     outputs = npgettext("of", "%(n)s output", "%(n)s outputs", n)
     items = npgettext("of", "%(n)s item", "%(n)s items", n)

@@ -37,22 +37,21 @@ from quorum.statistics.crossed import (
 from quorum.statistics.meta import PeoplesWinners, compare_with_best, correlation_difference, metric_winners
 from quorum.statistics.significance import BestResult
 
-TESTS, BY_ITEM, BY_ITEM_AND_RATER = (
-    "mcnemar-holm",
-    "difference-by-item-holm",
-    "difference-by-item-and-rater-holm",
-)
+# Names of the tests in results: without clusters, by item, and by item and rater.
+NAIVE_TESTS = "mcnemar-holm"
+BY_ITEM = "difference-by-item-holm"
+BY_ITEM_AND_RATER = "difference-by-item-and-rater-holm"
 PAIR_TESTS = {
-    TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
+    NAIVE_TESTS: gettext_noop("exact McNemar tests, Holm’s correction"),
     BY_ITEM: gettext_noop("t tests by item, Holm’s correction"),
     BY_ITEM_AND_RATER: gettext_noop("t tests by item and participant, Holm’s correction"),
     # Names in results that earlier versions stored.
     "mcnemar-by-image-holm": gettext_noop("McNemar tests by item, Holm’s correction"),
     "difference-by-image-and-rater-holm": gettext_noop("t tests by item and participant, Holm’s correction"),
 }
-TAU = "tau-b, "
+TAU = "tau-b, "  # prefix of the tests of tau-b
 CAPTION_TESTS = {
-    TAU + TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
+    TAU + NAIVE_TESTS: gettext_noop("t tests without clusters, Holm’s correction"),
     TAU + BY_ITEM: PAIR_TESTS[BY_ITEM],
     TAU + BY_ITEM_AND_RATER: PAIR_TESTS[BY_ITEM_AND_RATER],
     "intervals": gettext_noop("according to their intervals"),  # in results of earlier versions
@@ -73,9 +72,16 @@ Cells = Mapping[str, Mapping[str, Any]]
 class Verdict(LargerStudy):
     """The verdict on metrics, as JSON.
 
-    leaders: the metric with the highest value, and those not significantly worse. rest: the others. p: if there is one
-    leader, the largest adjusted p of the ``rest``, else the largest of the other leaders. compared: adjusted p of
-    each other metric. raters: number of raters, if known.
+    Attributes:
+        settled: whether one metric is significantly better than all others.
+        leaders: the metric with the highest value, and those not significantly worse.
+        rest: the other metrics.
+        p: if there is one leader, the largest adjusted p of the ``rest``, else the largest of the other leaders.
+        compared: adjusted p of each metric but the first.
+        n: number of pairs or captions.
+        by: name of the tests.
+        raters: number of raters, if known.
+        scope: the population to which the verdict generalises.
     """
 
     settled: bool
@@ -99,34 +105,40 @@ def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
     """Return the name of the test that compares metrics."""
     if deletions is not None and deletions.raters >= MIN_CLUSTERS:
         return BY_ITEM_AND_RATER
-    return BY_ITEM if clusters else TESTS
+    return BY_ITEM if clusters else NAIVE_TESTS
 
 
-def pair_verdict(named: Mapping[str, Ints], people: PeoplesWinners, pairs: Flags, cells: Cells) -> Verdict:
+def pair_verdict(
+    winners: Mapping[str, Ints], people: PeoplesWinners, is_of_kind: Flags, cells: Cells
+) -> Verdict:
     """Return the verdict on metrics for the pairs of one kind.
 
     Args:
-        named: by metric, the (N,) winners that it names.
-        pairs: (N,) flags of the pairs of the kind.
+        winners: by metric, the (N,) winners that it names.
+        is_of_kind: (N,) flags of the pairs of the kind.
         cells: by metric, the share of right pairs with an interval.
     """
-    decided = pairs & (people.winners != 0)
-    names = list(named)
-    right = (
-        [float((named[name] == people.winners)[decided].mean()) for name in names] if decided.any() else []
+    is_decided = is_of_kind & (people.winners != 0)
+    names = list(winners)
+    accuracies = (
+        [float((winners[name] == people.winners)[is_decided].mean()) for name in names]
+        if is_decided.any()
+        else []
     )
     best = compare_with_best(
-        right,
+        accuracies,
         names,
-        lambda first, second: people.difference(named[names[first]], named[names[second]], pairs).p,
+        lambda first, second: people.difference(winners[names[first]], winners[names[second]], is_of_kind).p,
     )
     by, raters = name_of_test(people.has_clusters, people.deletions), raters_of(people.deletions)
     larger = NO_LARGER_STUDY
     if people.columns and not is_settled(best):
-        contrasts = [people.contrast(named[best.names[0]], named[name], pairs) for name in best.leaders[1:]]
-        items = len(np.unique(people.columns[ITEM][decided]))
+        contrasts = [
+            people.contrast(winners[best.names[0]], winners[name], is_of_kind) for name in best.leaders[1:]
+        ]
+        items = len(np.unique(people.columns[ITEM][is_decided]))
         larger = larger_study(contrasts, items, raters)
-    return _make_verdict(best, int(decided.sum()), by, cells, raters, larger)
+    return _make_verdict(best, int(is_decided.sum()), by, cells, raters, larger)
 
 
 def pair_verdicts(
@@ -139,14 +151,14 @@ def pair_verdicts(
         kinds: (N,) kinds of the pairs.
         accuracy: by metric and pair kind, the share of right pairs.
     """
-    named, names = winners_named(scores), np.array(kinds, dtype=np.str_)
-    everywhere = np.ones(len(names), dtype=np.bool_)
+    winners, names = winners_named(scores), np.array(kinds, dtype=np.str_)
+    all_pairs = np.ones(len(names), dtype=np.bool_)
     return {
         kind: pair_verdict(
-            named,
+            winners,
             people,
-            everywhere if kind == "all" else names == kind,
-            {name: accuracy[name][kind] for name in named},
+            all_pairs if kind == "all" else names == kind,
+            {name: accuracy[name][kind] for name in winners},
         )
         for kind in next(iter(accuracy.values()), {})
     }
@@ -197,16 +209,16 @@ def is_settled(best: BestResult) -> bool:
 def verdict_sentence(verdict: Verdict, cells: Cells) -> str:
     """Return the verdict as a sentence in the reader's language. ``cells`` has each metric's estimate with interval."""
     # Naive tests do not cluster by item, so they cannot say how many items are needed.
-    larger = "" if verdict["by"].endswith(TESTS) else larger_study_sentence(verdict)
+    larger = "" if verdict["by"].endswith(NAIVE_TESTS) else larger_study_sentence(verdict)
     return " ".join(filter(None, (_sentence(verdict, cells), larger)))
 
 
 def _sentence(verdict: Verdict, cells: Cells) -> str:
     leaders, rest = verdict["leaders"], verdict["rest"]
-    whys = {
+    reasons = {
         name: cell["reason"] for name, cell in cells.items() if cell["value"] is None and cell.get("reason")
     }
-    undefined = [f"{name} ({_(UNDEFINED_REASONS.get(why, why))})" for name, why in whys.items()]
+    undefined = [f"{name} ({_(UNDEFINED_REASONS.get(reason, reason))})" for name, reason in reasons.items()]
     if not leaders:
         if verdict["by"] in PAIR_TESTS:
             return _(NO_PAIRS) if cells else _(NO_METRIC)
@@ -214,14 +226,14 @@ def _sentence(verdict: Verdict, cells: Cells) -> str:
             return _(NO_METRIC)
         return _("No metric can be compared with people: %(why)s.") % {"why": join_names(undefined)}
     values = [cells[name]["value"] for name in leaders]
-    of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
+    is_of_pairs, p, n = verdict["by"] in PAIR_TESTS, verdict["p"], verdict["n"]
     tests = _((PAIR_TESTS | CAPTION_TESTS)[verdict["by"]])
     parts = {
         "leaders": join_names(leaders),
         "rest": _describe_others(rest) if rest else "",
         "tested": tests if p is None else f"{p_in_text(p)}, {tests}",
     }
-    if of_pairs:
+    if is_of_pairs:
         parts |= {
             "pairs": npgettext("of", "%(n)s pair", "%(n)s pairs", n) % {"n": thousands(n)},
             "share": describe_range(values, percent),

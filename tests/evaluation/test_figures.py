@@ -34,7 +34,7 @@ from evaluation.results.plots import (
     workers_figure,
     workers_sentence,
 )
-from evaluation.results.verdict import BY_ITEM, TAU, TESTS
+from evaluation.results.verdict import BY_ITEM, NAIVE_TESTS, TAU
 from tests.evaluation.studies import StudyOf, make_dataset
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,7 +53,7 @@ ACCURACY: dict[str, Any] = {
     },
     "raters": 9,
     "people": {"HC": cell(0.66), "HI": cell(0.98), "all": cell(0.82, 600)},
-    "verdict": {"all": {"leaders": ["cider", "bleu-1"], "rest": [], "p": None, "n": 200, "by": TESTS}},
+    "verdict": {"all": {"leaders": ["cider", "bleu-1"], "rest": [], "p": None, "n": 200, "by": NAIVE_TESTS}},
 }
 CORRELATION: dict[str, Any] = {
     "metrics": {

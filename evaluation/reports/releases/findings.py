@@ -85,7 +85,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         if judged_rows and kind.results
         else {}
     )
-    content, best = _content_of_systems(rows, judged_rows)
+    content, systems_verdict = _content_of_systems(rows, judged_rows)
     if content:
         figures |= {"system_content": content}
     audit = _audit_filter_of(rows, consensus)
@@ -95,7 +95,7 @@ def inputs_of_rows(rows: ReleasedRows) -> ReportInputs:
         "workers": worker_figures(table, people, records, rows.wall_times()),
         "counts": count_judgments(table, consensus, len(people)),
         "figures": figures,
-        "systems_verdict": best,
+        "systems_verdict": systems_verdict,
         **_rankings(rows, table, proposals, consensus, audit),
         **({"filter_audit": audit} if audit else {}),
     }
@@ -155,9 +155,9 @@ def _consensus(rows: ReleasedRows, table: JudgmentTable) -> StudyConsensus:
         for number, row in judged_units.items()
         if row["decided"] is not None
     }
-    of_unit = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
+    outcomes = with_decisions(unit_consensus(rows.settings.kind, table), decisions)
     return StudyConsensus(
-        units, pairs, of_unit, pair_consensus(units, pairs, of_unit), decisions, table.data_hash
+        units, pairs, outcomes, pair_consensus(units, pairs, outcomes), decisions, table.data_hash
     )
 
 
@@ -204,8 +204,8 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         if not row["control"] and row["first"]
     }
     systems, images, texts, query_captions = (
-        {name: index for index, name in enumerate(known)}
-        for known in (
+        {name: index for index, name in enumerate(names)}
+        for names in (
             dict.fromkeys(row["system"] for row in rows.proposals),
             sorted({row["image"] for row in rows.proposals} | {image for image, _ in judged_units.values()}),
             dict.fromkeys(
@@ -226,8 +226,8 @@ def _proposals(rows: ReleasedRows) -> Proposals:
         for row in rows.proposals
     ]
     system, image, text, query_caption, rank, original = np.array(columns, dtype=np.int64).reshape(-1, 6).T
-    placed = np.full(len(columns), not rows.has_old_proposals)
-    lists = ListRows(system, image, text, query_caption, rank, original, placed)
+    has_rank = np.full(len(columns), not rows.has_old_proposals)
+    lists = ListRows(system, image, text, query_caption, rank, original, has_rank)
     units = JudgedUnits.from_rows(
         [(number, images[image], texts[text]) for number, (image, text) in judged_units.items()],
         [
@@ -269,12 +269,12 @@ def _rankings(
 def _add_metrics(
     rows: ReleasedRows, inputs: ReportInputs, judged: Sequence[IncludedJudgment]
 ) -> ReportInputs:
-    stated = rows.settings.evaluation
+    stated = rows.settings.evaluation  # what the release states about its evaluation
     by_metric: dict[str, list[Row]] = {}
     for row in rows.scores:
         by_metric.setdefault(row["metric"], []).append(row)
-    add = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
-    inputs, result = add(rows, inputs, by_metric, judged)
+    make_inputs = _pair_inputs if rows.settings.kind.compares_pairs else _caption_inputs
+    inputs, result = make_inputs(rows, inputs, by_metric, judged)
     result |= {"signatures": dict(stated["signatures"]), "notes": []}
     return replace(inputs, evaluation=AnalysisResult(result, stated["settings"], stated["signature"]))
 
@@ -292,12 +292,12 @@ def _pair_inputs(
     images = clusters[ITEM] if isinstance(clusters, Mapping) else None
     scores: dict[str, Floats] = {}
     for metric, metric_rows in by_metric.items():
-        scores_of = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
-        both = np.array([scores_of[name] for name in names], dtype=np.float64).reshape(-1, 2)
-        scores[metric] = both
+        scores_by_pair = {row["pair"]: (row["first"], row["second"]) for row in metric_rows}
+        values = np.array([scores_by_pair[name] for name in names], dtype=np.float64).reshape(-1, 2)
+        scores[metric] = values
     inputs = replace(inputs, scores=scores, pks=list(range(len(names))))
     metrics = {
-        metric: accuracy_of_pairs(both, inputs.people_winners, kinds) for metric, both in scores.items()
+        metric: accuracy_of_pairs(values, inputs.people_winners, kinds) for metric, values in scores.items()
     }
     people = one_against_rest(
         table,
@@ -339,19 +339,19 @@ def _caption_inputs(
     judged: Sequence[IncludedJudgment],
 ) -> tuple[ReportInputs, dict[str, Any]]:
     kind = rows.settings.kind
-    first = next(iter(by_metric.values()))
+    first_rows = next(iter(by_metric.values()))
     pks: list[int] | None = None
     ratings: list[Sequence[tuple[int, float]]] = []
-    if first[0]["unit"] is not None:
+    if first_rows[0]["unit"] is not None:
         positions = {row["unit"]: number for number, row in enumerate(rows.units)}
-        pks = [positions[row["unit"]] for row in first]
+        pks = [positions[row["unit"]] for row in first_rows]
         people = people_of_units(inputs.consensus, pks)
         captions = [(rows.units[pk]["image"], rows.units[pk]["first"]) for pk in pks]
     else:
-        captions = [(row["image"], row["caption"]) for row in first]
-        rated = _scores_of_captions(rows, judged, captions)
-        people = np.array([score.score for score in rated], dtype=np.float64)
-        ratings = [score.ratings for score in rated]
+        captions = [(row["image"], row["caption"]) for row in first_rows]
+        caption_scores = _scores_of_captions(rows, judged, captions)
+        people = np.array([score.score for score in caption_scores], dtype=np.float64)
+        ratings = [score.ratings for score in caption_scores]
     numbers: dict[str, int] = {}
     groups = [numbers.setdefault(image, len(numbers)) for image, _ in captions]
     keys, documents = [key for _, key in captions], rows.documents
@@ -409,18 +409,18 @@ def _scores_of_captions(
     """
     results = rows.settings.kind.results
     images = list(dict.fromkeys(row["image"] for row in rows.units))  # numbered as in the judged units
-    scores_of: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
+    scores_by_caption: defaultdict[tuple[str, str], list[CaptionScore]] = defaultdict(list)
     for score in (results and results.caption_scores(judged)) or []:
-        scores_of[images[score.item], score.key].append(score)
-    return [scores_of[caption].pop(0) for caption in captions]
+        scores_by_caption[images[score.item], score.key].append(score)
+    return [scores_by_caption[caption].pop(0) for caption in captions]
 
 
 def _pair_material(rows: ReleasedRows) -> PairMaterial | None:
     texts = {row["caption"]: row["text"] for row in rows.captions}
-    of_image: dict[Any, list[tuple[str, str]]] = {}
+    references_by_image: dict[Any, list[tuple[str, str]]] = {}
     for row in rows.captions:
         if row["document"]:  # skip images of control items, which are in no result
-            of_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
+            references_by_image.setdefault(row["image"], []).append((row["caption"], row["text"]))
     if not texts:
         return None
     return find_references_of_pairs(
@@ -430,7 +430,7 @@ def _pair_material(rows: ReleasedRows) -> PairMaterial | None:
             )
             for number, row in enumerate(rows.pairs)
         ),
-        of_image,
+        references_by_image,
     )  # fmt: skip
 
 
@@ -489,20 +489,20 @@ class Findings:
                 "source": source,
             }
         for pair in consensus.pairs:
-            of_pair = consensus.of_pair[pair.pk]
-            votes = {name: getattr(of_pair, name) for name in ("wins", "losses", "ties")}
+            pair_outcome = consensus.of_pair[pair.pk]
+            votes = {name: getattr(pair_outcome, name) for name in ("wins", "losses", "ties")}
             yield {
                 "unit": None,
                 "pair": pair.key,
                 "kind": pair.kind or None,
                 "n": sum(votes.values()),
-                "value": of_pair.value,
+                "value": pair_outcome.value,
                 "share": None,
                 "margin": None,
-                "tie": of_pair.tie,
+                "tie": pair_outcome.tie,
                 "votes": votes,
                 "answer": None,
-                "source": "published" if of_pair.published else "judgments",
+                "source": "published" if pair_outcome.published else "judgments",
             }
 
     def analyses(self) -> dict[str, Any]:

@@ -53,7 +53,7 @@ from judgments.studies.designs import design_of
 from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import quorum_version, versions
 
-SALT_BYTES = 32
+SALT_BYTES = 32  # the size of a SHA-256 hash, as RFC 2104 recommends for keys
 
 
 def release_study(
@@ -138,8 +138,8 @@ def _write(
 ) -> Findings:
     """Write all files of the bundle in one pass over the rows. Results are computed only from the written rows."""
     kind = KINDS[study.protocol]
-    evaluated, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
-    rows = ReleasedRows(_settings_of(study, evaluated, why_not))
+    evaluation_inputs, why_not = evaluation_of(study, consensus_of(study, load_judgments(study)))
+    rows = ReleasedRows(_settings_of(study, evaluation_inputs, why_not))
     progress(0.05, "writing units")
     writer.write_rows(
         "units.jsonl", _pass_rows_through(released_units(study, texts=terms.texts), rows.add_unit)
@@ -152,12 +152,12 @@ def _write(
         writer.write_rows(
             "contents.jsonl", _pass_rows_through(released_contents(study, kind), rows.contents.append)
         )
-    scores = released_scores(study, evaluated) if evaluated else iter(())
+    scores = released_scores(study, evaluation_inputs) if evaluation_inputs else iter(())
     writer.write_rows("scores.jsonl", _pass_rows_through(scores, rows.scores.append))
-    del evaluated  # from now on, use only the written rows
+    del evaluation_inputs  # from now on, use only the written rows
     if terms.texts:
-        take = rows.captions.append if kind.compares_pairs else lambda row: None
-        writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), take))
+        add_caption = rows.captions.append if kind.compares_pairs else lambda row: None
+        writer.write_rows("captions.jsonl", _pass_rows_through(released_captions(study), add_caption))
     progress(0.2, "writing judgments")
     judged_rows = released_judgments(study, pseudonyms, texts=terms.texts, comments=terms.comments)
     writer.write_rows("judgments.jsonl", _pass_rows_through(judged_rows, rows.add_judgment))
@@ -178,14 +178,14 @@ def _write(
     if plan is not None:
         writer.write_json(REGISTRATION, {"sha256": plan.sha256, **plan.content})
         writer.write_json(OUTCOMES, findings.outcomes)
-    stated = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
-    for name, text in make_documents(about, writer.files, *stated, quorum_version()).items():
+    results = findings.agreement, findings.counts, tomllib.loads(design_file), manifest["facts"]
+    for name, text in make_documents(about, writer.files, *results, quorum_version()).items():
         writer.write_text(name, text)
     writer.close(manifest)
     return findings
 
 
-def _settings_of(study: Study, evaluated: EvaluationInputs | None, why_not: str) -> Settings:
+def _settings_of(study: Study, inputs: EvaluationInputs | None, why_not: str) -> Settings:
     """Return what the computation of results from the rows alone needs to know about the study."""
     design, kind = design_of(study), KINDS[study.protocol]
     rule: Any = control_rule(study)
@@ -196,7 +196,7 @@ def _settings_of(study: Study, evaluated: EvaluationInputs | None, why_not: str)
         version=quorum_version(),
         others=uncommon_fields(study),
         full_depth=full_depth_units(study) is not None,
-        evaluation=_evaluation_settings(evaluated) if evaluated else {"why_not": why_not},
+        evaluation=_evaluation_settings(inputs) if inputs else {"why_not": why_not},
         filter=_filter_counts(study),
         asked=kind.setting(design),
         cut_times=True,
@@ -235,17 +235,18 @@ def _manifest(
 
 
 def _pass_rows_through(rows: Iterable[dict[str, Any]], take: Any) -> Iterator[dict[str, Any]]:
+    """Yield the rows, each after a call of ``take`` with it."""
     for row in rows:
         take(row)
         yield row
 
 
-def _evaluation_settings(evaluated: EvaluationInputs) -> dict[str, Any]:
-    computed = evaluated.evaluation
+def _evaluation_settings(inputs: EvaluationInputs) -> dict[str, Any]:
+    evaluation = inputs.evaluation
     return {
-        "settings": dict(computed.settings),
-        "signature": computed.signature,
-        "signatures": dict(computed.result["signatures"]),
+        "settings": dict(evaluation.settings),
+        "signature": evaluation.signature,
+        "signatures": dict(evaluation.result["signatures"]),
     }
 
 
@@ -257,6 +258,7 @@ def _filter_counts(study: Study) -> dict[str, int]:
 
 
 def _facts(study: Study) -> Mapping[str, Any]:
+    """Return facts for the datasheet (``format_datasheet``)."""
     work = Assignment.objects.filter(study=study).finished()
     times = work.aggregate(Min("submitted_at"), Max("submitted_at"))
     first, last = times["submitted_at__min"], times["submitted_at__max"]

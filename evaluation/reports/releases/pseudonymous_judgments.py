@@ -22,7 +22,7 @@ from judgments.models import Study, Unit
 from quorum.numeric.packing import declare
 from quorum.numeric.parallel import map_parts
 
-DIGITS = 16
+DIGITS = 16  # hexadecimal digits of a pseudonym
 MAIL = re.compile(r"[^\s@<>]+@[^\s@<>]+\.[^\s@<>]+")
 ADDRESS = re.compile(r"(?:https?://|www\.)\S+", re.IGNORECASE)
 NUMBER = re.compile(r"\+?\d[\d \-/()]{4,}\d")
@@ -75,13 +75,13 @@ def _read_part(
     shared: tuple[Study, Snapshot, Callable[[dict[str, Any]], dict[str, Any]]], units: Sequence[int]
 ) -> list[dict[str, Any]]:
     study, moment, release = shared
-    released: list[dict[str, Any]] = []
-    for unit in groupby(JudgmentRows(study, moment, unit_ids=units), key=lambda row: row["unit"]):
-        released += sorted(
-            map(release, unit[1]),
+    released_rows: list[dict[str, Any]] = []
+    for _, unit_rows in groupby(JudgmentRows(study, moment, unit_ids=units), key=lambda row: row["unit"]):
+        released_rows += sorted(
+            map(release, unit_rows),
             key=lambda row: (row["worker"], row["assignment"], row["submitted_at"] or ""),
         )
-    return released
+    return released_rows
 
 
 @declare

@@ -23,7 +23,7 @@ from judgments.drawing.documents import document_in
 from judgments.kinds import KINDS, Kind
 from judgments.models import CandidatePair, Caption, Item, Study, System, SystemContent, Unit
 
-# The field that stores a column of units.jsonl and pairs.jsonl, by column.
+# The fields of the database for the columns of units.jsonl and pairs.jsonl, by column.
 FIELDS_OF_UNITS = {
     "unit": "key",
     "kind": "kind",
@@ -68,9 +68,9 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
         credits = _names_of_systems(row.pop("systems"), names)
         document = document_in(row.pop("document"))
         decision = decisions.get(pk)
-        judged_as = first
+        caption_with_text = first
         if kind.judges_one_caption and not row["control"]:
-            judged_as = first_ids.setdefault(one_text(row["first_text"]), first)
+            caption_with_text = first_ids.setdefault(one_text(row["first_text"]), first)
         if not texts:
             row |= dict.fromkeys(TEXTS)
         yield {
@@ -82,7 +82,7 @@ def released_units(study: Study, *, texts: bool) -> Iterator[dict[str, Any]]:
             "full_depth": pk in full_depth,
             "decided": None if decision is None else decision.value,
             "content": content or None if kind.is_open else None,
-            **({"same_words": judged_as} if judged_as != first else {}),
+            **({"same_words": caption_with_text} if caption_with_text != first else {}),
             **({"systems": credits} if credits else {}),
             **({"document": document} if document else {}),
         }
@@ -128,11 +128,11 @@ def released_captions(study: Study) -> Iterator[dict[str, Any]]:
         yield {"caption": key, "text": text, "role": role, "image": image, "document": is_counted}
 
 
-def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[str, Any]]:
+def released_scores(study: Study, inputs: EvaluationInputs) -> Iterator[dict[str, Any]]:
     compares = KINDS[study.protocol].compares_pairs
     keys: dict[Any, str] = {}
     images: dict[int, str] = {}
-    if evaluated.pks is None:
+    if inputs.pks is None:
         items = Unit.objects.filter(study=study).values("item_id")
         images = dict(Item.objects.filter(pk__in=items).values_list("pk", "name"))
     else:
@@ -141,11 +141,11 @@ def released_scores(study: Study, evaluated: EvaluationInputs) -> Iterator[dict[
         )
         keys = dict(rows.values_list("pk", "key"))
     # Use the order in which metrics were requested, which tied metrics keep in all tables.
-    order = {name: position for position, name in enumerate(evaluated.evaluation.settings["metrics"])}
-    for metric in sorted(evaluated.scores, key=lambda name: (order.get(name, len(order)), name)):
-        for index, row in enumerate(evaluated.scores[metric].tolist()):
-            key = keys[evaluated.pks[index]] if evaluated.pks is not None else None
-            image, caption = evaluated.captions[index] if evaluated.pks is None else (None, None)
+    order = {name: position for position, name in enumerate(inputs.evaluation.settings["metrics"])}
+    for metric in sorted(inputs.scores, key=lambda name: (order.get(name, len(order)), name)):
+        for index, row in enumerate(inputs.scores[metric].tolist()):
+            key = keys[inputs.pks[index]] if inputs.pks is not None else None
+            image, caption = inputs.captions[index] if inputs.pks is None else (None, None)
             yield {
                 "metric": metric,
                 "pair": key if compares else None,
@@ -178,7 +178,9 @@ def released_proposals(study: Study) -> Iterator[dict[str, Any]]:
 def released_contents(study: Study, kind: Kind) -> Iterator[dict[str, Any]]:
     """Yield the boxes or keywords that systems gave for the judged items."""
     units = Unit.objects.filter(study=study, control=False)
-    stored = SystemContent.objects.of_study(study, kind.system_content).filter(item__in=units.values("item"))
-    rows = stored.order_by("system__name", "item__position", "pk")
+    contents = SystemContent.objects.of_study(study, kind.system_content).filter(
+        item__in=units.values("item")
+    )
+    rows = contents.order_by("system__name", "item__position", "pk")
     for values in rows.values_list("system__name", "item__name", "names").iterator(ROWS_PER_BATCH):
         yield dict(zip(CONTENT_FIELDS, values, strict=True))

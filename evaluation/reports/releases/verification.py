@@ -35,7 +35,7 @@ from judgments.studies.generation.progress import Progress, no_progress
 from quorum.numeric.signatures import BadSignature, parse
 from quorum.statistics.agreement.coefficient import NO_PAIRS
 
-FORMAT = 1
+FORMAT = 1  # format of bundles that this version reads and writes
 DESCRIPTIVE_KEYS = ("study", "title", "version", "licence", "citation", "simulated", "attribution", "texts")
 REPORT = "report/"  # folder of figures and tables
 REGISTRATION, OUTCOMES = "registration.json", "outcomes.json"
@@ -62,7 +62,7 @@ REWORDED_REASONS = {
     "no unit has two judgments": NO_PAIRS,
     "control items keep them out": "check questions keep them out",
 }
-# Further replacements by text of reports of wording 0, applied to stated and to computed reports.
+# Further replacements for patterns in reports of wording 0, applied to stated and to computed reports.
 REWORDED_PATTERNS = {
     r"\b([Ii])mage(s?)\b": r"\1tem\2",
     r"\bpicture(s?)\b": r"item\1",
@@ -145,6 +145,7 @@ def _registered_plan(reader: BundleReader) -> RegisteredPlan | None:
 
 
 def _check_plan(reader: BundleReader, manifest: dict[str, Any]) -> list[str]:
+    """Return sentences on a registered plan that is missing, or whose hash is not the stated one."""
     if REGISTRATION not in reader.names:
         stated = manifest.get("registration")
         return [f"{MANIFEST} names a registered plan, and {REGISTRATION} is missing."] if stated else []
@@ -171,36 +172,36 @@ def _verify_bundle(reader: BundleReader) -> Verification:
     try:
         bundle = read_bundle(reader)
         findings, report = bundle.findings, reader.json(f"{REPORT}report.json")
-        documents: dict[str, tuple[Any, Any]] = {
+        compared_values: dict[str, tuple[Any, Any]] = {
             "workers.jsonl": (list(reader.rows("workers.jsonl")), findings.workers),
             "analyses.json": (reader.json("analyses.json"), findings.analyses()),
         }
         if findings.outcomes is not None:
-            documents[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
+            compared_values[OUTCOMES] = (reader.json(OUTCOMES), findings.outcomes)
         differences += _check_manifest(reader, bundle, report)
         differences += _check_plan(reader, bundle.manifest)
-        differences += _files_of_report(reader, _sections(report))
-        count, others = _compare_rows(reader, "consensus.jsonl", findings.consensus())
+        differences += _check_files_of_report(reader, _sections(report))
+        count, row_differences = _compare_rows(reader, "consensus.jsonl", findings.consensus())
         checked += count
-        differences += others
+        differences += row_differences
         changed_files: list[str] = []
         if wording := bundle.rows.settings.wording:
-            now, texts = _render_again(reader, bundle, report)
-            documents[f"{REPORT}report.json"] = (_reword(report, wording), as_json(now))
+            new_report, texts = _render_again(reader, bundle, report)
+            compared_values[f"{REPORT}report.json"] = (_reword(report, wording), as_json(new_report))
             changed_files = [
                 f"{name} is not what the rows, {MANIFEST} and {REPORT}report.json say."
                 for name, text in texts.items()
                 if _reword(reader.text(name), wording) != text
             ]
         else:
-            documents[f"{REPORT}report.json"] = (
+            compared_values[f"{REPORT}report.json"] = (
                 _reword(_sections(report), wording),
                 [_without_added_tables(section) for section in _reword(as_json(findings.sections), wording)],
             )
     except VerificationError as error:
         differences.append(str(error))
     else:
-        for name, (recorded, computed) in documents.items():
+        for name, (recorded, computed) in compared_values.items():
             differences += describe_differences(recorded, computed, name)
             checked += sum(1 for _ in scalars_in(computed))
         differences += changed_files
@@ -289,7 +290,8 @@ def _sections(report: Any) -> Any:
     return report.get("sections") if isinstance(report, dict) else None
 
 
-def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
+def _check_files_of_report(reader: BundleReader, sections: Any) -> list[str]:
+    """Return a sentence for each CSV file that differs from the numbers in report.json."""
     try:
         parts = [
             (kind, part) for section in sections for kind in ("figures", "tables") for part in section[kind]
@@ -308,6 +310,7 @@ def _files_of_report(reader: BundleReader, sections: Any) -> list[str]:
 
 
 def scalars_in(value: Any) -> Iterator[Any]:
+    """Yield the numbers, texts and null values in a JSON value."""
     if isinstance(value, (dict, list, tuple)):
         for part in value.values() if isinstance(value, dict) else value:
             yield from scalars_in(part)
@@ -359,15 +362,15 @@ def verify_study(*, study: Study, progress: Progress = no_progress) -> Verificat
     stored = Analysis.objects.newest(study, Analysis.Kind.AGGREGATION)
     if stored is None:
         raise VerificationError(f"Study {study.slug!r} has no stored results to verify; compute them first.")
-    now = compute_aggregation(study=study, progress=progress)
+    computed = compute_aggregation(study=study, progress=progress)
     differences: list[str] = []
     if stored.judgments:
         differences += map(str, compare_signature(study, parse(stored.judgments)))
-    checked = len(parse(now.judgments).fields) + 2
+    checked = len(parse(computed.judgments).fields) + 2
     # Aggregations stored before there were rankings also lack the table of systems.
     systems: tuple[str, ...] = ("systems", "rankings") if "rankings" in stored.result else ()
     systems += ("system_orders",) if "system_orders" in stored.result else ()
     for name in ("agreement", "workers", "counts", *systems, "figures"):
-        checked += sum(1 for _ in scalars_in(now.result[name]))
-        differences += describe_differences(stored.result.get(name), now.result[name], name)
+        checked += sum(1 for _ in scalars_in(computed.result[name]))
+        differences += describe_differences(stored.result.get(name), computed.result[name], name)
     return make_verification(f"The stored aggregation of {study.slug!r}", checked, differences)

@@ -84,7 +84,7 @@ class ReleaseResource(ArchiveFiles, Resource):
         return release_file(row), release_name(row.study, row.version)
 
 
-MAX_SHOWN = 100
+MAX_SHOWN = 100  # newest releases that the page lists
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,16 @@ def show_releases(request: HttpRequest, study: Study, context: Context) -> HttpR
     refusal = take_refusal(request, study)
     rows = Release.objects.filter(study=study).select_related("made_by")
     releases = list(rows.order_by("-pk")[:MAX_SHOWN])
-    checks: dict[str, Job] = {}
+    verification_jobs: dict[str, Job] = {}
     for job in done_jobs(study, "verify_release").order_by("-pk")[:MAX_SHOWN]:
-        checks.setdefault(job.args["version"], job)
-    stored = [release.version for release in releases if is_stored(release)]
+        verification_jobs.setdefault(job.args["version"], job)
+    stored_versions = [release.version for release in releases if is_stored(release)]
     context |= {
         "releases": [
-            (release, release.version in stored, checks.get(release.version)) for release in releases
+            (release, release.version in stored_versions, verification_jobs.get(release.version))
+            for release in releases
         ],
-        "stored_versions": stored,
+        "stored_versions": stored_versions,
         "refusal": refusal,
         "next_version": next_version(study),
         "is_closed": study.state == Study.State.CLOSED,

@@ -27,7 +27,7 @@ from quorum.statistics.agreement import agreement_by_pair, ratings_of_judgments
 from quorum.statistics.agreement.both_orders import in_both_orders
 from quorum.statistics.crossed import RATER
 
-RELIABLE_ALPHA = 0.8
+RELIABLE_ALPHA = 0.8  # Krippendorff's threshold for reliable data
 OTHERS_LABEL = "all others"
 
 
@@ -84,23 +84,24 @@ def agreement_section(inputs: ReportInputs) -> Section:
 
 
 def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
-    """Return a plot of the agreement of every two workers. Workers after the fortieth share one row."""
+    """Return a plot of the agreement of every two workers. Workers after the first MAX_WORKERS share one row."""
     agreement = inputs.aggregation.result["agreement"]
     if not agreement["per_worker"]["available"] or inputs.kind.is_open:
         return None
     judgments = inputs.table
-    counted_judgments = agreement_rows(judgments, inputs.full_depth)
-    if not counted_judgments.any():
+    is_counted = agreement_rows(judgments, inputs.full_depth)
+    if not is_counted.any():
         return None
     ratings = ratings_of_judgments(
-        judgments.unit[counted_judgments],
-        judgments.worker[counted_judgments],
-        judgments.value[counted_judgments],
+        judgments.unit[is_counted],
+        judgments.worker[is_counted],
+        judgments.value[is_counted],
     )
     exchange = exchange_of(inputs.kind) if "coding" in agreement["alpha"] else None
     if exchange:
         ratings = in_both_orders(ratings, exchange)
     pairs = agreement_by_pair(ratings, inputs.kind.aggregation.level)
+    # In both orders, each unit counts twice.
     pairs = replace(pairs, units=pairs.units // (2 if exchange else 1))
     if not len(pairs.units):
         return None
@@ -110,13 +111,14 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
     row_of = {int(code): number for number, code in enumerate(shown_workers.tolist())}
     others = max(0, len(rank) - MAX_WORKERS)
     size = len(shown_workers) + bool(others)
-    same, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
+    equal_answers, units = np.zeros((size, size)), np.zeros((size, size), dtype=np.int64)
     rows: list[tuple[Any, ...]] = []
     columns = (pairs.first, pairs.second, pairs.units, pairs.percent, pairs.kappa, pairs.alpha)
     for first, second, n, *coefficients in zip(*(column.tolist() for column in columns), strict=True):
         row, column = row_of.get(first, size - 1), row_of.get(second, size - 1)
+        # The matrix is symmetric. Pairs of workers who share the last row are added once.
         for a, b in {(row, column), (column, row)}:
-            same[a, b] += coefficients[0] * n
+            equal_answers[a, b] += coefficients[0] * n
             units[a, b] += n
         if first in row_of and second in row_of:
             rows.append((*sorted((rank[first], rank[second])), n, *map(json_float, coefficients)))
@@ -127,18 +129,18 @@ def _agreement_of_workers_plot(inputs: ReportInputs) -> Plot | None:
         left=len(pairs.units) - len(rows),
         most=MAX_WORKERS,
     )
-    heads = (*(f"W{number}" for number in rank[shown_workers].tolist()), *([OTHERS_LABEL] if others else []))
+    labels = (*(f"W{number}" for number in rank[shown_workers].tolist()), *([OTHERS_LABEL] if others else []))
     values = tuple(
-        tuple(json_float(same[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
+        tuple(json_float(equal_answers[a, b] / units[a, b]) if units[a, b] else None for b in range(size))
         for a in range(size)
     )
-    known_values = [value for row in values for value in row if value is not None]
+    shares = [value for row in values for value in row if value is not None]
     chance = float(((np.bincount(ratings.code) / len(ratings.code)) ** 2).sum())
     mean = float(np.average(pairs.percent, weights=pairs.units))
     sentence = render_sentence(
-        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(known_values), most=max(known_values),
+        "worker-pairs", wording=inputs.wording, pairs=len(pairs.units), least=min(shares), most=max(shares),
         others=others, rest=OTHERS_LABEL, chance=chance, mean=mean,
     )  # fmt: skip
     levels = (Level("chance", chance), Level("all together", mean, dashed=False))
-    panel = HeatmapPanel("equal answers, %", heads, heads, values, levels=levels, shows="share")
+    panel = HeatmapPanel("equal answers, %", labels, labels, values, levels=levels, shows="share")
     return plot(sentence, Heatmap((panel,), "worker", "worker"), data)

@@ -24,7 +24,7 @@ from quorum.statistics.correlation import correlation
 
 PEOPLE_LABEL = "people"  # name for the mean of all judges
 
-# Field of the row, suffix of the plot's name, and name, by coefficient.
+# Field of ``MetricPair``, suffix of the plot's name, and name in texts, by coefficient.
 COEFFICIENT_NAMES = {
     R: ("r", "r", "Pearson's r"),
     RHO: ("rho", "rho", "Spearman's rho"),

@@ -16,8 +16,8 @@ from quorum.statistics.agreement import AgreementResult, CohenKappa, agreement
 from quorum.statistics.correlation import CorrelationResult, correlation
 from quorum.statistics.meta import wilson_interval
 
-SPLITS = 100
-MIN_JUDGMENTS = 2  # judgments of a unit that gives each judgment others
+SPLITS = 100  # number of random splits into halves
+MIN_JUDGMENTS = 2  # with fewer judgments, no judgment has others to compare with
 MEAN_TOLERANCE = 1e-9  # allowance with which a mean of thirds reaches its nominal threshold
 
 
@@ -36,54 +36,56 @@ def agreement_of_halves(
     if not keep.any():
         return {}
     unit, value = unit[keep], value[keep]
-    names, rows = np.unique(unit, return_inverse=True)
-    vote = (value == 1) * 1.0 - (value == 2)
-    pairs, pair_of_unit = np.unique([pair_of[pk] for pk in names.tolist()], return_inverse=True)
-    several = bool((np.bincount(pair_of_unit) > 1).any())
-    if several:  # each unit counts as won, lost, or tied
-        parts = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
-        group = pair_of_unit
+    unit_ids, rows = np.unique(unit, return_inverse=True)
+    vote = (value == 1) * 1.0 - (value == 2)  # 1 for the first, -1 for the second, 0 for neither
+    pairs, pair_of_unit = np.unique([pair_of[pk] for pk in unit_ids.tolist()], return_inverse=True)
+    has_several_units = bool((np.bincount(pair_of_unit) > 1).any())
+    if has_several_units:  # each unit counts as one vote, for its winner
+        votes = _sign(np.bincount(rows, weights=vote)).astype(np.float64)
+        pair_of_vote = pair_of_unit
     else:
-        parts, group = vote, pair_of_unit[rows]
+        votes, pair_of_vote = vote, pair_of_unit[rows]
     kinds = np.array([kind_of[pk] for pk in pairs.tolist()], dtype=np.str_)
-    rows_of_kind = {"all": np.ones(len(pairs), dtype=bool)} | {
+    kind_masks = {"all": np.ones(len(pairs), dtype=bool)} | {
         str(name): kinds == name for name in np.unique(kinds) if name
     }
     generator = np.random.default_rng(seed)
-    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in rows_of_kind}
+    agreements: dict[str, list[tuple[int, int]]] = {name: [] for name in kind_masks}
     for _ in range(SPLITS):
         # Split each pair: one half is the first half of a random order, the other half is the rest.
-        order = np.lexsort((generator.random(len(parts)), group))
-        starts = np.searchsorted(group[order], np.arange(len(pairs)))
-        sizes = np.bincount(group, minlength=len(pairs))
-        position = np.arange(len(parts)) - starts[group[order]]
-        first = position < (sizes // 2)[group[order]]
-        weights = parts[order]
-        first_winner = _sign(np.bincount(group[order][first], weights=weights[first], minlength=len(pairs)))
-        second_winner = _sign(
-            np.bincount(group[order][~first], weights=weights[~first], minlength=len(pairs))
+        order = np.lexsort((generator.random(len(votes)), pair_of_vote))
+        starts = np.searchsorted(pair_of_vote[order], np.arange(len(pairs)))
+        sizes = np.bincount(pair_of_vote, minlength=len(pairs))
+        position = np.arange(len(votes)) - starts[pair_of_vote[order]]
+        in_first = position < (sizes // 2)[pair_of_vote[order]]
+        votes_in_order, pair = votes[order], pair_of_vote[order]
+        first_winner, second_winner = (
+            _sign(np.bincount(pair[half], weights=votes_in_order[half], minlength=len(pairs)))
+            for half in (in_first, ~in_first)
         )
-        decided = (first_winner != 0) & (second_winner != 0)
-        for name, of_kind in rows_of_kind.items():
+        is_decided = (first_winner != 0) & (second_winner != 0)
+        for name, is_of_kind in kind_masks.items():
             agreements[name].append(
                 (
-                    int((decided & of_kind & (first_winner == second_winner)).sum()),
-                    int((decided & of_kind).sum()),
+                    int((is_decided & is_of_kind & (first_winner == second_winner)).sum()),
+                    int((is_decided & is_of_kind).sum()),
                 )
             )
     return {name: _mean(counts) for name, counts in agreements.items()}
 
 
 def _sign(values: NDArray[Any]) -> Ints:
+    """Return signs. Sums of votes that differ from 0 only by rounding have the sign 0."""
     return np.sign(np.round(values, 9)).astype(np.int64)
 
 
 def _mean(counts: Sequence[tuple[int, int]]) -> Estimate:
-    known = [(right, n) for right, n in counts if n]
-    if not known:
+    """Return the mean share of (right, n) of splits. Splits with n = 0 are left out."""
+    defined_counts = [(right, n) for right, n in counts if n]
+    if not defined_counts:
         return Estimate(None)
-    share = sum(right / n for right, n in known) / len(known)
-    n = round(sum(n for _, n in known) / len(known))
+    share = sum(right / n for right, n in defined_counts) / len(defined_counts)
+    n = round(sum(n for _, n in defined_counts) / len(defined_counts))
     low, high = wilson_interval(share * n, n)
     return Estimate(share, low, high, n)
 
@@ -114,8 +116,8 @@ def judge_vs_rest_kappa(
         return {}
     kappas = {}
     for cut in cuts:
-        both = judgments >= cut - MEAN_TOLERANCE, means >= cut - MEAN_TOLERANCE
-        kappa = agreement(both, CohenKappa(), clusters=columns)
+        ratings = judgments >= cut - MEAN_TOLERANCE, means >= cut - MEAN_TOLERANCE
+        kappa = agreement(ratings, CohenKappa(), clusters=columns)
         kappas[cut] = _estimate_of(kappa, len(judgments))
     return kappas
 
@@ -132,7 +134,7 @@ def _means_of_others(
     """Return clusters, values, and means of the unit's other judgments, for the judgments whose unit has others."""
     _, rows = np.unique(unit, return_inverse=True)
     counts, sums = np.bincount(rows), np.bincount(rows, weights=value)
-    with_others = counts[rows] > 1
-    judgments = value[with_others]
-    means = (sums[rows][with_others] - judgments) / (counts[rows][with_others] - 1)
-    return {name: column[with_others] for name, column in clusters.items()}, judgments, means
+    has_others = counts[rows] > 1
+    judgments = value[has_others]
+    means = (sums[rows][has_others] - judgments) / (counts[rows][has_others] - 1)
+    return {name: column[has_others] for name, column in clusters.items()}, judgments, means

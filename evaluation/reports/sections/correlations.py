@@ -33,8 +33,8 @@ def people_against_others(inputs: ReportInputs) -> JudgeEstimates:
     """Return correlations of one judge with the mean of the unit's other judges, or {} if answers have no means."""
     if inputs.kind.is_open or inputs.kind.compares_pairs:
         return {}
-    judged = inputs.table
-    unit, value = judged.unit[judged.is_counted], judged.value[judged.is_counted]
+    table = inputs.table
+    unit, value = table.unit[table.is_counted], table.value[table.is_counted]
     clusters = inputs.judgment_clusters
     estimates = {
         name: judge_vs_rest_correlation(unit, value, clusters, coefficient=name) for name in COEFFICIENTS

@@ -38,15 +38,16 @@ from quorum.statistics.aggregation import TournamentResult, bradley_terry_of_com
 from quorum.statistics.correlation import correlation
 from quorum.statistics.meta import ReferenceCurve, accuracy_by_references, metric_winners
 
-CHANCE = 0.5
+CHANCE = 0.5  # accuracy of a metric that guesses
 HALVES, CEILING = "half of the people", "most an answer can reach"
-MIN_REFERENCES = 5
-SIZES = (1, 2, 3, 5, 10, 20, 30, 48)
-MAX_DRAWS, TEXTS_SCORED = 20, 40_000
+MIN_REFERENCES = 5  # references that each pair needs for curves of accuracy
+SIZES = (1, 2, 3, 5, 10, 20, 30, 48)  # numbers of references for which accuracy is drawn
+MAX_DRAWS = 20  # random subsets of references for each size
+TEXTS_SCORED = 40_000  # largest number of texts that are scored for each size
 MAX_CURVES = 8
 # Name of the human level, and the level, by pair kind ("all" for all pairs).
 Ceilings = Mapping[str, tuple[str, Estimate]]
-MAX_SHOWN = 40
+MAX_SHOWN = 40  # systems in a plot
 HUMAN_NAMES = ("people", "human")  # names of the "system" of people's captions, here and in PASCAL-50S
 
 
@@ -115,10 +116,11 @@ def pair_metrics_section(inputs: ReportInputs, people: Ceilings) -> Section:
     tables = [data, *compared, ties, *longer_tables(inputs.evaluation.result)]
     plots = [plot(sentence, drawing, data)]
     if halves:
-        halved = [kind for kind in kinds if kind in halves]
-        same = _same_halves_plot(halves, halved, names, verdict["leaders"], raters=inputs.new_raters)
-        plots.append(same)
-        tables.insert(1, same.data)
+        kinds_with_halves = [kind for kind in kinds if kind in halves]
+        leaders, raters = verdict["leaders"], inputs.new_raters
+        halves_plot = _same_halves_plot(halves, kinds_with_halves, names, leaders, raters=raters)
+        plots.append(halves_plot)
+        tables.insert(1, halves_plot.data)
     return section("metrics", [sentence, scope_sentence(inputs.evaluation.result)], plots, tables)
 
 
@@ -140,11 +142,11 @@ def _same_halves_plot(
     ]
     columns = [("who", "text"), *((f"{kind}, %", "share") for kind in kinds)]
     data = table("halves", rows, columns, raters=raters)
-    last = halves[kinds[-1]]
-    reached = [last["metrics"][name]["value"] for name in leaders]
+    halves_of_all = halves[kinds[-1]]
+    leader_accuracies = [halves_of_all["metrics"][name]["value"] for name in leaders]
     caption = render_sentence(
-        "halves", people=last["people"]["value"], name=join_names(leaders),
-        reached=describe_range(reached, percent), ceiling=last["ceiling"]["value"],
+        "halves", people=halves_of_all["people"]["value"], name=join_names(leaders),
+        reached=describe_range(leader_accuracies, percent), ceiling=halves_of_all["ceiling"]["value"],
     )  # fmt: skip
     panels = tuple(
         DotPanel(
@@ -214,7 +216,7 @@ def _make_references_section(
     curves: Mapping[str, Mapping[str, ReferenceCurve]],
     kinds: Sequence[str],
     people: Ceilings,
-    left: int,
+    hidden_count: int,
     inputs: ReportInputs,
 ) -> Section:
     wording = inputs.wording
@@ -225,11 +227,11 @@ def _make_references_section(
         for name, by_kind in curves.items():
             curve = by_kind[kind]
             columns = (curve.references, curve.value, curve.low, curve.high, curve.deviation, curve.draws)
-            for k, value, low, high, spread, draws in zip(
+            for reference_count, value, low, high, deviation, draws in zip(
                 *(column.tolist() for column in columns), strict=True
             ):
                 estimate = Estimate(json_float(value), json_float(low), json_float(high), curve.n)
-                rows.append((kind, name, k, estimate, json_float(spread), draws))
+                rows.append((kind, name, reference_count, estimate, json_float(deviation), draws))
             lines.append(
                 Curve(name, tuple(curve.references.tolist()), tuple(map(json_float, curve.value.tolist())))
             )
@@ -240,7 +242,7 @@ def _make_references_section(
     sentence = render_sentence(
         "references", wording=wording, name=best, first=(min(first), max(first)) if wording else value[0],
         last=(min(last), max(last)) if wording else value[-1], most=curves[best][kinds[-1]].references[-1],
-        left=left, drawn=len(curves),
+        left=hidden_count, drawn=len(curves),
     )  # fmt: skip
     if not people and not inputs.is_clustered:
         sentence = f"{sentence} {render_sentence('pairs-no-ceiling', wording=inputs.wording)}"
@@ -266,8 +268,8 @@ def systems_section(inputs: ReportInputs) -> Section | None:
     strengths = bradley_terry_of_comparisons(first, second, winners, tie_model="davidson", clusters=clusters)
     position_of = {str(name): position for position, name in enumerate(strengths.items.tolist())}
     won = [estimate_of(standings.figures[name]) for name in names]
-    ends = (strengths.log_strength, strengths.low, strengths.high)
-    strength = [_estimate_at(position_of[name], *ends) for name in names]
+    bounds = (strengths.log_strength, strengths.low, strengths.high)
+    strength = [_estimate_at(position_of[name], *bounds) for name in names]
     data = table(
         "tournament",
         [(name, won[row], *counts[row], strength[row]) for row, name in enumerate(names)],
@@ -315,12 +317,12 @@ def _decided_comparisons(inputs: ReportInputs) -> list[tuple[int, str, str, int]
 
 
 def _dots_of_strengths(names: Sequence[str], strength: Sequence[Estimate], leaders: Sequence[str]) -> DotPlot:
-    shown = zip(names[:MAX_SHOWN], strength, strict=False)
-    ranked = sorted(shown, key=lambda row: -(row[1].value or 0.0))
+    plotted_systems = zip(names[:MAX_SHOWN], strength, strict=False)
+    sorted_systems = sorted(plotted_systems, key=lambda row: -(row[1].value or 0.0))
     levels = (Level("mean", 0.0), *_human_levels(names, strength))
     return DotPlot(
-        tuple(name for name, _ in ranked),
-        (DotPanel("", tuple(estimate for _, estimate in ranked), levels),),
+        tuple(name for name, _ in sorted_systems),
+        (DotPanel("", tuple(estimate for _, estimate in sorted_systems), levels),),
         "log-strength, 95 % interval",
         "number",
         tuple(leaders),

@@ -34,7 +34,7 @@ WORKER_COLUMNS = [
     ("worker", "text"), ("judgments", "count"), ("used", "count"), ("control items right, %", "share"),
     ("seen", "count"), ("seconds a unit", "number"), ("left side, %", "share"), ("note", "text"),
 ]  # fmt: skip
-LEFT_SIDE = 6  # index of the column that studies without sides lack
+LEFT_SIDE_INDEX = 6  # index of the column that studies without sides lack
 
 
 def collection_section(inputs: ReportInputs) -> Section:
@@ -72,12 +72,12 @@ def workers_section(inputs: ReportInputs) -> Section:
     columns = list(WORKER_COLUMNS)
     if all(row["left_share"] is None for row in workers):
         for cells in (columns, *rows):
-            del cells[LEFT_SIDE]
+            del cells[LEFT_SIDE_INDEX]
     data = table("workers", rows, columns)
     seen_count, right = (sum(row[name] for row in workers) for name in ("controls_seen", "controls_right"))
-    aside = sum(not row["used"] for row in workers)
+    unused = sum(not row["used"] for row in workers)
     sentence = render_sentence(
-        "workers", wording=inputs.wording, workers=len(workers), seen=seen_count, right=right, aside=aside
+        "workers", wording=inputs.wording, workers=len(workers), seen=seen_count, right=right, aside=unused
     )
     if not seen_count:
         return section("workers", [sentence], tables=[data])

@@ -19,8 +19,8 @@ from evaluation.results.rankings import TASKS, JudgedOutputs, judged_outputs, le
 from evaluation.results.standings import MEAN as MEAN_GRADE
 
 MAX_CURVES = 8
-CUT_PLOT = "reached"  # name of the plot of shares of first captions that reach a mean grade
-MEANS = "interval"  # level of answers that have means
+REACHED = "reached"  # name of the share of first captions that reach a mean grade
+LEVEL_WITH_MEANS = "interval"  # level of answers that have means
 
 
 def grades_section(inputs: ReportInputs) -> Section | None:
@@ -30,24 +30,23 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     """
     cuts = sorted(inputs.kind.comparison.cuts, reverse=True)
     proposals = inputs.proposals
-    if not cuts or inputs.kind.aggregation.level != MEANS or proposals is None:
+    if not cuts or inputs.kind.aggregation.level != LEVEL_WITH_MEANS or proposals is None:
         return None
     judged_lists = judged_outputs(
         inputs.kind, proposals, inputs.table, inputs.consensus, credited=inputs.is_credited
     )
     outputs = inputs.outputs
-    first = proposals.position[outputs.proposal] == 1 if outputs is not None else np.zeros(0, dtype=np.bool_)
-    if outputs is None or not first.any():
+    if outputs is None or not (is_first := proposals.position[outputs.proposal] == 1).any():
         return None
     if not inputs.is_credited:
         outputs = replace(outputs, score=judged_lists.value[outputs.proposal], deletions=None)
-    outputs = outputs.subset(first)
-    reached = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(CUT_PLOT) for cut in cuts]
+    outputs = outputs.subset(is_first)
+    cut_shares = [outputs.map_scores(partial(_reaches_cut, cut=cut)).figures(REACHED) for cut in cuts]
     standings = outputs.standings(MEAN_GRADE)
     means = {name: figure["value"] for name, figure in standings.figures.items()}
     names = sorted(outputs.names, key=lambda name: (-means[name], name))
     rows: list[tuple[Any, ...]] = [
-        (name, *(estimate_of(shares[name]) for shares in reached), means[name], reached[0][name]["n"])
+        (name, *(estimate_of(shares[name]) for shares in cut_shares), means[name], cut_shares[0][name]["n"])
         for name in names
     ]
     columns = [("system", "text"), *((f"≥ {cut:g}, %", "share") for cut in cuts)]
@@ -55,12 +54,12 @@ def grades_section(inputs: ReportInputs) -> Section | None:
     floor, ceiling = _floor_and_ceiling(judged_lists, cuts)
     _, strictest, *_, mean, images = rows[0]
     leaders = standings.compare().leaders
-    of_leaders = [row for row in rows if row[0] in leaders]
-    shares_of_leaders = [row[1].value for row in of_leaders]
+    leader_rows = [row for row in rows if row[0] in leaders]
+    leader_shares = [row[1].value for row in leader_rows]
     sentence = render_sentence(
-        "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(shares_of_leaders),
-        reached=max(shares_of_leaders) if inputs.wording else strictest.value, name=names[0], mean=mean,
-        images=of_leaders[0][-1] if inputs.wording else images, cut=cuts[0],
+        "grades", wording=inputs.wording, leaders=leaders, names=join_names(leaders), least=min(leader_shares),
+        reached=max(leader_shares) if inputs.wording else strictest.value, name=names[0], mean=mean,
+        images=leader_rows[0][-1] if inputs.wording else images, cut=cuts[0],
         most=MAX_CURVES if len(rows) > MAX_CURVES else 0, floor=floor[0], ceiling=ceiling[0],
     )  # fmt: skip
     curves = tuple(
@@ -95,11 +94,11 @@ def _floor_and_ceiling(
     """
     # The starts of images in the keys, which ascend.
     _, starts = np.unique(judged.keys // judged.width, return_index=True)
-    of_image = np.split(judged.of_text, starts[1:])
-    reach = [[_reaches_cut(values, cut) for values in of_image] for cut in cuts]
+    values_by_image = np.split(judged.of_text, starts[1:])
+    reached_by_cut = [[_reaches_cut(values, cut) for values in values_by_image] for cut in cuts]
     return (
-        tuple(float(np.mean([reached.mean() for reached in images])) for images in reach),
-        tuple(float(np.mean([reached.any() for reached in images])) for images in reach),
+        tuple(float(np.mean([reached.mean() for reached in images])) for images in reached_by_cut),
+        tuple(float(np.mean([reached.any() for reached in images])) for images in reached_by_cut),
     )
 
 

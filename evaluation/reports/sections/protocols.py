@@ -139,10 +139,8 @@ def _system_content_section(verdict: Mapping[str, Any] | None, figures: Mapping[
     (people,) = (row["figures"][decides] for row in content["rows"] if row["who"] == "people")
     drawn_rows = [row for row in content["rows"] if row["who"] != "people"]
     systems = sum(row["who"] == "system" for row in drawn_rows)
-    leaders, cells = (
-        [drawn_rows[0]["name"]],
-        {row["name"]: row["figures"][decides] for row in drawn_rows[:systems]},
-    )
+    leaders = [drawn_rows[0]["name"]]
+    cells = {row["name"]: row["figures"][decides] for row in drawn_rows[:systems]}
     comparison_tables: list[Table] = []
     measure = "F" if decides == F1 else decides
     if verdict is not None:

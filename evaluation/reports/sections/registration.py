@@ -40,7 +40,7 @@ def plan_hash(content: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Deviation:
-    """A deviation from the plan. ``quoted`` says whether its words are quoted from the log."""
+    """A deviation from the plan. ``quoted`` says whether ``words`` are quoted from the study's log."""
 
     what: str
     words: str
@@ -107,12 +107,12 @@ def find_registered(study: Study, *, with_sentences: bool = True) -> RegisteredP
 
 
 def check_hypotheses(
-    plan: RegistrationPlan, named: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
+    plan: RegistrationPlan, winners: Mapping[str, Ints], people: PeoplesWinners | None, kinds: Sequence[str]
 ) -> list[HypothesisOutcome]:
     """Test a plan's hypotheses by two-sided tests of differences in accuracy, with Holm's correction.
 
     Args:
-        named: by metric, the (N,) winners that it names.
+        winners: the (N,) winners that each metric names.
         people: people's (N,) winners; None if there are none yet.
         kinds: (N,) kinds of the pairs.
     """
@@ -125,15 +125,15 @@ def check_hypotheses(
         if not planned.claim:
             continue
         claim = read_claim(planned.claim)
-        if people is None or claim.better not in named or claim.worse not in named:
+        if people is None or claim.better not in winners or claim.worse not in winners:
             continue
-        pairs = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
-        decided = pairs & (people.winners != 0)
-        if decided.any():
-            better, worse = named[claim.better], named[claim.worse]
-            only_better = int(((better == people.winners) & (worse != people.winners))[decided].sum())
-            only_worse = int(((worse == people.winners) & (better != people.winners))[decided].sum())
-            results.append((index, only_better, only_worse, people.difference(better, worse, pairs).p))
+        is_of_kind = np.array([claim.kind in ("all", kind) for kind in kinds], dtype=bool)
+        is_decided = is_of_kind & (people.winners != 0)
+        if is_decided.any():
+            better, worse = winners[claim.better], winners[claim.worse]
+            only_better = int(((better == people.winners) & (worse != people.winners))[is_decided].sum())
+            only_worse = int(((worse == people.winners) & (better != people.winners))[is_decided].sum())
+            results.append((index, only_better, only_worse, people.difference(better, worse, is_of_kind).p))
     adjusted = holm([p for *_, p in results]).tolist() if results else []
     for (index, only_better, only_worse, p), adjusted_p in zip(results, adjusted, strict=True):
         verdict = UNDECIDED
@@ -182,5 +182,5 @@ def registered_outcomes(registered: RegisteredPlan, inputs: ReportInputs) -> lis
     """Return the outcomes of the plan's hypotheses for the report's metrics and pairs."""
     if not inputs.kind.compares_pairs or not inputs.scores:
         return check_hypotheses(registered.plan, {}, None, [])
-    named = winners_named(inputs.scores)
-    return check_hypotheses(registered.plan, named, inputs.people_winners, inputs.kinds.tolist())
+    winners_by_metric = winners_named(inputs.scores)
+    return check_hypotheses(registered.plan, winners_by_metric, inputs.people_winners, inputs.kinds.tolist())

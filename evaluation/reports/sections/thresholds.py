@@ -16,7 +16,7 @@ from evaluation.reports.sections.correlations import (
 )
 from evaluation.results.metrics.tables import ONE_JUDGE
 
-MAX_GRIDS = 6
+MAX_GRIDS = 6  # metrics whose grids are drawn
 
 EXACT_THIRDS = {0.33: 1 / 3, 0.66: 2 / 3}  # H13 prints thirds truncated to two digits
 
@@ -41,12 +41,12 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
     rows += [(ONE_JUDGE, cut, cut, estimate) for cut, estimate in people.items()]
     defined_cells = [cell for cell in grids[names[0]] if cell["value"] is not None]
     top = max(defined_cells, key=lambda cell: cell["value"], default=None)
-    reached = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
-    judge = [estimate.value for estimate in people.values() if estimate.value is not None]
+    best_kappas = [kappa for kappa in best.values() if kappa != UNDEFINED_SORT_KEY]
+    judge_kappas = [estimate.value for estimate in people.values() if estimate.value is not None]
     sentence = render_sentence(
         "thresholds", wording=inputs.wording, name=names[0],
-        top=max(reached, default=None) if inputs.wording else top, least=min(reached, default=None),
-        people=bool(judge), judge=max(judge, default=None),
+        top=max(best_kappas, default=None) if inputs.wording else top, least=min(best_kappas, default=None),
+        people=bool(judge_kappas), judge=max(judge_kappas, default=None),
         there=people.get(top["people_at_least"], Estimate(None)).value if top else None,
         no_ceiling=why_no_ceiling(inputs),
         most=MAX_GRIDS if len(names) > MAX_GRIDS else 0,
@@ -62,11 +62,11 @@ def thresholds_section(inputs: ReportInputs) -> Section | None:
 def _people_at_cuts(inputs: ReportInputs) -> dict[float, Estimate]:
     if inputs.kind.is_open:
         return {}
-    judged = inputs.table
-    unit, value = judged.unit[judged.is_counted], judged.value[judged.is_counted]
-    exact = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
-    estimates = judge_vs_rest_kappa(unit, value, inputs.judgment_clusters, list(exact))
-    return {exact[cut]: estimate for cut, estimate in sorted(estimates.items())}
+    table = inputs.table
+    unit, value = table.unit[table.is_counted], table.value[table.is_counted]
+    printed_cuts = {exact_cut(cut): cut for cut in inputs.kind.comparison.cuts}
+    estimates = judge_vs_rest_kappa(unit, value, inputs.judgment_clusters, list(printed_cuts))
+    return {printed_cuts[cut]: estimate for cut, estimate in sorted(estimates.items())}
 
 
 def _grid(name: str, cells: Sequence[Mapping[str, Any]], people: Mapping[float, Estimate]) -> HeatmapPanel:

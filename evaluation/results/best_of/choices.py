@@ -39,8 +39,12 @@ class OfferedCaption(NamedTuple):
 class Choices:
     """People's choices of the best of several captions, and the strengths of systems.
 
-    shown_captions: for each choice, the captions that were shown. winners: for each choice, the systems of the best
-    caption. owners: systems of each caption. items: number of images.
+    Attributes:
+        winners: for each choice, the systems of the best caption.
+        shown_captions: for each choice, the captions that were shown.
+        owners: systems of each caption.
+        clusters: for each choice, the codes of its image and its rater.
+        items: number of images.
     """
 
     strengths: LuceResult
@@ -58,14 +62,14 @@ class Choices:
         ]
         for name in self.strengths.items.tolist():
             keep = np.array([name in systems for systems in systems_of_rows])
-            won = np.array([float(name in systems) for systems in self.winners])
+            is_best = np.array([float(name in systems) for systems in self.winners])
             low = high = float("nan")
             if self.clusters:
-                interval = share_of_rows(won, self.clusters, CONFIDENCE, keep=keep)
+                interval = share_of_rows(is_best, self.clusters, CONFIDENCE, keep=keep)
                 low, high = interval.low, interval.high
             shares[str(name)] = {
                 "shown": int(keep.sum()),
-                "best": json_float(won[keep].mean()),
+                "best": json_float(is_best[keep].mean()),
                 "best_low": json_float(low),
                 "best_high": json_float(high),
             }
@@ -82,7 +86,7 @@ def fit_choices(study: Study) -> Choices:
     is_counted = table.is_counted
     owners, options = _options_of(study)
     shown_options = [options[unit] for unit in table.unit[is_counted].tolist()]
-    best = [
+    best_options = [
         row[answer["best"] - 1]
         for row, answer in zip(shown_options, table.answers_of(is_counted), strict=True)
     ]
@@ -93,8 +97,8 @@ def fit_choices(study: Study) -> Choices:
         units, images, table.unit[is_counted], table.worker[is_counted], anonymous=anonymous
     )
     return Choices(
-        strengths=luce_choice(shown_options, best, owners=owners, clusters=clusters or NAIVE),
-        winners=[owners[option] for option in best],
+        strengths=luce_choice(shown_options, best_options, owners=owners, clusters=clusters or NAIVE),
+        winners=[owners[option] for option in best_options],
         shown_captions=shown_options,
         owners=owners,
         clusters=clusters,
@@ -108,20 +112,22 @@ def _options_of(study: Study) -> tuple[dict[OfferedCaption, list[str]], dict[int
     outputs = Output.objects.annotations().filter(
         system__in=System.objects.of_study(study), item__in=judged_units.values("item")
     )
-    systems_of: dict[tuple[int, str], list[int]] = {}
+    systems_by_text: dict[tuple[int, str], list[int]] = {}
     for item, text, system in outputs.order_by("system__name").values_list("item", "caption__text", "system"):
-        systems_of.setdefault((item, one_text(text)), []).append(system)
+        systems_by_text.setdefault((item, one_text(text)), []).append(system)
     names = dict(System.objects.of_study(study).values_list("pk", "name"))
     owners: dict[OfferedCaption, list[str]] = {}
     options: dict[int, list[OfferedCaption]] = {}
     for pk, item, content, systems in judged_units.values_list("pk", "item", "content", "systems"):
         texts = [one_text(option["text"]) for option in content["options"]]
         options[pk] = []
-        for text, of_file in zip(texts, systems or [()] * len(texts), strict=True):
-            of_option = dict.fromkeys(
-                names[pk] for pk in credited_systems(of_file, systems_of.get((item, text), ())) if pk in names
+        for text, file_systems in zip(texts, systems or [()] * len(texts), strict=True):
+            option_systems = dict.fromkeys(
+                names[pk]
+                for pk in credited_systems(file_systems, systems_by_text.get((item, text), ()))
+                if pk in names
             )
-            option = OfferedCaption(item, text, tuple(of_option) or (PEOPLE,))
+            option = OfferedCaption(item, text, tuple(option_systems) or (PEOPLE,))
             owners[option] = list(option.systems)
             options[pk].append(option)
     return owners, options

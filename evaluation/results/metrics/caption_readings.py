@@ -18,7 +18,8 @@ from quorum.statistics.correlation import correlation
 from quorum.statistics.crossed import ITEM, RATER, ClusterColumns
 
 SINGLE_COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "kendall_tau_c": "kendall-tau-c"}
-MIN_RESAMPLES, GRADES_DRAWN = 50, 2_000_000
+MIN_RESAMPLES = 50
+GRADES_DRAWN = 2_000_000  # grades drawn in all resamples together, which limits the number of resamples
 ESTIMATE = ("value", "low", "high", "n", "reason")
 
 
@@ -55,13 +56,13 @@ def compute_caption_readings(
             lambda metric: kappa_at_cuts(metric, people, cuts, seed, clusters, at_least, weights)
         )
     if options.single_grades:
-        of, grades, grade_clusters = _single_grades(captions, table, clusters)
+        position, grades, grade_clusters = _single_grades(captions, table, clusters)
         resamples = resamples_for(len(grades), drawn=GRADES_DRAWN, fewest=MIN_RESAMPLES)
         bootstrap: dict[str, Any] = {"resamples": resamples, "seed": seed, "clusters": grade_clusters}
-        bootstrap["weights"] = None if weights is None else weights[of]
+        bootstrap["weights"] = None if weights is None else weights[position]
         figures["single_grades"] = by_metric(
             lambda metric: {
-                key: as_json(correlation(metric[of], grades, name, **bootstrap), *ESTIMATE)
+                key: as_json(correlation(metric[position], grades, name, **bootstrap), *ESTIMATE)
                 for key, name in SINGLE_COEFFICIENTS.items()
             }
         )
@@ -81,14 +82,14 @@ def _single_grades(
         raise EvaluationError(
             "single_grades needs a judgment of each caption; this study judges several at once."
         )
-    of = places_in(np.array(units, dtype=np.int64), table.unit)
-    rows = table.is_counted & ~np.isnan(table.value) & (of >= 0)
+    position = places_in(np.array(units, dtype=np.int64), table.unit)
+    rows = table.is_counted & ~np.isnan(table.value) & (position >= 0)
     if not rows.any():
         raise EvaluationError(
             "single_grades needs judgments that are numbers; this study has none of these captions."
         )
-    of = of[rows]
+    position = position[rows]
     if isinstance(clusters, Mapping):
         raters = {RATER: table.worker[rows]} if RATER in clusters else {}
-        clusters = {ITEM: np.asarray(clusters[ITEM])[of], **raters}
-    return of, table.value[rows], clusters
+        clusters = {ITEM: np.asarray(clusters[ITEM])[position], **raters}
+    return position, table.value[rows], clusters

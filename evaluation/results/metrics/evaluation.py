@@ -156,7 +156,7 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
     material = judged_pairs(study, consensus, inputs.references)
-    pairs, documents, leading = material.pairs, material.documents, material.leading_references
+    pairs, documents, leading = material.pairs, material.documents, material.leading_count
     kinds = named_kinds(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None

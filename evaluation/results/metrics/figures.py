@@ -34,14 +34,15 @@ from quorum.statistics.meta import (
 RESAMPLES = 1000
 # The bootstrap of a rank correlation takes time in proportion to observations times resamples. Large studies have
 # narrow intervals, so they need fewer resamples.
-MIN_RESAMPLES, OBSERVATIONS_DRAWN = 200, 10_000_000
+MIN_RESAMPLES = 200
+OBSERVATIONS_DRAWN = 10_000_000  # observations drawn in all resamples together
 # Thresholds of metrics for kappa, as quantiles, because each metric has its own scale.
 METRIC_QUANTILES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
-ACCURACY = (
+ACCURACY_FIELDS = (
     "value", "low", "high", "n", "correct", "metric_ties", "no_consensus", "value_ties_half", "value_all_pairs",
     "confidence", "interval",
 )  # fmt: skip
-COEFFICIENT = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
+COEFFICIENT_FIELDS = ("value", "low", "high", "n", "p", "confidence", "resamples", "seed", "reason")
 COEFFICIENTS = {"kendall_tau_b": "kendall-tau-b", "spearman": "spearman", "pearson": "pearson"}
 
 
@@ -96,7 +97,7 @@ def accuracy_of_pairs(scores: Floats, people: PeoplesWinners, kinds: Sequence[st
 
     Without clusters, pairs are regarded as independent (Wilson's interval), as in releases before 0.6.
     """
-    fields = (*ACCURACY, "clusters", "reason") if people.has_clusters else ACCURACY
+    fields = (*ACCURACY_FIELDS, "clusters", "reason") if people.has_clusters else ACCURACY_FIELDS
     accuracies = people.accuracy(metric_winners(scores[:, 0], scores[:, 1]), known_kinds(kinds))
     return {"accuracy": {kind: as_json(accuracy, *fields) for kind, accuracy in accuracies.items()}}
 
@@ -109,14 +110,14 @@ def preference_for_longer(
     ``liked`` is over pairs of texts with different numbers of words. ``rule`` is the accuracy of naming the longer
     text. If both have equally many words, the rule has a tie, which is wrong.
     """
-    words = np.array([[len(text.split()) for text in both] for both in texts], dtype=np.float64)
+    words = np.array([[len(text.split()) for text in pair_texts] for pair_texts in texts], dtype=np.float64)
     longer = metric_winners(*words.reshape(-1, 2).T)
     return {
         kind: {
             name: as_json(people.accuracy_of(longer, pairs), "value", "low", "high", "n")
-            for name, pairs in (("liked", of_kind & (longer != 0)), ("rule", of_kind))
+            for name, pairs in (("liked", is_of_kind & (longer != 0)), ("rule", is_of_kind))
         }
-        for kind, of_kind in kinds.items()
+        for kind, is_of_kind in kinds.items()
     }
 
 
@@ -196,7 +197,7 @@ def correlation_of_captions(
     product of both weights.
     """
     resamples = resamples_for(len(people), drawn=OBSERVATIONS_DRAWN, fewest=MIN_RESAMPLES)
-    fields = COEFFICIENT if clusters == NAIVE else (*COEFFICIENT, "clusters")
+    fields = COEFFICIENT_FIELDS if clusters == NAIVE else (*COEFFICIENT_FIELDS, "clusters")
     options: dict[str, Any] = {"weights": weights, "resamples": resamples, "seed": seed, "clusters": clusters}
     figures: dict[str, Any] = {
         key: as_json(correlation(metric, people, coefficient, **options), *fields)

@@ -54,28 +54,30 @@ def halves_of_pairs(
     worker, side = table.worker[is_counted][is_in_pair], table.value[is_counted][is_in_pair]
     vote = (side == 1) * 1 - (side == 2)
     # The votes of each pair to split, and the decrease without each vote, which is the vote itself.
-    split, pair_of_split = _sides_of(vote), pair
-    lost = split
+    split_votes, pair_of_split = _sides_of(vote), pair
+    decrease = split_votes
     is_known = units.pair != NO_PAIR
     if np.bincount(places_in(pairs, units.pair[is_known]) + 1, minlength=1)[1:].max(initial=0) > 1:
         # Split units. Without a vote, a unit has the winner of its other votes; without its only vote, it is missing.
         votes, balance = np.bincount(unit), np.bincount(unit, weights=vote)
         judged_pairs = np.flatnonzero(votes)
-        split, pair_of_split = (
+        split_votes, pair_of_split = (
             _sides_of(np.sign(balance[judged_pairs])),
             places_in(pairs, units.pair[judged_pairs]),
         )
-        others = _sides_of(np.sign(balance[unit] - vote))
-        lost = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, others, 0)
+        winner_of_others = _sides_of(np.sign(balance[unit] - vote))
+        decrease = _sides_of(np.sign(balance[unit])) - np.where(
+            votes[unit, np.newaxis] > 1, winner_of_others, 0
+        )
     counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
-    np.add.at(counts, pair_of_split, split)
+    np.add.at(counts, pair_of_split, split_votes)
     halves = halves_of_votes(*counts.T)
     if anonymous or not len(pair):
         return halves, None
     _, rater = encode(worker, "workers")
     first, cell = answers_by_cell(pair, rater)
     votes_left = counts[pair[first]]
-    np.subtract.at(votes_left, cell, lost)
+    np.subtract.at(votes_left, cell, decrease)
     deletions = RaterDeletions(pair[first], rater[first], votes_left.sum(axis=1).astype(np.float64))
     return halves, HalvesWithoutRaters(deletions, halves_of_votes(*votes_left.T))
 

@@ -41,19 +41,19 @@ def accuracy_over_all(
 ) -> dict[str, dict[str, Any]]:
     """Return accuracy over all pairs, by kind, from (N, 2) scores.
 
-    Any answer to a pair without a consensus, including a tie, is half right.
+    On a pair on which people have no consensus, a metric counts as half right, whatever it answers, even if it ties.
     """
-    named = metric_winners(scores[:, 0], scores[:, 1])
+    answers = metric_winners(scores[:, 0], scores[:, 1])
 
     def credit(pairs: Ints, winners: Floats) -> Floats:
-        return pair_credits(named[pairs], winners, undecided="half")[0]
+        return pair_credits(answers[pairs], winners, undecided="half")[0]
 
-    everywhere = np.arange(len(named))
+    all_pairs = np.arange(len(answers))
     accuracies = {}
-    for kind, of_kind in kinds_of(kinds, len(named)).items():
+    for kind, of_kind in kinds_of(kinds, len(answers)).items():
         n = int(of_kind.sum())
         estimate = people.share(credit, of_kind, undecided=True) if n else Inference()
-        value = float(credit(everywhere, people.winners)[of_kind].mean()) if n else math.nan
+        value = float(credit(all_pairs, people.winners)[of_kind].mean()) if n else math.nan
         accuracies[kind] = {"value": json_float(value), **as_json(estimate, "low", "high"), "n": n}
         accuracies[kind]["reason"] = estimate.reason
     return accuracies
@@ -64,9 +64,13 @@ def accuracy_with_ties(
 ) -> dict[str, Any]:
     """Return accuracies on the judged pairs. A metric's tie counts as right if people tie the pair, too.
 
-    scores: (N, 2). systems: systems of both texts of the judged pairs. For ``plain``, equal scores are ties. For
-    ``calibrated``, scores are ties if their gap is up to the value that is best on these pairs (Deutsch et al. 2023).
-    ``soft`` is the soft pairwise accuracy of systems.
+    For ``plain``, equal scores are ties. For ``calibrated``, scores are ties if their gap is up to the value that is
+    best on these pairs (Deutsch et al. 2023). ``soft`` is the soft pairwise accuracy of systems.
+
+    Args:
+        scores: (N, 2) scores of both texts of all pairs.
+        judged: (N,) flags of the judged pairs.
+        systems: systems of both texts of the judged pairs.
     """
     outcomes, judged_scores = people.winners[judged], scores[judged]
     sides = np.stack([outcomes == 1, outcomes == 2], axis=1).astype(np.float64)
@@ -76,8 +80,8 @@ def accuracy_with_ties(
         accuracy = pairwise_accuracy(
             judged_scores.ravel(), sides.ravel(), groups, epsilon=epsilon, resamples=0, seed=seed
         )
-        named = metric_outcomes(scores, accuracy.epsilon)
-        estimate = people.share(partial(_is_right, named), judged, undecided=True)
+        answers = metric_outcomes(scores, accuracy.epsilon)
+        estimate = people.share(partial(_is_right, answers), judged, undecided=True)
         accuracies[name] = {
             "value": json_float(accuracy.value),
             **as_json(estimate, "low", "high"),
@@ -98,8 +102,9 @@ def accuracy_with_ties(
     return accuracies
 
 
-def _is_right(named: Ints, pairs: Ints, winners: Floats) -> Floats:
-    return (named[pairs] == winners).astype(np.float64)
+def _is_right(answers: Ints, pairs: Ints, winners: Floats) -> Floats:
+    """Return 1 for each of the ``pairs`` for which the metric answers the winner or the tie of people, else 0."""
+    return (answers[pairs] == winners).astype(np.float64)
 
 
 def metric_outcomes(scores: Floats, epsilon: float) -> Ints:
@@ -167,11 +172,11 @@ def scores_by_random_subsets(
     tokenizer: str,
     seed: int | np.random.Generator,
 ) -> dict[str, dict[int, tuple[Floats, Floats]]]:
-    """Return (D, N) scores of first and of second candidates, by metric and number of references.
+    """Return (D, N) scores of both texts of N pairs under D random subsets of references, by metric and subset size.
 
     Each pair has its own random subsets, because pairs may have different numbers of references (decision 0012). If
-    ``seed`` is a number, each size starts a new generator; if it is a generator, all sizes share it. D is 1 if the
-    size is the number of references of the pair with the fewest.
+    ``seed`` is a number, each size starts a new generator; if it is a generator, all sizes share it. D is ``draws``; it
+    is 1 for the largest size, at which the pair with the fewest references has only one subset.
 
     Raises:
         EvaluationError: a pair has fewer references than a size.
@@ -184,17 +189,17 @@ def scores_by_random_subsets(
                 f"references: {size} is too many; a pair has {max_references}, expected at most {max_references}."
             )
         generator = np.random.default_rng(seed)
-        n_subsets = draws if size < max_references else 1
-        drawn_subsets = [
-            random_subsets(len(pair.references), size, n_subsets, seed=generator) for pair in pairs
+        draw_count = draws if size < max_references else 1
+        subsets_by_pair = [
+            random_subsets(len(pair.references), size, draw_count, seed=generator) for pair in pairs
         ]
         tables = []
-        for draw in range(n_subsets):
-            chosen_scores = []
-            for pair, subsets in zip(pairs, drawn_subsets, strict=True):
+        for draw in range(draw_count):
+            pairs_of_draw = []
+            for pair, subsets in zip(pairs, subsets_by_pair, strict=True):
                 subset = subsets[min(draw, len(subsets) - 1)]
-                chosen_scores.append(replace(pair, references=[pair.references[index] for index in subset]))
-            tables.append(score_pairs(chosen_scores, documents, metrics=metrics, tokenizer=tokenizer)[1])
+                pairs_of_draw.append(replace(pair, references=[pair.references[index] for index in subset]))
+            tables.append(score_pairs(pairs_of_draw, documents, metrics=metrics, tokenizer=tokenizer)[1])
         for name in metrics:
             first, second = np.stack([table[name] for table in tables]).transpose(2, 0, 1)
             scores[name][size] = first, second

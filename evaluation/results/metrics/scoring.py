@@ -41,11 +41,11 @@ def score_texts(
         name: MetricScore(float(np.mean(scores)), scores.copy(), imported_signature)
         for name, (scores, imported_signature) in (imported or {}).items()
     }
-    computed = [name for name in metrics if name not in metric_scores]
-    if metric_scores and not computed:
+    names_to_compute = [name for name in metrics if name not in metric_scores]
+    if metric_scores and not names_to_compute:
         return Scores({name: metric_scores[name] for name in metrics}, tokenizer, VERSION)
     try:
-        scored = score(candidates, references, computed, tokenizer, document_corpus=documents)
+        scored = score(candidates, references, names_to_compute, tokenizer, document_corpus=documents)
     except MetricsError as error:
         raise EvaluationError(as_sentence(error)) from None
     if not metric_scores:
@@ -63,10 +63,10 @@ def score_pairs(
     imported: ImportedScores = NO_SCORES,
 ) -> tuple[Scores, dict[str, Floats]]:
     """Score both candidates of each pair. Return the scores, and the same scores as (N, 2) float64 by metric."""
-    named = [(pair.image, pair.first, pair.second) for pair in pairs]
+    texts_of_pairs = [(pair.image, pair.first, pair.second) for pair in pairs]
     systems = [pair.systems for pair in pairs]
     known_scores = {
-        name: (imported.of_pairs(name, named, systems).T.ravel(), imported.signature(name))
+        name: (imported.of_pairs(name, texts_of_pairs, systems).T.ravel(), imported.signature(name))
         for name in metrics
         if name in imported.names
     }
@@ -86,7 +86,7 @@ def score_captions(
     tokenizer: str,
     imported: ImportedScores = NO_SCORES,
 ) -> Scores:
-    named = [(caption.item, caption.text) for caption in captions]
+    texts_of_captions = [(caption.item, caption.text) for caption in captions]
     systems = [caption.systems for caption in captions]
     return score_texts(
         [caption.text for caption in captions],
@@ -95,7 +95,7 @@ def score_captions(
         metrics=metrics,
         tokenizer=tokenizer,
         imported={
-            name: (imported.of_captions(name, named, systems), imported.signature(name))
+            name: (imported.of_captions(name, texts_of_captions, systems), imported.signature(name))
             for name in metrics
             if name in imported.names
         },

@@ -25,8 +25,8 @@ def pair_texts(study: Study, references: loaders.ReferenceSet) -> PairMaterial:
         raise NothingToCompare(
             f"An item of study {study.slug!r} has no references to score against. {next_step_sentence(study)}"
         )
-    of_key = loaders.systems_of_pairs(study)
-    systems = {pair.pk: of_key[pair.key] for pair in loaders.pair_rows(study)}
+    systems_by_key = loaders.systems_of_pairs(study)
+    systems = {pair.pk: systems_by_key[pair.key] for pair in loaders.pair_rows(study)}
     return replace(material, pairs=[replace(pair, systems=systems[pair.pk]) for pair in material.pairs])
 
 
@@ -46,7 +46,7 @@ def judged_pairs(study: Study, consensus: StudyConsensus, references: loaders.Re
 def pair_clusters(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, pairs: Sequence[PairTexts]
 ) -> dict[str, Any]:
-    """Return ``clusters_of_pairs`` for a study's pairs."""
+    """Return the clusters of a study's pairs, as columns (``clusters_of_pairs``)."""
     pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
     images = loaders.clusters_of_items(study, [pair.image for pair in pairs])
     return clusters_of_pairs(table, consensus, pks, images, anonymous=loaders.is_anonymous(study))
@@ -55,7 +55,7 @@ def pair_clusters(
 def caption_clusters(
     study: Study, table: JudgmentTable, consensus: StudyConsensus, captions: Sequence[CaptionTexts]
 ) -> dict[str, Any]:
-    """Return ``clusters_of_captions`` for a study's captions."""
+    """Return the clusters of a study's captions, as columns (``clusters_of_captions``)."""
     units = [caption.unit for caption in captions]
     return clusters_of_captions(
         table,
@@ -88,8 +88,8 @@ def value_of_unit(consensus: StudyConsensus, pk: int) -> float | None:
     outcome = consensus.of_unit.get(pk)
     if outcome is None or outcome.value is None:
         return None
-    decided = pk in consensus.decisions  # ignore the share of votes, which were in dispute
-    return outcome.value if outcome.share is None or decided else outcome.share
+    is_adjudicated = pk in consensus.decisions  # ignore the share of votes, which were in dispute
+    return outcome.value if outcome.share is None or is_adjudicated else outcome.share
 
 
 def judged_captions(
@@ -100,7 +100,7 @@ def judged_captions(
     *,
     without_own: bool = False,
 ) -> tuple[list[CaptionTexts], dict[str, int]]:
-    """Return ``caption_texts`` for the study's judged captions."""
+    """Return the study's judged captions with references, and counts of those left out, as ``caption_texts`` does."""
     captions = scored_captions(study, table)
     if captions is None:
         captions = [
@@ -136,17 +136,17 @@ def caption_texts(
     Raise NothingToCompare if no caption remains because references are missing, and EvaluationError if none remains for
     another reason.
     """
-    of_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
+    references_by_item = {item: tuple(text for _, text in rows) for item, rows in references.of_item.items()}
     counts = {"units": len(judged), "no_consensus": 0, "no_reference": 0, "own_reference_dropped": 0}
     if without_own:
         counts["own_left_out"] = 0
-    of_file, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
+    systems_by_unit, weights = loaders.systems_of_units(study), loaders.weights_of_units(study)
     captions = []
     for row in judged:
         if row.score is None:
             counts["no_consensus"] += 1
             continue
-        texts = of_item.get(row.item, ())
+        texts = references_by_item.get(row.item, ())
         if row.text in texts and without_own:
             counts["own_left_out"] += 1
             continue
@@ -156,7 +156,7 @@ def caption_texts(
         if not texts:
             counts["no_reference"] += 1
             continue
-        systems = tuple(of_file.get(row.unit, row.systems))
+        systems = tuple(systems_by_unit.get(row.unit, row.systems))
         score, weight = float(row.score), weights.get(row.unit or 0, 1.0)
         captions.append(
             CaptionTexts(row.unit, row.item, row.key, row.text, texts, score, row.ratings, systems, weight)

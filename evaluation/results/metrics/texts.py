@@ -19,7 +19,11 @@ UNKNOWN_KIND = "unknown"
 class PairTexts:
     """A candidate pair.
 
-    winner: 1, 2, or 0 for none. is_tied: whether the pair was judged and has no winner.
+    Attributes:
+        pk: row id.
+        winner: 1, 2, or 0 for none.
+        is_tied: whether the pair was judged and has no winner.
+        systems: names of both texts' systems.
     """
 
     pk: int
@@ -37,9 +41,12 @@ class PairTexts:
 class CaptionTexts:
     """A judged caption of an image.
 
-    unit: row id; None if several units judge the caption. people: the share of yes, the mean grade, or a score.
-    ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed. systems:
-    systems that a file credits with the caption. weight: 1 unless the unit is audited (``weights_of_units``).
+    Attributes:
+        unit: row id; None if several units judge the caption.
+        people: the share of yes, the mean grade, or a score.
+        ratings: if several units judge the caption, the (worker, rating) pairs from which the score is computed.
+        systems: row ids of the systems that a file credits with the caption.
+        weight: 1 unless the unit is audited (``weights_of_units``).
     """
 
     unit: int | None
@@ -57,17 +64,17 @@ class CaptionTexts:
 class PairMaterial:
     """Pairs, and the documents from which metrics compute the frequency of words, one for each image.
 
-    leading_references: the number of first references in a document; 0 if a document has all references.
+    leading_count: a document has this number of the image's first references; 0 if it has all references.
     """
 
     pairs: list[PairTexts]
     documents: list[References]
-    leading_references: int
+    leading_count: int
 
 
 def find_references_of_pairs(
     pairs: Iterable[tuple[int, str, Any, str, str, Sequence[str]]],
-    of_image: Mapping[Any, Sequence[tuple[str, str]]],
+    references_by_image: Mapping[Any, Sequence[tuple[str, str]]],
 ) -> PairMaterial | None:
     """Return pairs with their references, but without winners. Return None if an image has no references.
 
@@ -75,24 +82,24 @@ def find_references_of_pairs(
 
     Args:
         pairs: (row id, kind, image, first text, second text, reference ids) of each pair.
-        of_image: the (id, text) references of each image in order.
+        references_by_image: the (id, text) references of each image in order.
     """
-    found_pairs, numbers_of_first = [], set()
+    pairs_with_references, leading_counts = [], set()
     for pk, kind, image, first, second, keys in pairs:
-        rows = of_image.get(image, [])
+        rows = references_by_image.get(image, [])
         texts = dict(rows)
+        # Pairs without known reference ids use all references of their image.
         pair_references = [texts[key] for key in keys if key in texts] or [text for _, text in rows]
         if not pair_references:
             return None
-        numbers_of_first.add(
-            len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0
-        )
-        found_pairs.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
-    leading = numbers_of_first.pop() if len(numbers_of_first) == 1 else 0
+        # The number of references, if the pair uses the first ones of its image, else 0.
+        leading_counts.add(len(pair_references) if [key for key, _ in rows[: len(keys)]] == list(keys) else 0)
+        pairs_with_references.append(PairTexts(pk, kind, image, first, second, tuple(pair_references), 0))
+    leading_count = leading_counts.pop() if len(leading_counts) == 1 else 0
     documents: list[References] = [
-        [text for _, text in rows[: leading or None]] for rows in of_image.values()
+        [text for _, text in rows[: leading_count or None]] for rows in references_by_image.values()
     ]
-    return PairMaterial(found_pairs, documents, leading)
+    return PairMaterial(pairs_with_references, documents, leading_count)
 
 
 def pair_kinds(names: Iterable[str]) -> list[str]:

@@ -50,12 +50,14 @@ from judgments.studies.pages import Context, StepForm, StudyPlace, StudyStep, ne
 from judgments.studies.step_form import add_operation, read_posted_parameters
 from judgments.studies.study_page import PAGES, add_step, study_page, study_page_address
 
-PIECES_SHOWN = 10
+# Largest numbers of rows that the page shows.
+PIECES_SHOWN = 10  # parts of the consensus on an item with open answers
 WORKERS_SHOWN = 200
-NEWEST = 5
-UNITS_SHOWN = 8
-EXTREME_CAPTIONS_SHOWN = 5
-WAYS = {
+NEWEST = 5  # reports of problems
+UNITS_SHOWN = 8  # items with open answers
+EXTREME_CAPTIONS_SHOWN = 5  # captions with the highest scores, and with the lowest
+# Labels of the links to further pages, by the page's name.
+LINKED_PAGES = {
     "closer": gettext_noop("Where metrics and people disagree"),
     "metrics": gettext_noop("Imported scores"),
     "ranking": gettext_noop("Ranking of the systems"),
@@ -129,8 +131,9 @@ def show_results(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if aggregation is not None:
         context |= unused_context(aggregation.result)
         context |= verdict_context(study, aggregation.result) | {"scale": scale_sentence(aggregation.result)}
-        of_items = evaluation if study.design.get("purpose") != "labels" else None
-        context["lead"] = _leading_findings(aggregation, of_items, context["figures"])
+        # Studies that collect labels lead with their consensus, not with metrics.
+        lead_evaluation = evaluation if study.design.get("purpose") != "labels" else None
+        context["lead"] = _leading_findings(aggregation, lead_evaluation, context["figures"])
         context["ways"] = _links_to_pages(study, context)
     return TemplateResponse(request, "evaluation/study_results.html", context)
 
@@ -170,10 +173,10 @@ def _newest_analyses(study: Study) -> tuple[Analysis | None, Analysis | None]:
 
 def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
     steps = tuple(name for name in ("compare-metrics", "import-scores") if name in context["steps"])
-    ways = WAYS | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
+    labels = LINKED_PAGES | ({"metrics": METRICS_BY_STEPS[steps]} if steps in METRICS_BY_STEPS else {})
     return [
         {"label": _(label), "link": study_page_address(study, name)}
-        for name, label in ways.items()
+        for name, label in labels.items()
         if name in PAGES  # the feature of a page may be switched off
         and PAGES[name].has_tab(study)
         and PAGES[name].permission in context["rights"]
@@ -183,8 +186,8 @@ def _links_to_pages(study: Study, context: Context) -> list[dict[str, str]]:
 def _ended_leases(study: Study, progress: dict[str, Any]) -> list[Assignment]:
     if not progress["assignments"].get(Assignment.State.ACCEPTED):
         return []
-    holding = Assignment.objects.with_lease(timezone.now()).filter(study=study)
-    return list(holding.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
+    held_work = Assignment.objects.with_lease(timezone.now()).filter(study=study)
+    return list(held_work.select_related("worker", "hit").order_by("expires_at")[: NEWEST + 1])
 
 
 def _freshness(
@@ -196,26 +199,28 @@ def _freshness(
     the times of the last revision, adjudication and erasure. Results also depend on systems' outputs, of which the
     last row id is compared, and on imported scores, which can be replaced and whose hashes are compared.
     """
-    current = aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
-    if aggregation is not None and current:
-        since = aggregation.created_at
-        decided = Adjudication.objects.filter(
-            Q(decided_at__gt=since) | Q(withdrawn_at__gt=since), study=study
+    is_current = (
+        aggregation is not None and aggregation.result["counts"]["judgments"] == progress["judgments"]
+    )
+    if aggregation is not None and is_current:
+        computed_at = aggregation.created_at
+        decisions = Adjudication.objects.filter(
+            Q(decided_at__gt=computed_at) | Q(withdrawn_at__gt=computed_at), study=study
         )
-        revised = progress["revised_at"]
-        current = (revised is None or revised <= since) and not decided.exists()
-        last = getattr(aggregation, "last_output", None) or 0
-        current = current and (aggregation.result.get("outputs", last) or 0) == last
-        current = current and not precedes_erasure(aggregation)
-    same = (
+        revised_at = progress["revised_at"]
+        is_current = (revised_at is None or revised_at <= computed_at) and not decisions.exists()
+        last_output = getattr(aggregation, "last_output", None) or 0
+        is_current = is_current and (aggregation.result.get("outputs", last_output) or 0) == last_output
+        is_current = is_current and not precedes_erasure(aggregation)
+    has_same_data = (
         evaluation is not None and aggregation is not None and evaluation.data_hash == aggregation.data_hash
     )
     if evaluation is not None and "imported" in evaluation.settings:
         hashes = imported_hashes(study.dataset, evaluation.settings["metrics"])
-        same = same and evaluation.settings["imported"] == hashes
+        has_same_data = has_same_data and evaluation.settings["imported"] == hashes
     return {
-        "aggregation_old": aggregation is not None and not current,
-        "evaluation_old": evaluation is not None and not (current and same),
+        "aggregation_old": aggregation is not None and not is_current,
+        "evaluation_old": evaluation is not None and not (is_current and has_same_data),
     }
 
 
@@ -283,7 +288,7 @@ PROGRESS = add_figures(
 )
 
 
-def _add_compute(name: str, options: tuple[str, ...], offered: Callable[[Study], bool]) -> None:
+def _add_compute(name: str, options: tuple[str, ...], is_offered: Callable[[Study], bool]) -> None:
     add_step(
         StudyStep(
             name=name,
@@ -291,7 +296,7 @@ def _add_compute(name: str, options: tuple[str, ...], offered: Callable[[Study],
             run=_start_job,
             job="aggregate",
             primary_on=frozenset({"results"}),
-            has_button=offered,
+            has_button=is_offered,
             permission="view",
             form=StepForm(EvaluateRequest, ("metrics", "tokenizer", *options)),
         )

@@ -18,7 +18,7 @@ from judgments.models import Study
 from quorum.statistics.aggregation.pair_answers import SURE
 
 MIN_JUDGMENTS = 20  # judgments for a note on a worker's habit
-SIDE_SHARE = 0.9
+SIDE_SHARE = 0.9  # share of one side from which on a note is shown
 
 
 def worker_note(row: Mapping[str, Any], threshold: Any) -> str:
@@ -68,7 +68,7 @@ MODEL_WORKERS_SHOWN = 50
 
 
 def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    fitted, columns = [], []
+    model_entries, columns = [], []
     workers: dict[str, dict[int, Any]] = {}
     for name, model in models.items():
         if model["reason"]:
@@ -89,7 +89,9 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
             ) % {"n": thousands(model["answers"])}
         if model.get("levels"):
             sentence = f"{sentence} {_describe_levels(model['levels'])}"
-        fitted.append({"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")})
+        model_entries.append(
+            {"name": _(WORKER_MODELS[name]), "sentence": sentence, "note": model.get("note", "")}
+        )
         for column, title in MODEL_COLUMNS.get(name, {}).items():
             columns.append(_(title))
             for row in model.get("workers", ()):
@@ -98,7 +100,7 @@ def other_models(models: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         {"worker": worker, "cells": [cells.get(index) for index in range(len(columns))]}
         for worker, cells in sorted(workers.items())
     ]
-    return {"models": fitted, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
+    return {"models": model_entries, "columns": columns, "rows": rows[:MODEL_WORKERS_SHOWN]}
 
 
 def _describe_levels(levels: Sequence[Mapping[str, Any]]) -> str:

@@ -30,15 +30,13 @@ class GoldLines(Encoding):
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         for unit_ids, answers_by_unit in work.answers():
-            line_count = 0
+            lines = 0
             for unit, consensus in _consensus_of(work.study, answers_by_unit):
                 if (row := self.row(unit, consensus)) is not None:
                     write_line(file, row)
-                    line_count += 1
-            work.counts[self.count_name] += line_count
-            work.counts["left_out"] += (
-                Unit.objects.filter(pk__in=unit_ids, control=False).count() - line_count
-            )
+                    lines += 1
+            work.counts[self.count_name] += lines
+            work.counts["left_out"] += Unit.objects.filter(pk__in=unit_ids, control=False).count() - lines
 
     @abstractmethod
     def row(self, unit: Unit, consensus: Consensus) -> dict[str, Any] | None:
@@ -98,9 +96,7 @@ def _consensus_of(
     study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[Unit, Consensus]]:
     """Yield the units that have a consensus, in the order of ``answers_by_unit``, with it."""
-    answers = [
-        (unit_id, answer) for unit_id, unit_answers in answers_by_unit.items() for answer in unit_answers
-    ]
+    answers = [(unit_id, answer) for unit_id, values in answers_by_unit.items() for answer in values]
     if not answers:
         return
     consensus = kind_of(study).aggregation.consensus(
