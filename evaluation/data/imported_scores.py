@@ -183,9 +183,8 @@ class ImportedScores:
         by_per = self.columns[name]
         if Per.CAPTIONS in by_per:
             texts = [(item, side) for item, *sides in pairs for side in sides]
-            credits = [
-                [self._systems[name]] if name in self._systems else [] for names in systems for name in names
-            ]
+            pks = [[self._systems.get(name) for name in pair] for pair in systems]
+            credits = [[] if pk is None else [pk] for pair in pks for pk in pair]
             return self.of_captions(name, texts, credits).reshape(-1, 2)
         if Per.PAIRS not in by_per:
             raise self._refusal(name, "pairs")

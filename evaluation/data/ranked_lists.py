@@ -240,9 +240,8 @@ def proposals_of(study: Study) -> Proposals:
     image_numbers = {pk: image_of[name] for pk, (name, _) in items.items()}
     text = captions.text_of(caption)
     query_keys = captions.keys_of(query_captions)
-    query_of = {
-        pk: query_caption_of[key] for pk, key in zip(query_captions.tolist(), query_keys, strict=True)
-    }
+    query_names = zip(query_captions.tolist(), query_keys, strict=True)
+    query_of = {pk: query_caption_of[key] for pk, key in query_names}
     return sort_into_lists(
         ListRows(
             system=_map_values(system, {pk: system_of[name] for pk, name in systems.items()}),

@@ -135,7 +135,7 @@ class Agreement(QuorumCommand):
 
     def _measure(self, options: dict[str, Any]) -> None:
         given_level: str | None = options["level"]
-        names = _coefficients(options["coefficient"])
+        names = _read_coefficient_names(options["coefficient"])
         mapped = mapping_of(options, options["path"]) is not None
         kind = None if mapped else open_kind_of(options["path"], encoding=options["encoding"])
         if kind is not None:
@@ -264,8 +264,8 @@ def _clusters(table: FileJudgments | OpenJudgments, items: Sequence[Any], *, nai
     return {ITEM: items} if table.is_anonymous else {ITEM: items, RATER: table.workers}
 
 
-def _coefficients(chosen: str | None) -> list[str]:
-    names = [name.strip() for name in (chosen or "").split(",") if name.strip()]
+def _read_coefficient_names(text: str | None) -> list[str]:
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
     for name in names:
         if name not in ("alpha", *COEFFICIENTS):
             raise EvaluationError(

@@ -163,8 +163,8 @@ class ExportJudgments(OperationCommand):
         from evaluation.data.export.formats import FORMATS
 
         super().add_arguments(parser)
-        listed = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
-        parser.description = f"{self.help}Formats: {listed}."
+        formats = "; ".join(f"{file_format.name}: {file_format.what}" for file_format in FORMATS.values())
+        parser.description = f"{self.help}Formats: {formats}."
         parser.add_argument("--output", required=True, type=Path, help="the file to write")
         parser.add_argument(
             "--revisions",

@@ -23,7 +23,7 @@ from common.amounts import (
 
 # Sections that pages show first, with an unfolded figure. Other sections are folded.
 LEADING_SECTIONS = ("verdict", "tournament", "grades", "ranking", "metrics")
-MAX_NAMED = 6
+MAX_NAMED = 6  # names that a sentence lists; the others are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +46,10 @@ HEADINGS: dict[str, str] = {}  # headings of pages by name of the column, from w
 class Column:
     """A table column.
 
-    shows: the format of cells: text, count, share (per cent without the sign), percent, coefficient, score, number,
-    fixed (two digits), signed or p. verbatim: whether the heading is a name, such as a metric's, which is neither
-    translated nor changed.
+    Attributes:
+        shows: the format of cells: text, count, share (per cent without the sign), percent, coefficient, score, number,
+            fixed (two digits), signed or p.
+        verbatim: whether the heading is a name, such as a metric's, which is neither translated nor changed.
     """
 
     name: str
@@ -114,9 +115,9 @@ class Table:
         rows: list[list[Any]] = [[] for _ in self.rows]
         for index, column in enumerate(self.columns):
             cells = [row[index] for row in self.rows]
-            head = column.name.removesuffix(", %") if column.shows == "share" else column.name
+            name = column.name.removesuffix(", %") if column.shows == "share" else column.name
             with_intervals = any(isinstance(cell, Estimate) for cell in cells)
-            headings += [head, f"{head} low", f"{head} high", f"{head} n"] if with_intervals else [head]
+            headings += [name, f"{name} low", f"{name} high", f"{name} n"] if with_intervals else [name]
             for row, cell in zip(rows, cells, strict=True):
                 if isinstance(cell, Estimate):
                     row += [cell.value, cell.low, cell.high, cell.n]
@@ -143,6 +144,8 @@ def plain_table(
 
 @dataclass(frozen=True, slots=True)
 class Level:
+    """A line to compare values with. A dashed line is a fixed value, such as chance; a solid line is people's value."""
+
     label: str
     value: float
     dashed: bool = True
@@ -356,31 +359,31 @@ def reading_order(name: str) -> int:
 
 def format_cell(cell: Cell, shows: str) -> str:
     if not isinstance(cell, Estimate):
-        return _number(cell, shows)
+        return _format_number(cell, shows)
     if cell.value is None:
         return DASH
     if cell.low is None or cell.high is None:
-        return _number(cell.value, shows)
-    return f"{_number(cell.value, shows)} {_interval(cell, shows)}"
+        return _format_number(cell.value, shows)
+    return f"{_format_number(cell.value, shows)} {_format_interval(cell, shows)}"
 
 
-def _interval(cell: Estimate, shows: str) -> str:
-    return interval_in_table(cell.low, cell.high, lambda end: _number(end, shows))
+def _format_interval(cell: Estimate, shows: str) -> str:
+    return interval_in_table(cell.low, cell.high, lambda end: _format_number(end, shows))
 
 
 def _page_cell(cell: Cell, shows: str) -> dict[str, Any]:
     if not isinstance(cell, Estimate):
-        text = _number(cell, shows)
+        text = _format_number(cell, shows)
         if isinstance(cell, int) and shows == "count":
             text = thousands(cell)
         elif isinstance(cell, int | float) and shows == "number" and 999.5 <= abs(cell) < math.inf:
             text = thousands(round(cell))
         return {"text": text, "is_text": shows == "text"}
-    ends = "" if cell.low is None or cell.high is None else _interval(cell, shows)
-    return {"text": _number(cell.value, shows), "is_estimate": True, "interval": ends, "n": cell.n}
+    ends = "" if cell.low is None or cell.high is None else _format_interval(cell, shows)
+    return {"text": _format_number(cell.value, shows), "is_estimate": True, "interval": ends, "n": cell.n}
 
 
-def _number(value: str | int | float | None, shows: str) -> str:
+def _format_number(value: str | int | float | None, shows: str) -> str:
     if isinstance(value, str):
         return value or DASH
     if value is None or not math.isfinite(value):
@@ -406,12 +409,12 @@ def _number(value: str | int | float | None, shows: str) -> str:
 
 def join_names(names: Sequence[str]) -> str:
     """Return names joined as "a, b and c". If there are many, the last ones are replaced by their number."""
-    shown, left = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
-    if left > 0:
-        shown.append(gettext("%(n)s more") % {"n": left})
-    if len(shown) == 1:
-        return shown[0]
-    return gettext("%(names)s and %(last)s") % {"names": ", ".join(shown[:-1]), "last": shown[-1]}
+    parts, hidden_count = list(names[:MAX_NAMED]), len(names) - MAX_NAMED
+    if hidden_count > 0:
+        parts.append(gettext("%(n)s more") % {"n": hidden_count})
+    if len(parts) == 1:
+        return parts[0]
+    return gettext("%(names)s and %(last)s") % {"names": ", ".join(parts[:-1]), "last": parts[-1]}
 
 
 def estimate_of(figure: Mapping[str, Any] | None, *, with_n: bool = True) -> Estimate:

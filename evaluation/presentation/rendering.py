@@ -31,9 +31,9 @@ from evaluation.presentation.content import (
     format_cell,
 )
 
-ROWS_IN_TEXT = 40
+ROWS_IN_TEXT = 40  # rows of a table that a report shows; its files have all rows
 MINUS_SIGN = "−"
-TEX = {
+TEX = {  # characters that LaTeX needs in another form
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "|": r"\textbar{}", '"': r"\textquotedbl{}", "–": "--", "—": "---", "“": "``", "”": "''", "‘": "`", "’": "'",
@@ -170,8 +170,9 @@ def tex(text: str) -> str:
 
 
 def _breakable(signature: str) -> Markup:
-    broken = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
-    return Markup(rf"{{\raggedright\tiny\ttfamily {broken}\par}}")  # noqa: S704 (escaped above)
+    """Return a signature for LaTeX, with possible line breaks after its separators."""
+    text = re.sub(r"(\\textbar\{\}|,|:|-)", r"\1\\allowbreak{}", tex(signature))
+    return Markup(rf"{{\raggedright\tiny\ttfamily {text}\par}}")  # noqa: S704 (escaped above)
 
 
 def _environments() -> dict[str, Environment]:

@@ -508,14 +508,14 @@ def _agreement_with_others(patterns: UnitPatterns) -> tuple[Floats, Floats]:
     if not len(counts):
         return counts, counts
     largest = np.maximum.reduceat(counts, starts)[pattern]
-    leading = np.add.reduceat((counts == largest) * 1.0, starts)[
+    leader_count = np.add.reduceat((counts == largest) * 1.0, starts)[
         pattern
-    ]  # number of the most frequent answers
+    ]  # number of most frequent answers
     second = np.maximum.reduceat(np.where(counts < largest, counts, 0), starts)[pattern]
-    same = (counts == largest) & (leading == 1) & (counts - 1 > second)
+    agrees = (counts == largest) & (leader_count == 1) & (counts - 1 > second)
     # Another answer is the most frequent one, or becomes so when one of two equally frequent answers loses a judge.
-    differs = leading == np.where(counts < largest, 1, 2)
-    return (same | differs) * 1.0, same * 1.0
+    differs = leader_count == np.where(counts < largest, 1, 2)
+    return (agrees | differs) * 1.0, agrees * 1.0
 
 
 def clustered_share(right: Flags, rows: Flags, clusters: Mapping[str, Ints] | Clusters) -> dict[str, Any]:

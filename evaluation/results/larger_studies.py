@@ -56,18 +56,14 @@ def larger_study(contrasts: Sequence[Contrast], items: int, raters: int | None) 
     times = smallest_factor(lambda times: finds_all(times, times), MAX_SIZE_FACTOR)
     if times is None:
         return NO_LARGER_STUDY
-    same_people_factor = smallest_factor(lambda times: finds_all(times, 1.0), MAX_FACTOR)
-    if raters is None or (
-        same_people_factor is not None
-        and same_people_factor <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)
-    ):
-        return LargerStudy(
-            more=math.ceil(items * (same_people_factor or times)), more_raters=0, more_of_same=None
-        )
+    # The factor of items if the same people judge.
+    same = smallest_factor(lambda times: finds_all(times, 1.0), MAX_FACTOR)
+    if raters is None or (same is not None and same <= min(SAME_PEOPLE_FACTOR * times, MAX_SIZE_FACTOR)):
+        return LargerStudy(more=math.ceil(items * (same or times)), more_raters=0, more_of_same=None)
     return LargerStudy(
         more=math.ceil(items * times),
         more_raters=math.ceil(raters * times) - raters,
-        more_of_same=None if same_people_factor is None else math.ceil(items * same_people_factor),
+        more_of_same=None if same is None else math.ceil(items * same),
     )
 
 

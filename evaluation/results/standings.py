@@ -232,12 +232,9 @@ class Outputs:
         `signs` are by system code. Only items with outputs of all these systems count. The variance is 0 if
         differences are only rounding errors.
         """
-        item_count, sign = (
-            len(self.cluster),
-            np.array([signs.get(code, 0.0) for code in range(len(self.names))]),
-        )
+        size, sign = len(self.cluster), np.array([signs.get(code, 0.0) for code in range(len(self.names))])
         is_compared = sign[self.system] != 0
-        counts = np.zeros((len(self.names), item_count))
+        counts = np.zeros((len(self.names), size))
         np.add.at(counts, (self.system[is_compared], self.item[is_compared]), 1)
         has_all_systems: Flags = np.all(counts[list(signs)] > 0, axis=0)
         n = int(has_all_systems.sum())
@@ -251,9 +248,7 @@ class Outputs:
         weight[is_compared] = sign[system] / output_counts[system]
         mean = float(means @ sign[: len(means)])
         centred = weight[is_compared] * (self.score[is_compared] - means[system])
-        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=item_count).astype(
-            np.float64
-        )
+        influence: Floats = np.bincount(self.item[is_compared], centred, minlength=size).astype(np.float64)
         items = Clusters.from_columns({ITEM: self.cluster[has_all_systems]}, n)
         spread = items.spread(influence[has_all_systems])
         if self.deletions is not None:
@@ -385,10 +380,9 @@ def outputs_of_answers(
     output, unit = output[in_annotation], unit[in_annotation]
     unit_of_vote = places_in(units.pk, table.unit)
     value = table.value if answers is None else answers
-    is_included = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
+    keep = table.is_counted & ~np.isnan(value) & (unit_of_vote >= 0)
     sums, counts = (
-        np.bincount(unit_of_vote[is_included], weights, minlength=len(units.pk))
-        for weights in (value[is_included], None)
+        np.bincount(unit_of_vote[keep], weights, minlength=len(units.pk)) for weights in (value[keep], None)
     )
     # The decision on an adjudicated unit takes the place of all its answers.
     if answers is None:
@@ -396,29 +390,27 @@ def outputs_of_answers(
         for index, decision in zip(decided_units.tolist(), decisions.values(), strict=True):
             counts[index] = 0 if decision.value is None else max(1, counts[index])
             sums[index] = 0 if decision.value is None else decision.value * counts[index]
-        is_included &= ~np.isin(table.unit, list(decisions))
+        keep &= ~np.isin(table.unit, list(decisions))
     sums, counts = (np.bincount(output, values[unit], minlength=len(proposals)) for values in (sums, counts))
-    rated_rows = np.flatnonzero(counts)
-    if not len(rated_rows):
+    rows = np.flatnonzero(counts)
+    if not len(rows):
         return None
-    vote, credit = pairs_of_equal(unit_of_vote[is_included], unit)
-    systems, system = np.unique(proposals.system[rated_rows], return_inverse=True)
+    vote, credit = pairs_of_equal(unit_of_vote[keep], unit)
+    systems, system = np.unique(proposals.system[rows], return_inverse=True)
     deletions = None
     if len(credit) and not anonymous:
-        row = places_in(rated_rows, output[credit])
-        deletions = means_without_raters(
-            row, table.worker[is_included][vote], value[is_included][vote], len(rated_rows)
-        )
-    items, item = np.unique(proposals.image[rated_rows], return_inverse=True)
+        row = places_in(rows, output[credit])
+        deletions = means_without_raters(row, table.worker[keep][vote], value[keep][vote], len(rows))
+    items, item = np.unique(proposals.image[rows], return_inverse=True)
     return Outputs(
         names=[str(proposals.systems[code]) for code in systems.tolist()],
         item=item,
         system=system,
         cluster=proposals.document[items],
-        score=sums[rated_rows] / counts[rated_rows],
+        score=sums[rows] / counts[rows],
         deletions=deletions,
         scale_ends=ends,
-        proposal=rated_rows,
+        proposal=rows,
     )
 
 

@@ -199,13 +199,11 @@ class ExportWork:
 
         Judgments are sorted by worker name.
         """
-        for unit_ids in batched(self.pieces, UNITS_PER_BATCH):
+        for ids in batched(self.pieces, UNITS_PER_BATCH):
             votes: defaultdict[int, list[tuple[int, Any]]] = defaultdict(list)
-            for unit, worker, _, answer in included_votes(
-                self.study, self.moment, self.tally, units=unit_ids
-            ):
+            for unit, worker, _, answer in included_votes(self.study, self.moment, self.tally, units=ids):
                 votes[unit].append((worker, answer))
-            yield unit_ids, dict(votes)
+            yield ids, dict(votes)
 
     def answers(self) -> Iterator[tuple[list[int], dict[int, list[Any]]]]:
         """Yield batches of units: their row ids, and by unit the included answers, sorted by worker name."""
@@ -493,13 +491,8 @@ class _PartWriter:
         stages: Mapping[int, Stage],
         progress: Callable[[float, str], None],
     ) -> None:
-        self._started_export, self._encoding, self._stages, self._progress = (
-            started_export,
-            encoding,
-            stages,
-            progress,
-        )
-        self._work = started_export.work
+        self._parts, self._work = started_export.parts, started_export.work
+        self._encoding, self._stages, self._progress = encoding, stages, progress
         self._work.counts = dict(encoding.counts)
         self.votes: list[Votes] = []
 
@@ -507,7 +500,7 @@ class _PartWriter:
         """Yield the files of a stage's parts in order. Parts that are missing are written first."""
         work, stage = self._work, self._stages[number]
         work.stage = number
-        parts = [part for part in self._started_export.parts if part.stage == number]
+        parts = [part for part in self._parts if part.stage == number]
         missing_parts = [part for part in parts if not _status_path(work, part).exists()]
         total = sum(part.size for part in parts)  # number of pieces
         done_count = total - sum(part.size for part in missing_parts)
@@ -516,9 +509,8 @@ class _PartWriter:
                 self._add_status(json.loads(_status_path(work, part).read_text(encoding="utf-8")))
         if missing_parts and stage is not READING_STAGE:
             self._encoding.load(work)
-        speed = _Speed(
-            work, stage, "" if stage is READING_STAGE else self._encoding.progress_count, done_count
-        )
+        count_name = "" if stage is READING_STAGE else self._encoding.progress_count
+        speed = _Speed(work, stage, count_name, done_count)
         # Close the generator before an error propagates, so that no process continues to write.
         with closing(map_parts(_write_part, (work, self._encoding), missing_parts)) as statuses:
             for part in parts:

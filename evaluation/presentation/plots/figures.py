@@ -268,17 +268,11 @@ def label_ends(axes: Axes, ends: list[LineEnd]) -> None:
         for index in range(len(heights) - 2, -1, -1):
             heights[index] = min(heights[index], heights[index + 1] - min_distance)
     shift = ScaledTranslation(MARKER_OFFSET / POINTS_PER_INCH, 0, axes.figure.dpi_scale_trans)
-    marker_transform = axes.get_yaxis_transform() + shift
+    place = axes.get_yaxis_transform() + shift
     for (_value, label, colour, marker), height in zip(sorted_ends, heights, strict=True):
         if marker:
             axes.plot(
-                [1.0],
-                [height],
-                marker=marker,
-                color=colour,
-                markersize=4,
-                clip_on=False,
-                transform=marker_transform,
+                [1.0], [height], marker=marker, color=colour, markersize=4, clip_on=False, transform=place
             )
         write_beside(
             axes, label, (1.0, height), (MARKER_OFFSET + (6 if marker else -4), 0), xycoords=("axes fraction", "data"),

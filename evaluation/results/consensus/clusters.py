@@ -25,7 +25,7 @@ ITEMS_AND_PEOPLE, THESE_PEOPLE = "items and people", "these people"
 def scope_of(raters: int | None) -> str:
     """Return the population to which intervals and tests generalise.
 
-    With two known raters, it includes other people.
+    From MIN_CLUSTERS known raters on, the population includes other people.
     """
     return ITEMS_AND_PEOPLE if (raters or 0) >= MIN_CLUSTERS else THESE_PEOPLE
 
@@ -52,21 +52,21 @@ def rater_deletions(
         pair_leads: (P,) number of units that the first won minus the number that the second won.
         decided: (U,) whether the unit was adjudicated, so that votes do not matter.
     """
-    others = majority_of_others(unit, side)
-    change = np.where(decided[unit], 0.0, leads[unit] - ((others == 1) * 1.0 - (others == 2)))
-    # If a pair has a single unit, the votes on the unit decide the pair.
+    majority = majority_of_others(unit, side)
+    change = np.where(decided[unit], 0.0, leads[unit] - ((majority == 1) * 1.0 - (majority == 2)))
+    # If a pair has a single unit, whose votes decide it, its lead is that of the votes, not that of units.
     vote = (side == 1) * 1.0 - (side == 2)
     balance = np.bincount(unit, weights=vote, minlength=len(leads))
-    paired, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
-    only = paired[np.bincount(pair[paired], minlength=len(pair_leads))[pair[paired]] == 1]
-    only = only[~decided[only] & (np.sign(balance[only]) == leads[only])]
-    pair_leads[pair[only]] = balance[only]
-    alone = np.zeros(len(leads), dtype=np.bool_)
-    alone[only] = True
-    part = np.where(alone[unit], vote, change)
+    units, pair_leads = np.flatnonzero(pair >= 0), pair_leads.copy()
+    single = units[np.bincount(pair[units], minlength=len(pair_leads))[pair[units]] == 1]
+    single = single[~decided[single] & (np.sign(balance[single]) == leads[single])]
+    pair_leads[pair[single]] = balance[single]
+    is_single = np.zeros(len(leads), dtype=np.bool_)
+    is_single[single] = True
+    change_of_lead = np.where(is_single[unit], vote, change)
     is_in_pair = pair[unit] >= 0
     _, rater = encode(worker[is_in_pair], "workers")
-    return RaterDeletions.of_leads(pair[unit[is_in_pair]], rater, part[is_in_pair], pair_leads)
+    return RaterDeletions.of_leads(pair[unit[is_in_pair]], rater, change_of_lead[is_in_pair], pair_leads)
 
 
 def clusters_of_captions(
@@ -89,11 +89,11 @@ def clusters_of_captions(
         return {ITEM: images}
     if len(units):
         row, worker, value = places_in(units, table.unit), table.worker, table.value
-        rated = table.is_counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
-        row, worker, value = row[rated], worker[rated], value[rated]
+        is_included = table.is_counted & ~np.isnan(value) & (row >= 0) & ~np.isin(table.unit, list(decided))
+        row, worker, value = row[is_included], worker[is_included], value[is_included]
     else:
-        flat = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
-        columns = np.array(flat, dtype=np.float64).reshape(-1, 3).T
+        rating_rows = [(index, *rating) for index, rows in enumerate(ratings) for rating in rows]
+        columns = np.array(rating_rows, dtype=np.float64).reshape(-1, 3).T
         row, worker, value = columns[0].astype(np.int64), columns[1].astype(np.int64), columns[2]
     deletions = means_without_raters(row, worker, value, len(images))
     return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}
@@ -112,14 +112,14 @@ def clusters_of_pairs(
         return {ITEM: images}
     units, is_counted = consensus.units, table.is_counted
     values, _ = values_at(consensus.of_unit, units.pk)
-    won = [consensus.of_pair[pk] for pk in pairs.tolist()]
+    outcomes = [consensus.of_pair[pk] for pk in pairs.tolist()]
     deletions = rater_deletions(
         places_in(units.pk, table.unit[is_counted]),
         table.worker[is_counted],
         table.value[is_counted],
         (values == 1) * 1.0 - (values == 2),
         places_in(pairs, units.pair),
-        np.array([outcome.wins - outcome.losses for outcome in won], dtype=np.float64),
+        np.array([outcome.wins - outcome.losses for outcome in outcomes], dtype=np.float64),
         np.isin(units.pk, list(consensus.decisions)),
     )
     return {ITEM: images, RATER: deletions} if len(deletions.row) else {ITEM: images}

@@ -27,13 +27,13 @@ SYSTEM_COUNTS = ("pairs", "wins", "losses", "ties")
 def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     """Return counts of unused answers by reason, without answers to control items.
 
-    ``answers`` is the number of all answers, used or not.
+    ``answers`` is the number of all answers, used or not; ``below`` is about participants below the pass mark.
     """
-    below = np.array(
+    workers_below = np.array(
         [worker for worker, record in table.records.items() if not record.is_used], dtype=np.int64
     )
     unused = ~table.used & ~table.control
-    of_below = unused & np.isin(table.worker, below)
+    is_below = unused & np.isin(table.worker, workers_below)
     excluded_judgments = Judgment.objects.filter(
         assignment__study=study, replaced_by__isnull=True, unit__control=False
     )
@@ -43,9 +43,9 @@ def unused_answers(study: Study, table: JudgmentTable) -> dict[str, Any]:
     practice_count = excluded_judgments.filter(assignment__state=Assignment.State.APART).count()
     return {
         "answers": int((~table.control).sum()) + excluded["answers"] + practice_count,
-        "below": {"answers": int(of_below.sum()), "people": len(np.unique(table.worker[of_below]))},
+        "below": {"answers": int(is_below.sum()), "people": len(np.unique(table.worker[is_below]))},
         "excluded": excluded,
-        "other": int((unused & ~of_below).sum()) + practice_count,
+        "other": int((unused & ~is_below).sum()) + practice_count,
     }
 
 
@@ -63,7 +63,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
                 "%(n)s participants answered too few check questions right (%(answers)s)",
                 below["people"],
             )
-            % _numbers(below)
+            % _format_counts(below)
         )
     if excluded["answers"]:
         reasons.append(
@@ -72,7 +72,7 @@ def unused_sentence(counts: Mapping[str, Any]) -> str:
                 "%(n)s participants were excluded (%(answers)s)",
                 excluded["people"],
             )
-            % _numbers(excluded)
+            % _format_counts(excluded)
         )
     if other:
         reasons.append(
@@ -100,19 +100,19 @@ def unused_context(result: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _numbers(counts: Mapping[str, int]) -> dict[str, str]:
+def _format_counts(counts: Mapping[str, int]) -> dict[str, str]:
     return {"n": thousands(counts["people"]), "answers": thousands(counts["answers"])}
 
 
 def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: int) -> dict[str, int]:
-    columns, single = columns_and_others(consensus.of_unit)
-    decided = sum(
+    columns, other_outcomes = columns_and_others(consensus.of_unit)
+    consensus_count = sum(
         outcome.value is not None or (outcome.answer is not None and not outcome.tie)
-        for outcome in single.values()
+        for outcome in other_outcomes.values()
     )
-    ties = sum(outcome.tie for outcome in single.values())
+    ties = sum(outcome.tie for outcome in other_outcomes.values())
     if columns is not None:
-        decided += int((~np.isnan(columns.value)).sum())
+        consensus_count += int((~np.isnan(columns.value)).sum())
         ties += int(columns.tie.sum())
     return {
         "judgments": len(table),
@@ -120,7 +120,7 @@ def count_judgments(table: JudgmentTable, consensus: StudyConsensus, workers: in
         "unused_judgments": int((~table.used & ~table.control).sum()),
         "counted_judgments": int(table.is_counted.sum()),
         "units": len(consensus.units),
-        "units_with_consensus": decided,
+        "units_with_consensus": consensus_count,
         "adjudicated": len(consensus.decisions),
         "unit_ties": ties,
         "pairs": len(consensus.pairs),
@@ -156,7 +156,7 @@ def worker_figures(
         seconds = table.seconds[indexes]
         seconds = seconds[~np.isnan(seconds)]
         times = seconds if len(seconds) else np.array(wall_times.get(worker.pk, ()), dtype=np.float64)
-        sided = int(on_side[indexes].sum())
+        side_count = int(on_side[indexes].sum())
         judged_count = int((~table.control[indexes]).sum())
         rows.append(
             {
@@ -172,7 +172,7 @@ def worker_figures(
                 },
                 "used": bool(table.used[indexes].any()) or not len(indexes),
                 "seconds": float(np.median(times)) if len(times) else None,
-                "left_share": int(on_left[indexes].sum()) / sided if sided else None,
+                "left_share": int(on_left[indexes].sum()) / side_count if side_count else None,
                 "simulated": worker.simulated,
             }
         )

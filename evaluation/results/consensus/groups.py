@@ -18,11 +18,11 @@ GroupValues = Callable[[Ints, Ints, int], Floats]
 
 def first_of_groups(values: Floats, group: Ints, unit: Ints, groups: int) -> Floats:
     """Return the value of the first unit of each group, from (U,) values of units. See ``GroupValues``."""
-    known = ~np.isnan(values[unit])
-    members, first = np.unique(group[known], return_index=True)
-    taken = np.full(groups, np.nan)
-    taken[members] = values[unit[known][first]]
-    return taken
+    has_value = ~np.isnan(values[unit])
+    groups_with_value, first = np.unique(group[has_value], return_index=True)
+    group_values = np.full(groups, np.nan)
+    group_values[groups_with_value] = values[unit[has_value][first]]
+    return group_values
 
 
 def consensus_of_groups(
@@ -39,18 +39,18 @@ def consensus_of_groups(
     If a group has a single unit, its consensus is that of the unit. The judgments of an adjudicated unit are
     replaced by the decision.
     """
-    of_units, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
-    alone = np.bincount(group, minlength=groups)[group] == 1
-    values[group[alone]] = of_units[unit[alone]]
-    if alone.all():
+    unit_values, values = values_at(consensus.of_unit, units)[0], np.full(groups, np.nan)
+    is_alone = np.bincount(group, minlength=groups)[group] == 1
+    values[group[is_alone]] = unit_values[unit[is_alone]]
+    if is_alone.all():
         return values
     answer = table.value.copy()
     for pk, decision in consensus.decisions.items():
         answer[table.unit == pk] = np.nan if decision.value is None else decision.value
-    rated = table.is_counted & ~np.isnan(answer)
-    vote, row = pairs_of_equal(places_in(units, table.unit[rated]), unit[~alone])
-    several = group[~alone][row]
-    together = kind.aggregation.consensus(several, answer[rated][vote])
-    members = np.unique(several)
-    values[members] = values_at(together, members)[0]
+    is_included = table.is_counted & ~np.isnan(answer)
+    vote, row = pairs_of_equal(places_in(units, table.unit[is_included]), unit[~is_alone])
+    vote_groups = group[~is_alone][row]
+    group_consensus = kind.aggregation.consensus(vote_groups, answer[is_included][vote])
+    distinct_groups = np.unique(vote_groups)
+    values[distinct_groups] = values_at(group_consensus, distinct_groups)[0]
     return values

@@ -36,8 +36,8 @@ class OutcomeBatch:
         field: "unit_id" or "pair_id".
         pks: row ids of the units or pairs, ascending; those not in ``judged`` have no consensus.
         judged: (M,) row ids of the units or pairs that have a consensus, ascending.
-        number: (M,) their indices in ``outcomes``.
-        outcomes: values of OUTCOME_FIELDS.
+        number: (M,) indices in ``outcomes`` of the rows of ``judged``.
+        outcomes: distinct outcomes, as values of OUTCOME_FIELDS.
     """
 
     field: str
@@ -67,7 +67,7 @@ def unit_batches(
     columns, single = columns_and_others(consensus.of_unit)
     pks = np.sort(consensus.units.pk)
     positions = np.full(len(pks), -1) if columns is None else places_in(columns.unit, pks)
-    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that differ from the columns
+    rows_differ = np.isin(pks, list(single)) | bool(figures.units)  # rows that columns do not represent
     for start in range(0, len(pks), ROWS_PER_BATCH):
         part = slice(start, start + ROWS_PER_BATCH)
         if columns is not None and not rows_differ[part].any():
@@ -80,10 +80,10 @@ def unit_batches(
         outcomes: list[Outcome] = []
         if columns is not None:
             number, outcomes = _outcomes_in_columns(study, columns, positions[part][in_columns], figures)
-        if others := [pk for pk in pks[part][~in_columns].tolist() if pk in single]:
-            judged_units = np.append(judged_units, others)
-            number = np.append(number, len(outcomes) + np.arange(len(others)))
-            outcomes += [_outcome(study, pk, single[pk], consensus, figures) for pk in others]
+        if other_units := [pk for pk in pks[part][~in_columns].tolist() if pk in single]:
+            judged_units = np.append(judged_units, other_units)
+            number = np.append(number, len(outcomes) + np.arange(len(other_units)))
+            outcomes += [_outcome(study, pk, single[pk], consensus, figures) for pk in other_units]
             order = np.argsort(judged_units)
             judged_units, number = judged_units[order], number[order]
         yield OutcomeBatch("unit_id", pks[part], judged_units, number, outcomes)
@@ -102,10 +102,10 @@ def _outcomes_in_columns(
     else:
         number, examples = columns.number_outcomes(places)
         answers = [None] * len(examples)
-    n, value, *others, votes = columns.cells(examples)
+    n, value, *other_cells, votes = columns.cells(examples)
     # The shortest column ends the outcomes, because repeated cells are infinite.
     common = repeat(study.pk), repeat(JUDGMENTS)
-    return number, list(zip(*common, n, value, answers, *others, votes, strict=False))
+    return number, list(zip(*common, n, value, answers, *other_cells, votes, strict=False))
 
 
 def _outcome(
@@ -118,6 +118,7 @@ def _outcome(
 
 
 def _as_text(answer: Any) -> str | None:
+    """Return an answer as JSON text; None for no answer."""
     return None if answer is None else json.dumps(answer, cls=FiguresEncoder)
 
 

@@ -28,10 +28,11 @@ from evaluation.results.consensus.study import StudyConsensus
 from judgments.kinds import KindResults
 from judgments.models import Study
 
-JSON_FIELDS = ("answer", "votes")
+JSON_FIELDS = ("answer", "votes")  # fields whose values are JSON text already
 MAX_CACHED_TEXTS = 5_000
-BATCHES_IN_STATEMENT = 20
-DIGESTED_FROM = 100_000  # number of units; the rows of fewer units are compared within a second
+BATCHES_IN_STATEMENT = 20  # batches that one INSERT statement stores
+# Number of units from which on digests of batches are stored. The rows of fewer units are compared within a second.
+DIGESTED_FROM = 100_000
 
 
 def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResults) -> None:
@@ -58,14 +59,14 @@ def store_consensus(study: Study, consensus: StudyConsensus, figures: KindResult
 
 def _store_first(batches: Iterable[OutcomeBatch]) -> None:
     """Store the rows of a study without stored rows, for which statements of many batches take less time."""
-    for field, of_field in groupby(batches, key=attrgetter("field")):
-        for some in batched(of_field, BATCHES_IN_STATEMENT):
+    for field, field_batches in groupby(batches, key=attrgetter("field")):
+        for statement_batches in batched(field_batches, BATCHES_IN_STATEMENT):
             index: dict[Outcome, int] = {}
             numbers = []
-            for batch in some:
+            for batch in statement_batches:
                 number = [index.setdefault(outcome, len(index)) for outcome in batch.outcomes]
                 numbers.append(np.array(number, dtype=np.int64)[batch.number])
-            judged = np.concatenate([batch.judged for batch in some])
+            judged = np.concatenate([batch.judged for batch in statement_batches])
             insert_repeated(
                 Consensus,
                 field,
@@ -81,27 +82,29 @@ def _store_changes(study: Study, batch: OutcomeBatch) -> None:
     """Store the rows of a batch. Write only what changed."""
     field, names, rows = batch.field, (batch.field, *OUTCOME_FIELDS), batch.rows()
     # Do not filter by study, for which SQLite would read all rows of the study at each call.
-    between = Consensus.objects.filter(
+    stored_rows = Consensus.objects.filter(
         **{f"{field}__gte": int(batch.pks[0]), f"{field}__lte": int(batch.pks[-1])}
     )
-    between = between.order_by(field)
-    if list(plain_rows(between.values_list(*names))) == rows:
+    stored_rows = stored_rows.order_by(field)
+    if list(plain_rows(stored_rows.values_list(*names))) == rows:
         return
-    known_rows = {
-        before[1]: before for before in plain_rows(between.values_list("pk", *names)) if before[2] == study.pk
+    rows_by_subject = {
+        stored_row[1]: stored_row
+        for stored_row in plain_rows(stored_rows.values_list("pk", *names))
+        if stored_row[2] == study.pk
     }
-    added, changed = [], []
+    new_rows, changed_rows = [], []
     for row in rows:
-        before = known_rows.pop(row[0], None)
-        if before is None:
-            added.append(row)
-        elif before[1:] != row and _comparison_key(before[1:]) != _comparison_key(row):
-            changed.append((before[0], *row))
-    outdated = [pk for pk, *_ in (*known_rows.values(), *changed)]
+        stored_row = rows_by_subject.pop(row[0], None)
+        if stored_row is None:
+            new_rows.append(row)
+        elif stored_row[1:] != row and _comparison_key(stored_row[1:]) != _comparison_key(row):
+            changed_rows.append((stored_row[0], *row))
+    outdated = [pk for pk, *_ in (*rows_by_subject.values(), *changed_rows)]
     if outdated:
         Consensus.objects.filter(pk__in=outdated).delete()
-    insert_rows(Consensus, ("id", *names), changed, ready=JSON_FIELDS)
-    insert_rows(Consensus, names, added, ready=JSON_FIELDS)
+    insert_rows(Consensus, ("id", *names), changed_rows, ready=JSON_FIELDS)
+    insert_rows(Consensus, names, new_rows, ready=JSON_FIELDS)
 
 
 def _comparison_key(row: Sequence[Any]) -> tuple[Any, ...]:

@@ -77,19 +77,19 @@ def compute_evaluation(
     tokenizer: str = DEFAULT_TOKENIZER,
     clusters: str = CLUSTER_OPTIONS[0],
     progress: Progress = no_progress,
-    **requested: Any,
+    **option_values: Any,
 ) -> MetaEvaluation:
     """Compare metrics with the study's consensus, without storing the result.
 
     If ``clusters`` is "naive", intervals and tests regard pairs, captions and judgments as independent.
-    ``requested`` are fields of ``EvaluationOptions``.
+    ``option_values`` are fields of ``EvaluationOptions``.
 
     Raises:
         EvaluationError: a metric or tokenizer is unknown, an option is of another protocol, or there is no consensus.
         NothingToCompare: there are no references.
     """
     kind, clustered = compared_kind(study), clusters != NAIVE
-    options = EvaluationOptions(**requested)
+    options = EvaluationOptions(**option_values)
     options.check(compares_pairs=kind.compares_pairs)
     progress(0.05, "reading judgments")
     table = loaders.load_judgments(study)
@@ -103,8 +103,8 @@ def compute_evaluation(
         settings["imported"] = imported_hashes(study.dataset, metrics)
     inputs = _Inputs(study, table, consensus, references, options, metrics, tokenizer, imported, clustered)
     compare = _compare_on_pairs if kind.compares_pairs else _compare_on_captions
-    judged_texts, of_kind, result = compare(inputs)
-    settings |= of_kind | options.settings() | ({} if clustered else {"clusters": NAIVE})
+    metric_results, kind_settings, result = compare(inputs)
+    settings |= kind_settings | options.settings() | ({} if clustered else {"clusters": NAIVE})
     settings["split"] = "+".join(split or "all" for split in references.splits)
     notes = [ITEMS_CHOSEN] if design_of(study).chosen else []
     if "audited" in settings:
@@ -112,15 +112,15 @@ def compute_evaluation(
             f"Each audited text counts {settings['audited']:.3g} times: so many were left out for each one drawn."
         )
     result = {
-        "metrics": judged_texts.metrics,
-        "signatures": judged_texts.signatures,
+        "metrics": metric_results.metrics,
+        "signatures": metric_results.signatures,
         **({} if clustered else {"clusters": NAIVE}),
         **result,
-        "notes": [*judged_texts.notes, *notes],
+        "notes": [*metric_results.notes, *notes],
     }
     return MetaEvaluation(
         study=study,
-        metric_results=judged_texts,
+        metric_results=metric_results,
         result=result,
         settings=settings | {"metrics": list(metrics)},
         signature=signature("meta-evaluation", settings),
@@ -156,14 +156,15 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     """Return the metrics' figures on pairs, and settings and results that only studies of pairs have."""
     study, table, consensus, clustered = inputs.study, inputs.table, inputs.consensus, inputs.is_clustered
     material = judged_pairs(study, consensus, inputs.references)
-    pairs, documents, leading = material.pairs, material.documents, material.leading_count
+    pairs, documents, leading_count = material.pairs, material.documents, material.leading_count
     kinds = named_kinds(pair.kind for pair in pairs)
     clusters_by_name = pair_clusters(study, table, consensus, pairs) if clustered else NAIVE
     images = clusters_by_name[ITEM] if isinstance(clusters_by_name, Mapping) else None
     winners = PeoplesWinners.from_winners([pair.winner for pair in pairs], clusters=clusters_by_name)
     options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "people": winners}
     judged = judge_pairs(pairs, documents, metrics=inputs.metrics, imported=inputs.imported_scores, **options)
-    settings = {"df": f"{len(documents)}-images", "refs": f"first-{leading}" if leading else "all"}
+    refs = f"first-{leading_count}" if leading_count else "all"
+    settings = {"df": f"{len(documents)}-images", "refs": refs}
     settings |= {"metric-ties": "wrong", "no-consensus": "left-out"}
     people = one_against_rest(
         table,
@@ -174,8 +175,8 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     )
     result: dict[str, Any] = {"people": people if people["all"]["n"] else {}}
     pks = np.array([pair.pk for pair in pairs], dtype=np.int64)
-    alone = not clustered or loaders.is_anonymous(study)
-    halves = halves_of_pairs(table, consensus.units, pks, anonymous=alone)
+    without_people = not clustered or loaders.is_anonymous(study)
+    halves = halves_of_pairs(table, consensus.units, pks, anonymous=without_people)
     all_kinds = kinds_of(kinds, len(pairs))
     result["halves"] = compare_on_same_halves(*halves, judged.scores, all_kinds, images)
     result["longer"] = preference_for_longer(
@@ -185,10 +186,10 @@ def _compare_on_pairs(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any], d
     result["verdict"] = pair_verdicts(judged.scores, winners, kinds, accuracy)
     result["counts"] = {"pairs": len(pairs), "no_consensus": sum(pair.winner == 0 for pair in pairs)}
     options |= {"seed": design_of(study).seed, "clusters": clusters_by_name}
-    if further := compute_pair_readings(
+    if readings := compute_pair_readings(
         inputs.options, pairs, documents, judged, metrics=inputs.computed_metrics, **options
     ):
-        result["readings"] = further
+        result["readings"] = readings
     return judged, settings, result | scope_fields(winners.deletions)
 
 
@@ -200,25 +201,27 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         study, consensus, table, inputs.references, without_own=options.without_own
     )
     documents = inputs.references.documents()
-    by = caption_clusters(study, table, consensus, captions) if inputs.is_clustered else NAIVE
-    judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": by}
+    clusters = caption_clusters(study, table, consensus, captions) if inputs.is_clustered else NAIVE
+    judge_options: dict[str, Any] = {"tokenizer": inputs.tokenizer, "seed": seed, "clusters": clusters}
     judge_options["cuts"] = comparison.cuts
     metric_options: dict[str, Any] = {"metrics": inputs.metrics, "imported": inputs.imported_scores}
     judged = judge_captions(
         captions, documents, per_image=comparison.per_image, **metric_options, **judge_options
     )
-    own = "left-out" if options.without_own else "dropped"
-    settings = {"df": f"{len(documents)}-images", "own": own, "seed": seed}
+    own_references = "left-out" if options.without_own else "dropped"
+    settings = {"df": f"{len(documents)}-images", "own": own_references, "seed": seed}
     cells = {name: figures["kendall_tau_b"] for name, figures in judged.metrics.items()}
     scores = {name: of_metric[:, 0] for name, of_metric in judged.scores.items()}
     graded = np.array([caption.people for caption in captions], dtype=np.float64)
     weights = weights_of_captions(captions)
-    verdict = correlation_verdict(scores, graded, by, cells, weights)
+    verdict = correlation_verdict(scores, graded, clusters, cells, weights)
     result: dict[str, Any] = {"counts": counts, "verdict": {"all": verdict}}
     if weights is not None:
         settings["audited"] = float(weights.max())
     cuts = options.people_at_least or comparison.cuts
-    further = compute_caption_readings(options, captions, judged, table, cuts=cuts, seed=seed, clusters=by)
+    readings = compute_caption_readings(
+        options, captions, judged, table, cuts=cuts, seed=seed, clusters=clusters
+    )
     # Also score with references that equal the caption (H13 §4.1.1).
     if options.own_kept and inputs.computed_metrics:
         whole_images = [
@@ -228,7 +231,7 @@ def _compare_on_captions(inputs: _Inputs) -> tuple[MetricResults, dict[str, Any]
         with_own = judge_captions(
             whole_images, documents, metrics=inputs.computed_metrics, per_image=False, **judge_options
         )
-        further["own_kept"] = with_own.metrics
-    if further:
-        result["readings"] = further
-    return judged, settings, result | scope_fields(columns_and_deletions(by)[1])
+        readings["own_kept"] = with_own.metrics
+    if readings:
+        result["readings"] = readings
+    return judged, settings, result | scope_fields(columns_and_deletions(clusters)[1])

@@ -65,10 +65,8 @@ def halves_of_pairs(
             _sides_of(np.sign(balance[judged_pairs])),
             places_in(pairs, units.pair[judged_pairs]),
         )
-        winner_of_others = _sides_of(np.sign(balance[unit] - vote))
-        decrease = _sides_of(np.sign(balance[unit])) - np.where(
-            votes[unit, np.newaxis] > 1, winner_of_others, 0
-        )
+        rest = _sides_of(np.sign(balance[unit] - vote))
+        decrease = _sides_of(np.sign(balance[unit])) - np.where(votes[unit, np.newaxis] > 1, rest, 0)
     counts = np.zeros((len(pairs), len(SIDES)), dtype=np.int64)
     np.add.at(counts, pair_of_split, split_votes)
     halves = halves_of_votes(*counts.T)

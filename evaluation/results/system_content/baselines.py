@@ -44,7 +44,8 @@ from quorum.numeric.signatures import Value, parse
 
 ROLES = SYSTEM, PEOPLE, BASELINE = gettext_noop("system"), gettext_noop("people"), gettext_noop("baseline")
 DRAWS = 20  # number of draws of random boxes
-# Baselines that rank by a prior, alone or averaged with the ranks by distance from the centre (WG15 section 5.1).
+# Baselines that rank by a prior (WG15 section 5.1): the function that ranks, the prior, and whether its ranks are
+# averaged with the ranks by distance from the centre.
 PRIORS: dict[str, tuple[Any, Any, bool]] = {
     gettext_noop("labels that people name often"): (unigram_ranks, UnigramPrior, False),
     gettext_noop("labels in people's order"): (bigram_ranks, BigramPrior, False),
@@ -66,7 +67,7 @@ class SelectionSource(NamedTuple):
     signature: str = ""
 
 
-def boxes_of_people(people: People) -> int:
+def mean_box_count(people: People) -> int:
     """Return the mean number of boxes that a description names, rounded, and at least 1."""
     return max(1, round(float(np.mean([len(boxes) for image in people for boxes in image if boxes]))))
 
@@ -74,7 +75,7 @@ def boxes_of_people(people: People) -> int:
 def box_baselines(
     units: Sequence[Any], people: People, cluster: Ints, seed: int
 ) -> Iterator[SelectionSource]:
-    k = boxes_of_people(people)
+    k = mean_box_count(people)
     labels = [[box["label"] for box in unit.content["boxes"]] for unit in units]
     sides = [
         np.array([[box[side] for side in ("x", "y", "width", "height")] for box in unit.content["boxes"]])
@@ -82,34 +83,36 @@ def box_baselines(
     ]
     sides = [table.reshape(-1, SIDES) for table in sides]
     ranks = [random_ranks(list(map(len, labels)), seed=seed + draw) for draw in range(DRAWS)]
-    yield _source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
-    yield _source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
-    yield _source(gettext_noop("boxes near the centre"), [_rank_by_centre(sides)], k, sides="shares")
+    yield _make_source(gettext_noop("random boxes"), ranks, k, draws=DRAWS)
+    yield _make_source(gettext_noop("larger boxes"), [size_ranks(sides)], k)
+    yield _make_source(gettext_noop("boxes near the centre"), [_rank_by_centre(sides)], k, sides="shares")
     if len(np.unique(cluster)) < 2:
         return
-    for name, (ranks_of, prior, centred) in PRIORS.items():
+    for name, (ranks_of, prior, near_centre) in PRIORS.items():
         boxes: list[Sequence[int]] = [()] * len(labels)
-        for half in (cluster % 2 == 0, cluster % 2 == 1):
-            half_positions, others = np.flatnonzero(half).tolist(), np.flatnonzero(~half).tolist()
-            mentions = mentions_of([labels[image] for image in others], [people[image] for image in others])
-            by_prior = ranks_of([labels[image] for image in half_positions], prior.fit(mentions))
-            if centred:
-                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in half_positions]))
-            fitted = _source(name, [by_prior], k, fit="half")
-            for image, selected in zip(half_positions, fitted.draws[0], strict=True):
+        # Fit the prior on one half of the images, and rank the boxes of the other half.
+        for is_in_half in (cluster % 2 == 0, cluster % 2 == 1):
+            half_images = np.flatnonzero(is_in_half).tolist()
+            rest = np.flatnonzero(~is_in_half).tolist()
+            mentions = mentions_of([labels[image] for image in rest], [people[image] for image in rest])
+            by_prior = ranks_of([labels[image] for image in half_images], prior.fit(mentions))
+            if near_centre:
+                by_prior = mean_ranks(by_prior, _rank_by_centre([sides[image] for image in half_images]))
+            source = _make_source(name, [by_prior], k, fit="half")
+            for image, selected in zip(half_images, source.draws[0], strict=True):
                 boxes[image] = selected
-        yield fitted._replace(draws=[boxes])
+        yield source._replace(draws=[boxes])
 
 
 def _rank_by_centre(sides: Sequence[Any]) -> BoxRanks:
     return centre_ranks(sides, np.ones((len(sides), 2)))
 
 
-def _source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> SelectionSource:
-    signed = parse(ranks[0].signature)
+def _make_source(name: str, ranks: Sequence[BoxRanks], k: int, **fields: Value) -> SelectionSource:
+    signature = parse(ranks[0].signature)
     for field, value in {"boxes": k, **fields}.items():
-        signed = signed.with_field(field, value)
-    return SelectionSource(BASELINE, name, [draw.selections(k) for draw in ranks], str(signed))
+        signature = signature.with_field(field, value)
+    return SelectionSource(BASELINE, name, [draw.selections(k) for draw in ranks], str(signature))
 
 
 def keyword_baselines(
@@ -127,8 +130,8 @@ def keyword_baselines(
     }
     titles = [unit.content.get("title", "") for unit in units]
     if any(titles):
-        heads = keyword_terms(titles, stop_words=stop_words)
-        lists[gettext_noop("words of the title")] = document_title(heads)
+        title_terms = keyword_terms(titles, stop_words=stop_words)
+        lists[gettext_noop("words of the title")] = document_title(title_terms)
     if len(documents) > 1:
         lists[gettext_noop("words of the text more than of others, tf-idf")] = tf_idf(documents)
     for name, keywords in lists.items():

@@ -36,6 +36,8 @@ MODES = BEST_MODE, OOT_MODE = "best-mode", "oot-mode"
 
 
 class BoxMeasures:
+    """Measures of boxes that are named for images. ``decides`` is the measure of the verdict."""
+
     measures, decides = ("precision", "recall", F1), F1
     means = False  # no mean over people, because a description is the majority of its raters
     baselines = staticmethod(box_baselines)
@@ -43,14 +45,17 @@ class BoxMeasures:
     def people(self, kind: Kind, answers: Answers) -> list[list[int]]:
         """Return the boxes that people link to each description of an image."""
         return [
-            box_numbers(kind.aggregation.consensus([0] * len(rated), rated)[0].answer, unit.content["boxes"])
-            for unit, rated in answers
-            if rated
+            box_numbers(
+                kind.aggregation.consensus([0] * len(values), values)[0].answer, unit.content["boxes"]
+            )
+            for unit, values in answers
+            if values
         ]
 
     def choices(self, unit: Any, names: Sequence[str]) -> list[int]:
-        number = {box["id"]: index for index, box in enumerate(unit.content["boxes"])}
-        return [number[name] for name in names if name in number]
+        """Return the positions of the boxes that a system names by their ids."""
+        positions = {box["id"]: index for index, box in enumerate(unit.content["boxes"])}
+        return [positions[name] for name in names if name in positions]
 
     def scores(self, selections: Selections, people: People) -> Scores:
         return self._figures(content_selection(selections, people, empty=ZERO))
@@ -59,9 +64,9 @@ class BoxMeasures:
         return self._figures(content_upper_bound(people))
 
     def _figures(self, score: ContentScore) -> Scores:
-        undefined = np.isnan(score.recall.images)
+        is_undefined = np.isnan(score.recall.images)
         figures = (score.precision, score.recall, score.f1)
-        return [np.where(undefined, np.nan, figure.images) for figure in figures]
+        return [np.where(is_undefined, np.nan, figure.images) for figure in figures]
 
     def signatures(self) -> list[str]:
         return [
@@ -71,34 +76,37 @@ class BoxMeasures:
 
 
 class KeywordMeasures:
+    """Measures of keywords that are named for images. ``decides`` is the measure of the verdict."""
+
     measures, decides = ("best", OOT, BEST_MODE, OOT_MODE, "precision", "recall", F1), OOT
-    means = True
+    means = True  # scores of an image are means over people
     baselines = staticmethod(keyword_baselines)
 
     def people(self, kind: Kind, answers: Answers) -> list[list[str]]:
         """Return the keywords that each person gives an image."""
-        answered = chain.from_iterable(rated for _, rated in answers)
-        return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in answered]
+        all_answers = chain.from_iterable(unit_answers for _, unit_answers in answers)
+        return [keyword_forms(list(dict.fromkeys(map(normalise_phrase, answer)))) for answer in all_answers]
 
     def choices(self, unit: Any, names: Sequence[str]) -> list[str]:
+        """Return the forms of the keywords that a system names, in which they are compared with people's."""
         return keyword_forms(names)
 
     def scores(self, selections: Selections, people: People) -> Scores:
         credits, overlap = self._measure_keywords(selections, people)
         # A list without keywords has no precision, which counts as 0.
-        silent = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
+        is_empty = ~np.isnan(overlap.image_recall) & np.isnan(overlap.image_precision)
         shares = (overlap.image_precision, overlap.image_recall, overlap.image_f1)
-        return [*(score.images for score in credits), *(np.where(silent, 0.0, share) for share in shares)]
+        return [*(score.images for score in credits), *(np.where(is_empty, 0.0, share) for share in shares)]
 
     def _measure_keywords(
         self, selections: Selections, people: People
     ) -> tuple[tuple[KeywordScore, ...], KeywordOverlap]:
         tags = [Counter(chain.from_iterable(image)) for image in people]
-        first = [keywords[:1] for keywords in selections]
+        first_keywords = [keywords[:1] for keywords in selections]
         credits = (
-            keyword_best(first, tags, duplicates=CREDITED_ONCE),
+            keyword_best(first_keywords, tags, duplicates=CREDITED_ONCE),
             keyword_oot(selections, tags, duplicates=CREDITED_ONCE),
-            keyword_best_mode(first, tags),
+            keyword_best_mode(first_keywords, tags),
             keyword_oot_mode(selections, tags),
         )
         return credits, keyword_f1(selections, tags)
@@ -112,14 +120,14 @@ class KeywordMeasures:
             if keywords
         ]
         scores = self.scores([row[1] for row in rows], [row[2] for row in rows])
-        return [_mean_by(np.array([row[0] for row in rows]), score, len(people)) for score in scores]
+        return [_mean_by_image(np.array([row[0] for row in rows]), score, len(people)) for score in scores]
 
     def signatures(self) -> list[str]:
         credits, overlap = self._measure_keywords([["a"]], [[["a"]]])
         return [*(score.signature for score in credits), overlap.signature]
 
 
-def _mean_by(image: Ints, scores: Floats, images: int) -> Floats:
-    defined = ~np.isnan(scores)
-    count = np.bincount(image[defined], minlength=images)
-    return ratio(np.bincount(image[defined], scores[defined], minlength=images), count)
+def _mean_by_image(image: Ints, scores: Floats, images: int) -> Floats:
+    is_defined = ~np.isnan(scores)
+    counts = np.bincount(image[is_defined], minlength=images)
+    return ratio(np.bincount(image[is_defined], scores[is_defined], minlength=images), counts)

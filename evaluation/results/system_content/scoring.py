@@ -31,13 +31,16 @@ CONTENTS: dict[str, Content] = {"boxes": BoxMeasures(), "keywords": KeywordMeasu
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class ContentOfPeople:
     """Boxes or keywords that people name for N images, and those that the other people name if one person is left out.
 
-    units: (N,) a unit of each image. cluster: (N,) codes of the documents, or of the images. people: (N,) boxes or
-    keywords that people name. image, rater: (V,) positions of images, and row ids of people to leave out.
-    leave_one_out: (V,) boxes or keywords that the other people name. left_out: number of images for which nobody
-    names anything.
+    Attributes:
+        units: (N,) a unit of each image.
+        cluster: (N,) codes of the documents, or of the images.
+        people: (N,) boxes or keywords that people name.
+        image, rater: (V,) positions of images, and row ids of people to leave out.
+        leave_one_out: (V,) boxes or keywords that the other people name.
+        left_out: number of images for which nobody names anything.
     """
 
     units: Sequence[Any]
@@ -64,130 +67,138 @@ def content_of_systems(
 
     Args:
         contents: (system, row id of an item, boxes or keywords that the system names for it).
-        documents: ``first_of_documents`` of the items.
+        documents: row id of the first item of each item's document; items alone in their document are left out.
         anonymous: whether people cannot be distinguished.
     """
     names: defaultdict[str, dict[int, Sequence[str]]] = defaultdict(dict)
     items = {judgment.unit.item_id for judgment in judged}
-    for system, item, listed in contents:
+    for system, item, item_names in contents:
         if item in items:
-            names[system][item] = listed
+            names[system][item] = item_names
     content = CONTENTS[kind.system_content]
-    gold = _gold_of(kind, content, judged, documents, anonymous=anonymous) if names else None
-    if gold is None or not gold.units:
+    reference = _content_of_people(kind, content, judged, documents, anonymous=anonymous) if names else None
+    if reference is None or not reference.units:
         return {}, None
-    sources = list(_sources(content, gold, names, seed))
-    scores = [_scores_of(content, gold, source) for source in sources]
-    outputs = [_outputs(content, gold, scores, measure) for measure in range(len(content.measures))]
+    sources = list(_sources(content, reference, names, seed))
+    scores = [_scores_of(content, reference, source) for source in sources]
+    outputs = [_outputs(content, reference, scores, measure) for measure in range(len(content.measures))]
     figures = [
-        each.figures(name if name in MODES else MEAN)
-        for each, name in zip(outputs, content.measures, strict=True)
+        measure_outputs.figures(name if name in MODES else MEAN)
+        for measure_outputs, name in zip(outputs, content.measures, strict=True)
     ]
     rows: list[dict[str, Any]] = [
         {
             "who": source.source_name,
             "name": source.name,
-            "figures": {name: figures[at][str(number)] for at, name in enumerate(content.measures)},
+            "figures": {name: figures[index][str(number)] for index, name in enumerate(content.measures)},
             "signature": source.signature,
         }
         for number, source in enumerate(sources)
     ]
     rows.sort(key=lambda row: (ROLES.index(row["who"]), -(row["figures"][content.decides]["value"] or 0.0)))
-    decides = content.measures.index(content.decides)
+    deciding_index = content.measures.index(content.decides)
     verdict = None
     if len(names) > 1:
-        of_systems = replace(_outputs(content, gold, scores[: len(names)], decides), names=sorted(names))
-        verdict = verdict_on_systems(replace(of_systems.standings(MEAN), measure=content.decides))
+        system_outputs = replace(
+            _outputs(content, reference, scores[: len(names)], deciding_index), names=sorted(names)
+        )
+        verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=content.decides))
     return {
         "kind": kind.system_content,
         "measures": list(content.measures),
         "decides": content.decides,
-        "images": len(gold.units),
-        "left_out": gold.left_out,
-        "scope": scope_of(raters_of(outputs[decides].deletions)),
+        "images": len(reference.units),
+        "left_out": reference.left_out,
+        "scope": scope_of(raters_of(outputs[deciding_index].deletions)),
         "rows": rows,
         "signatures": content.signatures(),
     }, verdict
 
 
-def _gold_of(
+def _content_of_people(
     kind: Kind,
     content: Content,
     judged: Sequence[IncludedJudgment],
     documents: Mapping[int, Hashable],
     *,
     anonymous: bool,
-) -> Gold:
+) -> ContentOfPeople:
     by_image: dict[int, dict[int, list[IncludedJudgment]]] = {}
     for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
-    def people(units: Iterable[list[IncludedJudgment]], leave: int | None = None) -> list[list[Any]]:
-        rated = ((rows[0].unit, [row.answer for row in rows if row.worker != leave]) for rows in units)
-        return content.people(kind, rated)
+    def people(units: Iterable[list[IncludedJudgment]], left_out_rater: int | None = None) -> list[list[Any]]:
+        unit_answers = (
+            (rows[0].unit, [row.answer for row in rows if row.worker != left_out_rater]) for rows in units
+        )
+        return content.people(kind, unit_answers)
 
-    named = {item: units for item, units in by_image.items() if any(people(units.values()))}
+    units_by_image = {item: units for item, units in by_image.items() if any(people(units.values()))}
     numbers: dict[Hashable, int] = {}  # numbers of documents
-    gold_captions = [
+    left_out_rows = [
         (image, rater, people(units.values(), rater))
-        for image, units in enumerate(named.values())
+        for image, units in enumerate(units_by_image.values())
         for rater in sorted({row.worker for row in chain.from_iterable(units.values())})
         if not anonymous
     ]
-    return Gold(
-        units=[next(iter(units.values()))[0].unit for units in named.values()],
+    return ContentOfPeople(
+        units=[next(iter(units.values()))[0].unit for units in units_by_image.values()],
         cluster=np.array(
-            [numbers.setdefault(documents.get(item, item), len(numbers)) for item in named], dtype=np.int64
+            [numbers.setdefault(documents.get(item, item), len(numbers)) for item in units_by_image],
+            dtype=np.int64,
         ),
-        people=[people(units.values()) for units in named.values()],
-        image=np.array([row[0] for row in gold_captions], dtype=np.int64),
-        rater=np.array([row[1] for row in gold_captions], dtype=np.int64),
-        leave_one_out=[row[2] for row in gold_captions],
-        left_out=len(by_image) - len(named),
+        people=[people(units.values()) for units in units_by_image.values()],
+        image=np.array([row[0] for row in left_out_rows], dtype=np.int64),
+        rater=np.array([row[1] for row in left_out_rows], dtype=np.int64),
+        leave_one_out=[row[2] for row in left_out_rows],
+        left_out=len(by_image) - len(units_by_image),
     )
 
 
 def _sources(
-    content: Content, gold: Gold, names: Mapping[str, Mapping[int, Sequence[str]]], seed: int
+    content: Content, reference: ContentOfPeople, names: Mapping[str, Mapping[int, Sequence[str]]], seed: int
 ) -> Iterator[SelectionSource]:
     for system in sorted(names):
-        selections = [content.choices(unit, names[system].get(unit.item_id, ())) for unit in gold.units]
+        selections = [content.choices(unit, names[system].get(unit.item_id, ())) for unit in reference.units]
         yield SelectionSource(SYSTEM, system, [selections])
     yield SelectionSource(PEOPLE, gettext_noop("one person against the others"), ())
-    yield from content.baselines(gold.units, gold.people, gold.cluster, seed)
+    yield from content.baselines(reference.units, reference.people, reference.cluster, seed)
 
 
-def _scores_of(content: Content, gold: Gold, source: SelectionSource) -> Floats:
+def _scores_of(content: Content, reference: ContentOfPeople, source: SelectionSource) -> Floats:
     """Return (measures, N + V) scores of a source, first against all people, then with one person left out."""
-    people, image = [*gold.people, *gold.leave_one_out], [*range(len(gold.people)), *gold.image.tolist()]
+    people, image = (
+        [*reference.people, *reference.leave_one_out],
+        [*range(len(reference.people)), *reference.image.tolist()],
+    )
     if source.source_name == PEOPLE:
         return np.array(content.scores_of_people(people))
     draws = [content.scores([draw[index] for index in image], people) for draw in source.draws]
     return np.asarray(np.mean(draws, axis=0))
 
 
-def _outputs(content: Content, gold: Gold, scores: Sequence[Floats], measure: int) -> Outputs:
+def _outputs(content: Content, reference: ContentOfPeople, scores: Sequence[Floats], measure: int) -> Outputs:
     """Return the scores by a measure as outputs of systems, whose names are the positions of the sources."""
-    images = len(gold.units)
-    of_measure = np.array([score[measure] for score in scores])
-    system, item = np.nonzero(~np.isnan(of_measure[:, :images]))
-    row = np.full((len(scores), images), -1)
+    image_count = len(reference.units)
+    measure_scores = np.array([score[measure] for score in scores])
+    system, item = np.nonzero(~np.isnan(measure_scores[:, :image_count]))
+    row = np.full((len(scores), image_count), -1)
     row[system, item] = np.arange(len(item))
     deletions = None
-    if len(gold.rater):
-        source, answer = np.nonzero(row[:, gold.image] >= 0)
+    if len(reference.rater):
+        source, answer = np.nonzero(row[:, reference.image] >= 0)
         deletions = RaterDeletions(
-            row[source, gold.image[answer]],
-            renumber_codes(gold.rater[answer]),
-            of_measure[source, images + answer],
+            row[source, reference.image[answer]],
+            renumber_codes(reference.rater[answer]),
+            measure_scores[source, image_count + answer],
             content.means,
         )
     return Outputs(
         names=list(map(str, range(len(scores)))),
         item=item,
         system=system,
-        cluster=gold.cluster,
-        score=of_measure[system, item],
+        cluster=reference.cluster,
+        score=measure_scores[system, item],
         deletions=deletions,
         scale_ends=(0.0, 1.0),
     )

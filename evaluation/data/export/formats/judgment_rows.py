@@ -90,18 +90,13 @@ class JudgmentRows:
             for units in batched(lookup_units, UNITS_PER_BATCH):
                 yield from self._rows(units, systems_by_unit)
 
-    def _rows(
-        self, units: Sequence[int] | None, systems_by_unit: Mapping[int, Any]
-    ) -> Iterator[dict[str, Any]]:
+    def _rows(self, units: Sequence[int] | None, systems: Mapping[int, Any]) -> Iterator[dict[str, Any]]:
         study, counts, kind, moment = self.study, self.counts, KINDS[self.study.protocol], self.moment
         imported = study.source == Study.Source.IMPORTED
         left_out, question, scale = columns_left_out(study), question_setting(study), study_scale(study)
         # Units have a probability that was stored when a page drew them, or that comes from a sample of the items.
-        has_draws, sample, has_documents = (
-            has_chances(study),
-            design_of(study).chosen,
-            DOCUMENT not in left_out,
-        )
+        has_draws, sample = has_chances(study), design_of(study).chosen
+        has_documents = DOCUMENT not in left_out
         sample_chances: Mapping[str, float] = sample.chances if sample else {}
         replaced_ids = self._replaced_ids(units)
         work_columns = lru_cache(MAX_CACHED_ASSIGNMENTS)(self._work_columns)
@@ -158,7 +153,7 @@ class JudgmentRows:
                 "revision": revision_numbers.get(pk, 0) + signals.get(IMPORTED_REVISION, 0),
                 "invalidated": invalidated,
                 "content": content or None,
-                "systems": systems_by_unit.get(unit_id),
+                "systems": systems.get(unit_id),
                 ANSWERS: question,
                 CHANCE: draw_chance if has_draws else sample_chances.get(pair or unit),
                 SCALE: scale,
