@@ -79,7 +79,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
         settled=Count("pk", filter=Q(done=True)),
         left=Sum(votes_left, filter=Q(done=True), default=0),
     )
-    slots = HIT.objects.filter(study=study).aggregate(all=Sum("required"), spared=Sum("spared"))
+    slots = HIT.objects.filter(study=study).aggregate(all=Sum("required"), saved=Sum("spared"))
     controls = HITUnit.objects.filter(hit__study=study, unit__control=True).aggregate(
         wanted=Sum(F("hit__required") - F("hit__spared"), default=0)
     )
@@ -92,7 +92,7 @@ def _count_saved(study: Study) -> dict[str, Any]:
         "units": totals["n"],
         "done": totals["settled"],
         "copies": slots["all"] or 0,
-        "copies_spared": slots["spared"] or 0,
+        "copies_spared": slots["saved"] or 0,
         "wanted": full - totals["left"] + controls["wanted"],
         "expected": 1 - expected_share(design, references=round(totals["n"] / pairs) if pairs else 1),
     }

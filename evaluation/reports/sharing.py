@@ -22,6 +22,7 @@ from judgments.access.study_log import note_event
 from judgments.models import Study, StudyEvent
 from judgments.operations import CommandHelp, Outcome, operation
 
+# Kinds of entries in the log.
 MADE, TAKEN_BACK = "report-link-made", "report-link-taken-back"
 _SIGNER = Signer(salt="report-link")
 
@@ -75,6 +76,7 @@ def share_report(*, study: Study, by: User | None, take_back: bool) -> Outcome:
 
 
 def study_of_link(entry: int, mark: str) -> Study | None:
+    """Return the study of a link that works, or None. ``mark`` is the signature of the entry."""
     if not constant_time_compare(mark, _SIGNER.signature(str(entry))):
         return None
     event = StudyEvent.objects.filter(pk=entry, what=MADE).select_related("study").first()

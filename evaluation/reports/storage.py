@@ -180,7 +180,7 @@ def methods(
     return tuple(paragraphs), tuple(cited_keys)
 
 
-MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"  # name of the file with the checksums of the others
 
 
 def build_report(
@@ -195,20 +195,20 @@ def build_report(
 
     ``parts`` names optional parts to include. Raise EvaluationError if a part is unknown.
     """
-    wanted_parts = _parts_named(parts)
+    requested_parts = _find_parts(parts)
     inputs = load_inputs(study, metrics=metrics, tokenizer=tokenizer, progress=progress)
     results = {
         part.name: part.compute(study, inputs, lambda share, message: progress(0.3 + 0.2 * share, message))
-        for part in wanted_parts
+        for part in requested_parts
     }
     progress(0.5, "figures and tables")
     sections = sections_of(inputs, progress)
     if verdict := inputs.aggregation.result.get("systems_verdict"):
         sections.insert(0, section("verdict", [systems_sentence(verdict)]))
     # keep this order in files too: the ranking of systems before sections of other features
-    more = [section_of(study) for section_of in of_features("report_sections")]
-    sections += sorted(filter(None, more), key=lambda section: reading_order(section.name))
-    sections += [part.section(results[part.name]) for part in wanted_parts]
+    feature_sections = [section_of(study) for section_of in of_features("report_sections")]
+    sections += sorted(filter(None, feature_sections), key=lambda section: reading_order(section.name))
+    sections += [part.section(results[part.name]) for part in requested_parts]
     plan = find_registered(study)
     if plan is not None:
         sections.append(registration_section(plan, inputs))
@@ -218,21 +218,21 @@ def build_report(
     if evaluation is not None:
         settings["meta-evaluation"] = dict(evaluation.settings)
         signatures |= {"meta-evaluation": evaluation.signature, **evaluation.result["signatures"]}
-    signatures |= {part.name: part.signature(study, results[part.name]) for part in wanted_parts}
+    signatures |= {part.name: part.signature(study, results[part.name]) for part in requested_parts}
     return assemble_report(
         study, inputs, sections, title=study.name, signature=str(signature_of_study(study)), settings=settings,
         signatures=signatures, parts=results,
     )  # fmt: skip
 
 
-def _parts_named(names: Collection[str]) -> list[ReportPart]:
-    known = optional_parts()
+def _find_parts(names: Collection[str]) -> list[ReportPart]:
+    parts = optional_parts()
     for name in names:
-        if name not in known:
+        if name not in parts:
             raise EvaluationError(
                 f"This installation makes no part {name!r} of reports; CONTRIB_APPS leaves it out."
             )
-    return [known[name] for name in names]
+    return [parts[name] for name in names]
 
 
 def assemble_report(
@@ -246,7 +246,7 @@ def assemble_report(
     signatures: Mapping[str, str],
     parts: Mapping[str, Mapping[str, Any]],
 ) -> Report:
-    paragraphs, cited = methods(inputs, study, sections)
+    paragraphs, cited_keys = methods(inputs, study, sections)
     return Report(
         study=study.slug,
         title=title,
@@ -258,7 +258,7 @@ def assemble_report(
         counts=inputs.aggregation.result["counts"],
         sections=tuple(sections),
         methods=paragraphs,
-        citations=cited,
+        citations=cited_keys,
         settings=settings,
         signatures=signatures,
         versions=versions(),
@@ -287,9 +287,9 @@ def files_of(report: Report, progress: Progress = no_progress) -> Iterator[tuple
         yield f"tables/{table.name}.csv", render_table(table, "csv").encode()
     for name, text in texts_of_report(report, svgs):
         yield name, text.encode()
-    yield "report.json", _json(as_json(report))
+    yield "report.json", _json_bytes(as_json(report))
     for name, result in report.parts.items():
-        yield f"{name}.json", _json(result)
+        yield f"{name}.json", _json_bytes(result)
 
 
 def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
@@ -307,10 +307,11 @@ def texts_of_report(report: Report, svgs: Mapping[str, str]) -> Iterator[tuple[s
 def manifest_of(report: Report, sums: dict[str, tuple[int, str]]) -> bytes:
     fields = ("study", "simulated", "signature", "data_hash", "seed", "versions")
     files = {name: {"bytes": size, "sha256": digest} for name, (size, digest) in sorted(sums.items())}
-    return _json({name: getattr(report, name) for name in fields} | {"files": files})
+    return _json_bytes({name: getattr(report, name) for name in fields} | {"files": files})
 
 
 def with_manifest(report: Report, progress: Progress = no_progress) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of all files, and of the manifest as the last."""
     sums: dict[str, tuple[int, str]] = {}
     for name, content in files_of(report, progress):
         sums[name] = (len(content), hashlib.sha256(content).hexdigest())
@@ -332,29 +333,30 @@ def write_folder(folder: Path, files: Iterable[tuple[str, bytes]], *, mark: str)
     Raise ExportError if the folder cannot be written, or has other files.
     """
     check_folder(folder, mark=mark)
-    beside = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
+    new_folder = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.part")
     names = []
     try:
         for name, content in files:
-            path = beside / name
+            path = new_folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(content)
             names.append(name)
+        # A folder cannot be replaced in one step, so move the old one away, and back if the new one cannot be moved.
         if folder.exists():
-            old = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.old")
-            folder.rename(old)
+            old_folder = folder.with_name(f".{folder.name}.{uuid4().hex[:8]}.old")
+            folder.rename(old_folder)
             try:
-                beside.rename(folder)
+                new_folder.rename(folder)
             except OSError:
-                old.rename(folder)
+                old_folder.rename(folder)
                 raise
-            shutil.rmtree(old)
+            shutil.rmtree(old_folder)
         else:
-            beside.rename(folder)
+            new_folder.rename(folder)
     except OSError as error:
         raise ExportError(f"{folder} cannot be written: {error.strerror or error}.") from None
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(new_folder, ignore_errors=True)
     return names
 
 
@@ -368,7 +370,7 @@ def check_folder(folder: Path, *, mark: str = MANIFEST) -> None:
         raise ExportError(f"{folder} holds files that are no report; expected a new or an empty folder.")
 
 
-def _json(value: object) -> bytes:
+def _json_bytes(value: object) -> bytes:
     return (json.dumps(value, ensure_ascii=False, indent=1, cls=FiguresEncoder) + "\n").encode()
 
 
@@ -389,7 +391,7 @@ def report_for_download(
 @transaction.atomic
 def store_report(*, study: Study, report: Report, file: str) -> Analysis:
     """Store a report's numbers and the results of its parts, replacing an earlier report of the same judgments."""
-    for part in _parts_named(report.parts):
+    for part in _find_parts(report.parts):
         part.store(study, report.parts[part.name], judgments=report.signature)
     return Analysis.objects.replace(
         study=study,
@@ -403,18 +405,19 @@ def store_report(*, study: Study, report: Report, file: str) -> Analysis:
 
 
 def is_outdated_report(analysis: Analysis) -> bool:
+    """Return whether judgments, revisions, decisions or erasures were added after the report."""
     if precedes_erasure(analysis):
         return True
     study, stored_at = analysis.study_id, analysis.created_at
-    current = Judgment.objects.current().filter(assignment__study=study)
-    if current.count() != analysis.result["counts"]["judgments"]:
+    judgments = Judgment.objects.current().filter(assignment__study=study)
+    if judgments.count() != analysis.result["counts"]["judgments"]:
         return True
-    if current.filter(replaces__isnull=False, made_at__gt=stored_at).exists():
+    if judgments.filter(replaces__isnull=False, made_at__gt=stored_at).exists():
         return True
-    decided = Adjudication.objects.filter(
+    later_decisions = Adjudication.objects.filter(
         Q(decided_at__gt=stored_at) | Q(withdrawn_at__gt=stored_at), study=study
     )
-    return decided.exists()
+    return later_decisions.exists()
 
 
 def report_archive(analysis: Analysis) -> Path:
@@ -440,8 +443,8 @@ def report_parts(analysis: Analysis, names: Sequence[str]) -> dict[str, str]:
     except ObjectNotFound:
         return {}
     with zipfile.ZipFile(path) as archive:
-        stored = set(archive.namelist())
-        return {name: archive.read(name).decode() for name in names if name in stored}
+        stored_names = set(archive.namelist())
+        return {name: archive.read(name).decode() for name in names if name in stored_names}
 
 
 class MakeReportRequest(Parameters):

@@ -24,8 +24,8 @@ from judgments.studies.pages import Context, StudyPlace
 from judgments.studies.step_form import add_operation
 from judgments.studies.study_page import study_page
 
-ROWS_OPEN = 25  # number of rows; longer tables are folded
-ROWS_TO_COPY = 60  # number of rows; longer tables cannot be copied, only downloaded
+ROWS_OPEN = 25  # tables with more rows are folded
+ROWS_TO_COPY = 60  # tables with more rows cannot be copied, only downloaded
 
 
 @study_page("report", "Report", order=60, group=StudyPlace.FINDINGS, help="reports.md")
@@ -43,12 +43,12 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
             names.append(f"tables/{table['name']}.html")
             if len(table["rows"]) <= ROWS_TO_COPY:
                 names += [f"tables/{table['name']}.{form}" for form in ("tex", "md")]
-        parts = report_parts(analysis, names)
+        files = report_parts(analysis, names)
         context |= {
-            "there": bool(parts),
+            "there": bool(files),
             "old": is_outdated_report(analysis),
             "sections": [
-                _section(section, parts)
+                _section_context(section, files)
                 for section in sorted(sections, key=lambda section: reading_order(section["name"]))
             ],
             "figure_forms": ("svg", "png", "pdf", "csv"),
@@ -59,30 +59,33 @@ def show_report(request: HttpRequest, study: Study, context: Context) -> HttpRes
     return TemplateResponse(request, "evaluation/study_report.html", context)
 
 
-def _section(section: dict[str, Any], parts: dict[str, str]) -> dict[str, Any]:
-    # Number of figures that are not folded.
-    is_open = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
-    captions = {figure["sentence"] for figure in section["figures"]} if is_open else set()
+def _section_context(section: dict[str, Any], files: dict[str, str]) -> dict[str, Any]:
+    """Return the context of a section, with the texts of its files by name.
+
+    Only a leading section has an unfolded figure, which is its first.
+    """
+    open_figures = int(section["name"] in LEADING_SECTIONS and bool(section["figures"]))
+    captions = {figure["sentence"] for figure in section["figures"]} if open_figures else set()
     sentences = [text for text in section["sentences"] if text not in captions]
     figures = [
         figure
         | {
-            "svg": as_markup(parts.get(f"figures/{figure['name']}.page.svg", "")),
+            "svg": as_markup(files.get(f"figures/{figure['name']}.page.svg", "")),
             "caption": "" if figure["sentence"] in sentences else figure["sentence"],
-            "tex": _environment(parts.get("report.tex", ""), figure["name"]),
+            "tex": _environment(files.get("report.tex", ""), figure["name"]),
         }
         for figure in section["figures"]
     ]
     return section | {
         "sentences": sentences,
-        "figures": figures[:is_open],
-        "folded": figures[is_open:],
+        "figures": figures[:open_figures],
+        "folded": figures[open_figures:],
         "tables": [
             table
             | {
-                "html": as_markup(without_stamp(parts.get(f"tables/{table['name']}.html", ""))),
-                "tex": parts.get(f"tables/{table['name']}.tex", ""),
-                "md": parts.get(f"tables/{table['name']}.md", ""),
+                "html": as_markup(without_stamp(files.get(f"tables/{table['name']}.html", ""))),
+                "tex": files.get(f"tables/{table['name']}.tex", ""),
+                "md": files.get(f"tables/{table['name']}.md", ""),
                 "folded": len(table["rows"]) > ROWS_OPEN,
             }
             for table in section["tables"]

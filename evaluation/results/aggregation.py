@@ -54,7 +54,7 @@ from quorum.numeric.signatures import signature
 from quorum.statistics.aggregation import standardised_mean
 from quorum.statistics.crossed import NAIVE
 
-# Parts of the file that few studies have.
+# Keys of the file that few studies have.
 OPTIONAL_KEYS = (
     "scale", "figures", "systems", "systems_verdict", "rankings", "system_orders", "filter_audit", "clusters",
 )  # fmt: skip
@@ -62,7 +62,7 @@ OPTIONAL_KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class StudyAggregation:
-    """The result of ``aggregate``, with its settings and signature.
+    """A study's consensus, agreement and figures of workers, with the settings and the signature.
 
     Attributes:
         contents: content of units that an open kind adds to the file, by row id.
@@ -193,9 +193,9 @@ def _systems_of(
         standardised = answers(answers=_standardised_answers(table)) if kind.results is not None else None
         systems = [] if outputs is None else judged_systems(relevance, outputs, standardised)
         return systems, rankings, verdict_of_systems(study, table, consensus, outputs)
-    of_pair = loaders.systems_of_pairs(study)
-    verdict = verdict_of_systems(study, table, consensus, systems_of_pairs=of_pair)
-    return system_tallies(consensus, of_pair), NO_RANKINGS, verdict
+    systems_of_pairs = loaders.systems_of_pairs(study)
+    verdict = verdict_of_systems(study, table, consensus, systems_of_pairs=systems_of_pairs)
+    return system_tallies(consensus, systems_of_pairs), NO_RANKINGS, verdict
 
 
 def _content_of_systems(
@@ -206,11 +206,11 @@ def _content_of_systems(
     # Import late, because the machine code of the metrics would take memory in every web process.
     from evaluation.results.system_content.scoring import content_of_systems
 
-    stored = SystemContent.objects.of_study(study, kind.system_content)
+    contents = SystemContent.objects.of_study(study, kind.system_content)
     return content_of_systems(
         kind,
         judged,
-        stored.values_list("system__name", "item_id", "names").iterator(),
+        contents.values_list("system__name", "item_id", "names").iterator(),
         loaders.documents_of(study),
         anonymous=loaders.is_anonymous(study),
         seed=seed,
@@ -219,10 +219,10 @@ def _content_of_systems(
 
 def _standardised_answers(table: JudgmentTable) -> Floats:
     """Return the (N,) answers standardised by worker. Answers that do not count are nan."""
-    counted, z = table.is_counted, np.full(len(table), np.nan)
-    rows = np.arange(int(counted.sum()))
-    z[counted] = standardised_mean(rows, table.worker[counted], table.value[counted]).z
-    return z
+    is_counted, scores = table.is_counted, np.full(len(table), np.nan)
+    rows = np.arange(int(is_counted.sum()))
+    scores[is_counted] = standardised_mean(rows, table.worker[is_counted], table.value[is_counted]).z
+    return scores
 
 
 def compute_aggregation(
@@ -262,18 +262,18 @@ def compute_aggregation(
     )
     progress(0.5, "finding the consensus")
     consensus = consensus_of(study, table, items)
-    fitting = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
-    model = model_answers(fitting)
-    others = {}
+    model_input = ModelInput(kind, table, workers, consensus, agreement["per_worker"]["reason"])
+    model = model_answers(model_input)
+    other_models = {}
     for name in method:
         progress(0.55, f"fitting {name}")
-        others[name] = worker_model(name, fitting)
-    audit, audited = _audit_filter_of(study, consensus)
+        other_models[name] = worker_model(name, model_input)
+    audit, audited_units = _audit_filter_of(study, consensus)
     figures = (
         kind.results.figures(judged_rows, seed=design.seed) if judged_rows and kind.results else KindResults()
     )
     systems, rankings, verdict = _systems_of(study, kind, table, consensus, audit)
-    content, best = _content_of_systems(study, kind, judged_rows, design.seed)
+    content, content_verdict = _content_of_systems(study, kind, judged_rows, design.seed)
     settings = {
         "protocol": study.protocol,
         "controls": AS_IMPORTED if study.source == Study.Source.IMPORTED else design.controls.threshold,
@@ -291,22 +291,26 @@ def compute_aggregation(
         contents={judgment.unit.pk: judgment.unit.content for judgment in judged_rows},
         figures=figures,
         model=model,
-        other_models=others,
-        audited_units=audited,
+        other_models=other_models,
+        audited_units=audited_units,
         result={
             "agreement": agreement,
             "workers": worker_figures(table, workers, table.records, times),
             "counts": count_judgments(table, consensus, len(workers)),
             "unused": unused_answers(study, table),
             "systems": systems,
-            "systems_verdict": best or verdict,
+            "systems_verdict": content_verdict or verdict,
             **rankings,
             "outputs": newest_output(study) if kind.judges_one_caption or kind.system_content else None,
             **({"scale": _scale_dict(kind.scale)} if design.scale and kind.scale else {}),
             "figures": {**figures.study, **({"system_content": content} if content else {})},
             **({"clusters": NAIVE} if clusters == NAIVE else {}),
             **({"dawid_skene": without_units(model)} if model else {}),
-            **({"models": {name: without_units(other) for name, other in others.items()}} if others else {}),
+            **(
+                {"models": {name: without_units(other) for name, other in other_models.items()}}
+                if other_models
+                else {}
+            ),
             **({"filter_audit": audit} if audit else {}),
         },
         settings=settings,

@@ -35,8 +35,8 @@ class BundleWriter:
     def member(self, name: str) -> Iterator[HashedFile]:
         """Open a file of the bundle for writing."""
         info = ZipInfo(name, EPOCH)
-        info.compress_type = ZIP_DEFLATED
-        info.external_attr = 0o644 << 16  # permissions of Unix are in the upper 16 bits
+        # Permissions of Unix are in the upper 16 bits of the attributes.
+        info.compress_type, info.external_attr = ZIP_DEFLATED, 0o644 << 16
         with self._zip.open(info, "w", force_zip64=True) as raw:
             file = HashedFile(cast("Any", raw))
             yield file

@@ -8,10 +8,9 @@ from typing import Any
 
 from evaluation.errors import EvaluationError
 
-OF_PAIRS, OF_CAPTIONS = (
-    ("all_pairs", "references", "ties"),
-    ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least"),
-)
+# Names of the options that only studies of pairs, or of captions, have.
+OF_PAIRS = ("all_pairs", "references", "ties")
+OF_CAPTIONS = ("tau_c", "single_grades", "own_kept", "without_own", "people_at_least", "metric_at_least")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +41,7 @@ class EvaluationOptions:
     metric_at_least: Sequence[float] = ()
 
     def settings(self) -> dict[str, Any]:
+        """Return the options that were chosen, as fields of the signature."""
         values = {name: getattr(self, name) for name in (*OF_PAIRS, *OF_CAPTIONS)}
         return {
             name.replace("_", "-"): "yes" if value is True else ",".join(map(str, value))
@@ -53,9 +53,9 @@ class EvaluationOptions:
         """Raise EvaluationError if an option is of another protocol, or if two options exclude each other."""
         for name in OF_CAPTIONS if compares_pairs else OF_PAIRS:
             if getattr(self, name):
-                expected, has = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
+                required, actual = ("captions", "pairs") if compares_pairs else ("pairs", "captions")
                 raise EvaluationError(
-                    f"{name} is a reading of judged {expected}; this study judges {has}: leave {name} out."
+                    f"{name} is a reading of judged {required}; this study judges {actual}: leave {name} out."
                 )
         if self.own_kept and self.without_own:
             raise EvaluationError(

@@ -109,20 +109,27 @@ def coefficient_headings(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, 
 def correlation_table(result: Mapping[str, Any]) -> Table:
     """Return the table of correlations with people, best metric first, with the highest kappa over thresholds."""
     metrics = result["metrics"]
-    within = any("per_image" in figures for figures in metrics.values())
-    kappas = any(figures["kappa"] for figures in metrics.values())
+    has_within_items = any("per_image" in figures for figures in metrics.values())
+    has_kappas = any(figures["kappa"] for figures in metrics.values())
     heads = coefficient_headings(metrics)
     rows: list[tuple[Any, ...]] = []
     for name in sorted(metrics, key=lambda name: -(metrics[name]["kendall_tau_b"]["value"] or 0.0)):
         figures = metrics[name]
         cells = [estimate_of(figures[key], with_n=False) for key in heads]
-        cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if within else []
+        cells += [estimate_of(figures["per_image"]["kendall_tau_b"])] if has_within_items else []
         rows.append(
-            (name, *cells, *(_best_kappa(figures["kappa"]) if kappas else ()), figures["kendall_tau_b"]["n"])
+            (
+                name,
+                *cells,
+                *(_best_kappa(figures["kappa"]) if has_kappas else ()),
+                figures["kendall_tau_b"]["n"],
+            )
         )
     columns = [("metric", "text"), *((head, "coefficient") for head in heads.values())]
-    columns += [("tau-b within items", "coefficient")] if within else []
-    columns += [("best kappa", "coefficient"), ("thresholds of metric / people", "text")] if kappas else []
+    columns += [("tau-b within items", "coefficient")] if has_within_items else []
+    columns += (
+        [("best kappa", "coefficient"), ("thresholds of metric / people", "text")] if has_kappas else []
+    )
     return rendering.table("correlation-in-short", rows, [*columns, ("n", "count")])
 
 
@@ -131,21 +138,21 @@ def within_items_sentence(result: Mapping[str, Any]) -> str:
     cells = [row["per_image"]["kendall_tau_b"] for row in result["metrics"].values() if "per_image" in row]
     if not any(cell["images_undefined"] for cell in cells):
         return ""
-    every = cells[0]["images"] + cells[0]["images_undefined"]
+    item_count = cells[0]["images"] + cells[0]["images_undefined"]
     return _(
         "“Within items” is the mean over %(n)s of %(items)s. In the other items, people or "
         "the metric give all texts the same score."
     ) % {
         "n": describe_range([cell["images"] for cell in cells], thousands),
-        "items": npgettext("of", "%(n)s item", "%(n)s items", every) % {"n": thousands(every)},
+        "items": npgettext("of", "%(n)s item", "%(n)s items", item_count) % {"n": thousands(item_count)},
     }
 
 
 def _best_kappa(cells: Sequence[Mapping[str, Any]]) -> tuple[Any, str]:
-    known = [cell for cell in cells if cell["value"] is not None]
-    if not known:
+    defined_cells = [cell for cell in cells if cell["value"] is not None]
+    if not defined_cells:
         return None, ""
-    best = max(known, key=lambda cell: cell["value"])
+    best = max(defined_cells, key=lambda cell: cell["value"])
     cuts = format_cell(best["metric_at_least"], "score"), f"{best['people_at_least']:.3g}"
     return estimate_of(best), " / ".join(cuts)
 

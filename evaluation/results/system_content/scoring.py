@@ -99,8 +99,9 @@ def content_of_systems(
     deciding_index = content.measures.index(content.decides)
     verdict = None
     if len(names) > 1:
+        system_scores = scores[: len(names)]
         system_outputs = replace(
-            _outputs(content, reference, scores[: len(names)], deciding_index), names=sorted(names)
+            _outputs(content, reference, system_scores, deciding_index), names=sorted(names)
         )
         verdict = verdict_on_systems(replace(system_outputs.standings(MEAN), measure=content.decides))
     return {
@@ -127,11 +128,10 @@ def _content_of_people(
     for judgment in sorted(judged, key=lambda row: (row.unit.position, row.unit.pk)):  # as in a release
         by_image.setdefault(judgment.unit.item_id, {}).setdefault(judgment.unit.pk, []).append(judgment)
 
-    def people(units: Iterable[list[IncludedJudgment]], left_out_rater: int | None = None) -> list[list[Any]]:
-        unit_answers = (
-            (rows[0].unit, [row.answer for row in rows if row.worker != left_out_rater]) for rows in units
-        )
-        return content.people(kind, unit_answers)
+    def people(units: Iterable[list[IncludedJudgment]], rater: int | None = None) -> list[list[Any]]:
+        """Return what people name for the units, without the answers of ``rater``."""
+        answers = ((rows[0].unit, [row.answer for row in rows if row.worker != rater]) for rows in units)
+        return content.people(kind, answers)
 
     units_by_image = {item: units for item, units in by_image.items() if any(people(units.values()))}
     numbers: dict[Hashable, int] = {}  # numbers of documents
@@ -167,10 +167,8 @@ def _sources(
 
 def _scores_of(content: Content, reference: ContentOfPeople, source: SelectionSource) -> Floats:
     """Return (measures, N + V) scores of a source, first against all people, then with one person left out."""
-    people, image = (
-        [*reference.people, *reference.leave_one_out],
-        [*range(len(reference.people)), *reference.image.tolist()],
-    )
+    people = [*reference.people, *reference.leave_one_out]
+    image = [*range(len(reference.people)), *reference.image.tolist()]
     if source.source_name == PEOPLE:
         return np.array(content.scores_of_people(people))
     draws = [content.scores([draw[index] for index in image], people) for draw in source.draws]

@@ -30,7 +30,7 @@ class Reliability(Encoding):
     counts = {"lines": 0, "units": 0, "values": 0}
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
-        outcome_of = KINDS[work.study.protocol].outcome_of  # leaves out strength and confidence
+        outcome_of = KINDS[work.study.protocol].outcome_of  # without strength and confidence
         for unit_ids, answers in work.votes():
             units = Unit.objects.filter(pk__in=unit_ids, control=False).order_by("position", "pk")
             for pk, key in units.values_list("pk", "key"):
@@ -74,9 +74,7 @@ def _worker_lines(database: sqlite3.Connection) -> Iterator[tuple[str, Iterator[
     workers = [worker for (worker,) in database.execute("SELECT DISTINCT worker FROM cells ORDER BY worker")]
     names = names_in_order(workers)  # by row id
     database.execute("CREATE TABLE ranks (worker INTEGER PRIMARY KEY, position INTEGER)")
-    database.executemany(
-        "INSERT INTO ranks VALUES (?, ?)", ((worker, rank) for rank, worker in enumerate(names))
-    )
+    database.executemany("INSERT INTO ranks (position, worker) VALUES (?, ?)", enumerate(names))
     rows = database.execute(
         "SELECT position, column, value FROM cells JOIN ranks USING (worker) ORDER BY position, column"
     )
