@@ -200,15 +200,15 @@ class ImportedScores:
         return np.stack([preferences, -preferences], axis=1) / 2
 
     def _require_complete(
-        self, name: str, scores: Floats, describe_subject: Callable[[int], tuple[int, str]]
+        self, name: str, scores: Floats, subject: Callable[[int], tuple[int, str]]
     ) -> Floats:
         """Return the scores. Raise EvaluationError if one is nan.
 
-        ``describe_subject`` returns the image's row id and the text of a row, for the message.
+        ``subject`` returns the image's row id and the text of a row, for the message.
         """
         missing_rows = np.flatnonzero(np.isnan(scores))
         if len(missing_rows):
-            item, text = describe_subject(int(missing_rows[0]))
+            item, text = subject(int(missing_rows[0]))
             raise EvaluationError(
                 f"Metric {name!r} has no score of {len(missing_rows):,} of {len(scores):,}; the first is "
                 f"{quote_value(text)} of item {quote_value(self._images[item])}. Expected one of each that was judged."

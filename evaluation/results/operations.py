@@ -17,7 +17,7 @@ from judgments.kinds import KINDS
 from judgments.models import Study
 from judgments.operations import background_operation
 
-MAX_REFERENCES = 1000
+MAX_REFERENCES = 1000  # largest size of a random subset of references
 MAX_OFFERED = 100  # imported metrics offered in a form
 ROUGE_BY_RECALL = "rouge-1|measure:recall"
 MAX_SEED = 2**31 - 1
@@ -47,9 +47,9 @@ class AggregateRequest(ClustersRequest):
 @background_operation(
     "aggregate", "Compute consensus and agreement", job="aggregate", parameters=AggregateRequest
 )
-def start_aggregation(*, study: Study, **how: Any) -> dict[str, Any]:
+def start_aggregation(*, study: Study, **options: Any) -> dict[str, Any]:
     """Compute consensus and agreement in the background. Follow the job until it is done."""
-    return how
+    return options
 
 
 # Look up names only when needed, because the metrics load a compiler that most pages do not need.
@@ -120,10 +120,10 @@ class AnyMetricsRequest(MetricsRequest):
     """Names of metrics, computed or imported. An imported metric is checked later, when the dataset is known."""
 
     def validate_metrics(self, value: list[str]) -> list[str]:
-        imported = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
-        computed = [name for name in value if name not in imported]
-        if computed:
-            super().validate_metrics(computed)
+        imported_names = set(ImportedMetric.objects.filter(name__in=value).values_list("name", flat=True))
+        computed_names = [name for name in value if name not in imported_names]
+        if computed_names:
+            super().validate_metrics(computed_names)
         return value
 
 

@@ -108,17 +108,15 @@ def name_of_test(clusters: object, deletions: RaterDeletions | None) -> str:
     return BY_ITEM if clusters else NAIVE_TESTS
 
 
-def pair_verdict(
-    winners: Mapping[str, Ints], people: PeoplesWinners, is_of_kind: Flags, cells: Cells
-) -> Verdict:
+def pair_verdict(winners: Mapping[str, Ints], people: PeoplesWinners, mask: Flags, cells: Cells) -> Verdict:
     """Return the verdict on metrics for the pairs of one kind.
 
     Args:
         winners: by metric, the (N,) winners that it names.
-        is_of_kind: (N,) flags of the pairs of the kind.
+        mask: (N,) flags of the pairs of the kind.
         cells: by metric, the share of right pairs with an interval.
     """
-    is_decided = is_of_kind & (people.winners != 0)
+    is_decided = mask & (people.winners != 0)
     names = list(winners)
     accuracies = (
         [float((winners[name] == people.winners)[is_decided].mean()) for name in names]
@@ -128,13 +126,13 @@ def pair_verdict(
     best = compare_with_best(
         accuracies,
         names,
-        lambda first, second: people.difference(winners[names[first]], winners[names[second]], is_of_kind).p,
+        lambda first, second: people.difference(winners[names[first]], winners[names[second]], mask).p,
     )
     by, raters = name_of_test(people.has_clusters, people.deletions), raters_of(people.deletions)
     larger = NO_LARGER_STUDY
     if people.columns and not is_settled(best):
         contrasts = [
-            people.contrast(winners[best.names[0]], winners[name], is_of_kind) for name in best.leaders[1:]
+            people.contrast(winners[best.names[0]], winners[name], mask) for name in best.leaders[1:]
         ]
         items = len(np.unique(people.columns[ITEM][is_decided]))
         larger = larger_study(contrasts, items, raters)

@@ -41,9 +41,11 @@ WORKER_MODELS = {
     "response": gettext_noop("Two-parameter item response model"),
     "confidence": gettext_noop("Votes weighted by confidence"),
 }
+# Why a model has no results.
 NOT_ASKED = "Nobody was asked how sure they are."
 NO_COMPARABLE_ITEM = "No item has enough judgments to compare one judgment with the majority of the others."
-_FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+# The function that fits a model, and the names of its parameters of workers.
+_MODELS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "mace": (mace, ("competence",)),
     "glad": (glad, ("ability", "accuracy")),
 }
@@ -53,7 +55,10 @@ _FITS: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 class ModelRows:
     """Results of a model for U units.
 
-    The keys of the units, their most likely values (None if several are), and the probabilities of these values.
+    Attributes:
+        key: (U,) keys of the units.
+        value: (U,) most likely values; None if several values are equally likely.
+        probability: (U,) probabilities of these values.
     """
 
     key: pa.Array
@@ -69,15 +74,15 @@ class ModelRows:
 
     def as_json(self) -> list[dict[str, Any]]:
         rows = zip(texts_of_column(self.key), self.value, self.probability.tolist(), strict=True)
-        return [{"unit": key, "value": value, "probability": sure} for key, value, sure in rows]
+        return [{"unit": key, "value": value, "probability": probability} for key, value, probability in rows]
 
 
-def _largest(values: Floats, among: Ints, count: int) -> Ints:
-    """Return the positions in ``among`` of the ``count`` largest values, and of values tied with the last of them."""
-    if len(among) <= count:
-        return among
-    least = np.partition(values[among], -count)[-count]
-    return among[values[among] >= least]
+def _largest_positions(values: Floats, candidates: Ints, count: int) -> Ints:
+    """Return those of the positions ``candidates`` that have the ``count`` largest values, with ties of the last."""
+    if len(candidates) <= count:
+        return candidates
+    threshold = np.partition(values[candidates], -count)[-count]
+    return candidates[values[candidates] >= threshold]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +100,7 @@ class ModelInput:
 
     @property
     def why_not(self) -> str:
+        """Why no model can be fitted, or ""."""
         return self.reason or ("" if self.table.is_counted.any() else NO_JUDGMENTS)
 
     @property
@@ -103,7 +109,7 @@ class ModelInput:
 
 
 def model_answers(
-    fitting: ModelInput,
+    model_input: ModelInput,
     fit: Callable[..., Any] = SMOOTHED_DAWID_SKENE,
     parameters: Sequence[str] = ("accuracy",),
 ) -> dict[str, Any]:
@@ -114,44 +120,44 @@ def model_answers(
     which model and consensus differ; ``differing``: the most probable of these; ``breaks_ties``: number of tied
     units that the model decides.
     """
-    kind, table, consensus = fitting.kind, fitting.table, fitting.consensus
+    kind, table, consensus = model_input.kind, model_input.table, model_input.consensus
     if kind.is_open or kind.aggregation.level != "nominal":
         return {}
-    if fitting.why_not:
-        return {"reason": fitting.why_not}
+    if model_input.why_not:
+        return {"reason": model_input.why_not}
     is_counted = table.is_counted
-    fitted = fit(
+    result = fit(
         table.unit[is_counted], table.worker[is_counted], table.value[is_counted], labels=kind.outcomes
     )
-    keys = consensus.units.key.take(places_in(consensus.units.pk, fitted.units))
-    rows = ModelRows(keys, fitted.values(), fitted.posterior.max(axis=1))
+    keys = consensus.units.key.take(places_in(consensus.units.pk, result.units))
+    rows = ModelRows(keys, result.values(), result.posterior.max(axis=1))
     model_values = np.array(rows.value, dtype=np.float64)  # turns None into nan
-    consensus_values, comparable = values_at(consensus.of_unit, fitted.units)
-    compared = ~np.isin(fitted.units, list(consensus.decisions))
-    comparable &= compared & ~np.isnan(model_values)
-    differs = np.flatnonzero(comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
+    consensus_values, is_comparable = values_at(consensus.of_unit, result.units)
+    is_compared = ~np.isin(result.units, list(consensus.decisions))
+    is_comparable &= is_compared & ~np.isnan(model_values)
+    indices = np.flatnonzero(is_comparable & ~np.isnan(consensus_values) & (consensus_values != model_values))
     differing = []
-    for index in _largest(rows.probability, differs, MAX_DIFFERING_ITEMS).tolist():
-        outcome = consensus.of_unit[int(fitted.units[index])]
+    for index in _largest_positions(rows.probability, indices, MAX_DIFFERING_ITEMS).tolist():
+        outcome = consensus.of_unit[int(result.units[index])]
         differing.append(rows.row_at(index) | {"consensus": outcome.value, "votes": dict(outcome.votes)})
     differing.sort(key=lambda row: (-row["probability"], row["unit"]))
     return {
         "reason": "",
         "units": rows,
-        "workers": model_workers(fitted, fitted.workers, fitting.names, (*parameters, "judgments")),
-        "compared": int(compared.sum()),
-        "differ": len(differs),
-        "breaks_ties": int((comparable & np.isnan(consensus_values)).sum()),
+        "workers": model_workers(result, result.workers, model_input.names, (*parameters, "judgments")),
+        "compared": int(is_compared.sum()),
+        "differ": len(indices),
+        "breaks_ties": int((is_comparable & np.isnan(consensus_values)).sum()),
         "differing": differing[:MAX_DIFFERING_ITEMS],
-        **as_json(fitted, "iterations", "converged", "note", "signature"),
+        **as_json(result, "iterations", "converged", "note", "signature"),
     }
 
 
 def model_workers(
-    fitted: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
+    result: Any, workers: Ints, names: Mapping[int, str], parameters: Sequence[str]
 ) -> list[dict[str, Any]]:
     """Return the (W,) parameters of workers as rows, sorted by name."""
-    columns = [getattr(fitted, name).tolist() for name in parameters]
+    columns = [getattr(result, name).tolist() for name in parameters]
     rows = (
         {"worker": names[pk], **dict(zip(parameters, cells, strict=True))}
         for pk, *cells in zip(workers.tolist(), *columns, strict=True)
@@ -163,47 +169,48 @@ def without_units(model: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in model.items() if name != "units"}
 
 
-def worker_model(name: str, fitting: ModelInput) -> dict[str, Any]:
+def worker_model(name: str, model_input: ModelInput) -> dict[str, Any]:
     """Return a model of WORKER_MODELS as ``model_answers`` does, with the parameters of workers.
 
     The item response model regards answers as right or wrong. Its keys are ``workers`` (ability, deviation), ``units``
     (discrimination, difficulty) and ``answers`` (their number).
     """
-    kind, table, units = fitting.kind, fitting.table, fitting.consensus.units
+    kind, table, units = model_input.kind, model_input.table, model_input.consensus.units
     if kind.is_open or kind.aggregation.level != "nominal":
         return {"reason": f"Answers of protocol {kind.name} are no categories, which these models need."}
-    if name in _FITS:
-        return model_answers(fitting, *_FITS[name])
+    if name in _MODELS:
+        return model_answers(model_input, *_MODELS[name])
     if name == "confidence":
-        return _weight_by_confidence(fitting)
-    if fitting.why_not:
-        return {"reason": fitting.why_not}
+        return _weight_by_confidence(model_input)
+    if model_input.why_not:
+        return {"reason": model_input.why_not}
     is_counted = table.is_counted
     unit, worker = table.unit[is_counted], table.worker[is_counted]
-    right = agrees_with_others(unit, table.value[is_counted])
-    is_known = ~np.isnan(right)
+    is_right = agrees_with_others(unit, table.value[is_counted])
+    is_known = ~np.isnan(is_right)
     if not is_known.any():
         return {"reason": NO_COMPARABLE_ITEM}
-    fitted = item_response(unit[is_known], worker[is_known], right[is_known])
-    keys = texts_of_column(units.key.take(places_in(units.pk, fitted.items)))
-    rows = zip(keys, fitted.discrimination.tolist(), fitted.difficulty.tolist(), strict=True)
+    parameters = ("ability", "deviation", "answers")
+    result = item_response(unit[is_known], worker[is_known], is_right[is_known])
+    keys = texts_of_column(units.key.take(places_in(units.pk, result.items)))
+    rows = zip(keys, result.discrimination.tolist(), result.difficulty.tolist(), strict=True)
     return {
         "reason": "",
         "units": [{"unit": key, "discrimination": a, "difficulty": b} for key, a, b in rows],
-        "workers": model_workers(fitted, fitted.persons, fitting.names, ("ability", "deviation", "answers")),
+        "workers": model_workers(result, result.persons, model_input.names, parameters),
         "answers": int(is_known.sum()),
-        **as_json(fitted, "iterations", "converged", "note", "signature"),
+        **as_json(result, "iterations", "converged", "note", "signature"),
     }
 
 
-def _weight_by_confidence(fitting: ModelInput) -> dict[str, Any]:
+def _weight_by_confidence(model_input: ModelInput) -> dict[str, Any]:
     """Return votes weighted by confidence, as ``model_answers`` does.
 
     `levels` has, for each level, how often its answers agree with most others, and its weight.
     """
-    if not fitting.kind.two_sided:
+    if not model_input.kind.two_sided:
         return {"reason": NOT_ASKED}
-    confidences = confidences_of(fitting.table.full_value[fitting.table.is_counted])
+    confidences = confidences_of(model_input.table.full_value[model_input.table.is_counted])
     if len(confidences) and np.isnan(confidences).all():
         return {"reason": NOT_ASKED}
     models: list[Any] = []
@@ -213,7 +220,7 @@ def _weight_by_confidence(fitting: ModelInput) -> dict[str, Any]:
         models.append(confidence_vote(unit, worker, value, confidences, **options))
         return models[0]
 
-    result = model_answers(fitting, fit, ("confidence",))
+    result = model_answers(model_input, fit, ("confidence",))
     if models:
         columns = ("levels", "answers", "right", "compared", "weights")
         rows = zip(*(getattr(models[0], name).tolist() for name in columns), strict=True)

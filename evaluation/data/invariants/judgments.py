@@ -60,9 +60,9 @@ def judgments_belong_to_finished_work() -> Sentences:
         study="assignment__study",
     )
     hit_units = HITUnit.objects.filter(hit=OuterRef("assignment__hit"), unit=OuterRef("unit"))
-    misplaced_rows = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
+    stray_rows = Judgment.objects.filter(assignment__hit__isnull=False).exclude(Exists(hit_units))
     yield from sentences_about(
-        misplaced_rows,
+        stray_rows,
         "judgment {pk} is on unit {unit__key}, which is not in its HIT.",
         study="assignment__study",
     )

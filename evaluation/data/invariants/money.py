@@ -74,10 +74,8 @@ def decided_sessions_are_booked() -> Sentences:
 
 
 def bonuses_that_are_done_are_spent() -> Sentences:
-    paid_calls = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
-    wrong_calls = paid_calls.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(
-        count=1
-    )
+    calls = CrowdCall.objects.filter(kind="bonus", state=CrowdCall.State.DONE)
+    wrong_calls = calls.annotate(count=Count("entries", filter=Q(entries__what="bonus"))).exclude(count=1)
     yield from sentences_about(wrong_calls, "the bonus {key} was paid, but is in the ledger {count} times.")
     unpaid_entries = LedgerEntry.objects.filter(what="bonus").exclude(call__state=CrowdCall.State.DONE)
     yield from sentences_about(

@@ -15,10 +15,8 @@ def flags_name_their_exclusion() -> Sentences:
     cases = Case.objects.filter(exclusion__isnull=False)
     wrong_flags = cases.exclude(exclusion__worker=F("worker"), exclusion__study=F("study"))
     yield from sentences_about(wrong_flags, "flag {pk} names the exclusion of somebody else.")
-    undated_flags = Case.objects.exclude(state=Case.State.OPEN).filter(
-        Q(decided_at__isnull=True) | Q(decision="")
-    )
-    yield from sentences_about(undated_flags, "flag {pk} is {state}, but does not say when and why.")
+    flags = Case.objects.exclude(state=Case.State.OPEN).filter(Q(decided_at__isnull=True) | Q(decision=""))
+    yield from sentences_about(flags, "flag {pk} is {state}, but does not say when and why.")
 
 
 def exclusions_hold() -> Sentences:

@@ -87,38 +87,38 @@ def columns_and_others(
 def values_at(consensus: Mapping[int, Consensus], units: Ints) -> tuple[Floats, Flags]:
     """Return the (U,) consensus values of units, nan for a tie, and (U,) flags of units that have a consensus."""
     values, has_consensus = np.full(len(units), np.nan), np.zeros(len(units), dtype=np.bool_)
-    columns, single = columns_and_others(consensus)
+    columns, other_outcomes = columns_and_others(consensus)
     if columns is not None:
         index = places_in(columns.unit, units)
         has_consensus = index >= 0
         values[has_consensus] = columns.value[index[has_consensus]]
-    index = places_in(units, np.fromiter(single, dtype=np.int64, count=len(single)))
-    # turns None into nan
-    single_values = np.array([outcome.value for outcome in single.values()], dtype=np.float64)
-    values[index[index >= 0]], has_consensus[index[index >= 0]] = single_values[index >= 0], True
+    index = places_in(units, np.fromiter(other_outcomes, dtype=np.int64, count=len(other_outcomes)))
+    # An array of floats turns None into nan.
+    other_values = np.array([outcome.value for outcome in other_outcomes.values()], dtype=np.float64)
+    values[index[index >= 0]], has_consensus[index[index >= 0]] = other_values[index >= 0], True
     return values, has_consensus
 
 
 def unit_consensus(kind: Kind, table: JudgmentTable) -> Mapping[int, Consensus]:
-    counted = table.is_counted
-    if not counted.any():
+    is_counted = table.is_counted
+    if not is_counted.any():
         return {}
     if kind.is_open:
-        return kind.aggregation.consensus(table.unit[counted].tolist(), table.answers_of(counted))
-    return kind.aggregation.consensus(table.unit[counted], table.value[counted])
+        return kind.aggregation.consensus(table.unit[is_counted].tolist(), table.answers_of(is_counted))
+    return kind.aggregation.consensus(table.unit[is_counted], table.value[is_counted])
 
 
 def with_decisions(
     consensus: Mapping[int, Consensus], decisions: Mapping[int, Decision]
 ) -> Mapping[int, Consensus]:
     """Return the consensus, in which decisions replace the values of adjudicated units. Counts of votes are kept."""
-    decided = {
+    decided_outcomes = {
         unit: replace(consensus.get(unit, EMPTY_CONSENSUS), value=decision.value, tie=False)
         for unit, decision in decisions.items()
     }
     if isinstance(consensus, ConsensusColumns):
-        return consensus.with_overrides(decided)
-    return {**consensus, **decided}
+        return consensus.with_overrides(decided_outcomes)
+    return {**consensus, **decided_outcomes}
 
 
 def pair_consensus(
@@ -148,8 +148,8 @@ def pair_consensus(
             winners[pair] = PairConsensus(winner or None, wins, losses, ties, tie=not winner, published=False)
     for row in pairs:
         if row.pk not in winners:
-            known = row.published_winner
-            winners[row.pk] = PairConsensus(known, 0, 0, 0, tie=False, published=known is not None)
+            value = row.published_winner
+            winners[row.pk] = PairConsensus(value, 0, 0, 0, tie=False, published=value is not None)
     return winners
 
 

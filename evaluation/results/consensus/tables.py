@@ -18,6 +18,7 @@ COEFFICIENT_NAMES = {
     "fleiss": gettext_noop("Fleiss' kappa"),
     "gwet": gettext_noop("Gwet's AC"),
 }
+# Means of systems' outputs, with the format of their column.
 MEANS = {"mean": "fixed", "yes": "coefficient", "z": "coefficient", "describes": "coefficient"}
 
 
@@ -36,10 +37,10 @@ def consensus_tables(result: Mapping[str, Any]) -> list[Table]:
 def _pairs_tables(pairs: Sequence[Mapping[str, Any]]) -> list[Table]:
     rows = []
     for kind in sorted({pair["kind"] or "" for pair in pairs}):
-        of_kind = [pair for pair in pairs if (pair["kind"] or "") == kind]
-        values = [pair["value"] for pair in of_kind]
-        ties = sum(pair["tie"] for pair in of_kind)
-        rows.append((kind, len(of_kind), values.count(1), values.count(2), ties))
+        kind_pairs = [pair for pair in pairs if (pair["kind"] or "") == kind]
+        values = [pair["value"] for pair in kind_pairs]
+        ties = sum(pair["tie"] for pair in kind_pairs)
+        rows.append((kind, len(kind_pairs), values.count(1), values.count(2), ties))
     return [rendering.table("candidate-pairs", rows)] if rows else []
 
 
@@ -47,9 +48,9 @@ def _systems_tables(systems: Sequence[Mapping[str, Any]]) -> list[Table]:
     if not systems:
         return []
     if "describes" not in systems[0]:
-        paired = [row for row in systems if "pairs" in row]
-        paired.sort(key=lambda row: row["losses"] - row["wins"])
-        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in paired]
+        compared_systems = [row for row in systems if "pairs" in row]
+        compared_systems.sort(key=lambda row: row["losses"] - row["wins"])
+        rows = [(row["system"], *(row[name] for name in SYSTEM_COUNTS)) for row in compared_systems]
         return [rendering.table("system-wins", rows)] if rows else []
     means = [name for name in MEANS if name in systems[0]]
     columns = [("system", "text"), ("judged", "count")]
@@ -135,8 +136,8 @@ def content_table(content: Mapping[str, Any]) -> Table:
         )
         for row in content["rows"]
     ]
-    about = {name: content[name] for name in ("scope", "left_out", "signatures")}
-    return rendering.table(f"system-{content['kind']}", rows, name="system-content", **about)
+    values = {name: content[name] for name in ("scope", "left_out", "signatures")}
+    return rendering.table(f"system-{content['kind']}", rows, name="system-content", **values)
 
 
 def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
@@ -144,21 +145,21 @@ def captions_table(rows: Iterable[Mapping[str, Any]], *, ends: int) -> Table:
 
     If there are many, it has only the first and the last ``ends``.
     """
-    ordered = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
-    shown = ordered if len(ordered) <= 2 * ends else ordered[:ends] + ordered[-ends:]
-    with_worst = all("worst" in row for row in ordered)
+    sorted_rows = sorted(rows, key=lambda row: (-row["score"], row["image"], row["text"]))
+    table_rows = sorted_rows if len(sorted_rows) <= 2 * ends else sorted_rows[:ends] + sorted_rows[-ends:]
+    with_worst = all("worst" in row for row in sorted_rows)
     names = ("text", "image", "score", "best", *(("worst",) if with_worst else ()), "shown")
     return rendering.table(
         "captions" if with_worst else "captions-best",
-        [[row[name] for name in names] for row in shown],
-        captions=len(ordered),
-        ends=ends if len(shown) < len(ordered) else 0,
+        [[row[name] for name in names] for row in table_rows],
+        captions=len(sorted_rows),
+        ends=ends if len(table_rows) < len(sorted_rows) else 0,
     )
 
 
 def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
     """Return the tables on a form's questions: agreement, votes, numbers and texts. Empty tables are left out."""
-    listed = list(questions)
+    questions = list(questions)  # they are read several times
     agreement = [
         (
             question["name"],
@@ -167,7 +168,7 @@ def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
             estimate_of(question["alpha"]),
             question["alpha"]["n"],
         )
-        for question in listed
+        for question in questions
         if "alpha" in question
     ]
     columns = ("name", "answered", "mean", "median", "deviation", "low", "high")
@@ -175,13 +176,18 @@ def questions_tables(questions: Iterable[Mapping[str, Any]]) -> list[Table]:
         rendering.table("questions", agreement),
         rendering.table(
             "answers",
-            [(question["name"], *vote) for question in listed for vote in question.get("votes", {}).items()],
+            [
+                (question["name"], *vote)
+                for question in questions
+                for vote in question.get("votes", {}).items()
+            ],
         ),
         rendering.table(
-            "numbers", [[question[name] for name in columns] for question in listed if "mean" in question]
+            "numbers", [[question[name] for name in columns] for question in questions if "mean" in question]
         ),
         rendering.table(
-            "texts", [(question["name"], text) for question in listed for text in question.get("texts", ())]
+            "texts",
+            [(question["name"], text) for question in questions for text in question.get("texts", ())],
         ),
     ]
     return [nonempty for nonempty in tables if nonempty.rows]

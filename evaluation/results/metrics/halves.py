@@ -87,7 +87,7 @@ def _sides_of(votes: Ints | Floats) -> Ints:
 
 def compare_on_same_halves(
     halves: Halves,
-    without: HalvesWithoutRaters | None,
+    without_raters: HalvesWithoutRaters | None,
     scores: Mapping[str, Floats],
     kinds: Mapping[str, Any],
     images: Sequence[Any] | Ints | None,
@@ -101,23 +101,24 @@ def compare_on_same_halves(
     """
     is_known = halves.decided_chances > 0
     columns = {ITEM: np.arange(len(is_known)) if images is None else np.array(images, dtype=object)}
-    named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+    by_metric = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
 
     def cell(values: Floats, rows: Flags, winners: Ints | None = None) -> dict[str, Any]:
-        decided = float(halves.decided_chances[rows].sum())
-        share = float(values[rows].sum()) / decided
+        decided_sum = float(halves.decided_chances[rows].sum())
+        share = float(values[rows].sum()) / decided_sum
 
         def widen(spread: Spread, clusters: Clusters) -> tuple[Spread, Clusters]:
             # How often halves agree depends on the number of votes, so leaving out a vote does not show the rater's
             # influence.
-            if winners is None or without is None:
+            if winners is None or without_raters is None:
                 return spread, clusters
-            pair, halves_left = without.deletions.row, without.halves
-            now = values - share * halves.decided_chances
-            then = np.nan_to_num(halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances)
+            pair, halves_left = without_raters.deletions.row, without_raters.halves
+            # The excess of agreement over the share, with all votes and without the rater's.
+            whole = values - share * halves.decided_chances
+            rest = np.nan_to_num(halves_left.chances_of(winners[pair]) - share * halves_left.decided_chances)
             row_positions = rows[pair]
-            return without.deletions.subset(rows).widen(
-                spread, clusters, lambda: (now[pair] - then)[row_positions] / decided
+            return without_raters.deletions.subset(rows).widen(
+                spread, clusters, lambda: (whole[pair] - rest)[row_positions] / decided_sum
             )
 
         shares = np.divide(values, halves.decided_chances, out=np.zeros(len(values)), where=is_known)
@@ -131,8 +132,8 @@ def compare_on_same_halves(
             "people": cell(halves.agree, rows),
             "ceiling": cell(halves.ceiling(rows), rows),
             "metrics": {
-                name: cell(halves.chances_of(winners), rows, winners) for name, winners in named.items()
+                name: cell(halves.chances_of(winners), rows, winners) for name, winners in by_metric.items()
             },
         }
 
-    return {kind: cells(is_known & of_kind) for kind, of_kind in kinds.items() if (is_known & of_kind).any()}
+    return {kind: cells(is_known & mask) for kind, mask in kinds.items() if (is_known & mask).any()}
