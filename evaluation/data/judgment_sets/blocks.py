@@ -31,7 +31,7 @@ FIRST_LEFT, SECOND_LEFT = 1, 2  # the side: which option was on the left, or 0 w
 # Flags that are added to the side, so that one number stores all of them. OPEN marks an open answer.
 SET_ASIDE, OPEN = 3, 6
 FLAGS = 16  # more than the sum of a side, SET_ASIDE and OPEN
-NO_VALUE = -1e9  # stands for a missing value, because reading NULL takes longer
+NO_VALUE = -1e9  # stands for a missing value in the columns that are read as numbers
 ID_SPAN = 100_000  # a block is added after this many row ids, including those of other studies
 UNITS_PER_BATCH = 20_000  # units that are read at once
 MAX_ROWS = 250_000  # largest number of rows in a block

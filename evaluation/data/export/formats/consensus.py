@@ -95,7 +95,7 @@ def caption_fields(unit: Unit, consensus: Consensus) -> dict[str, Any]:
 def _consensus_of(
     study: Study, answers_by_unit: Mapping[int, Sequence[Any]]
 ) -> Iterator[tuple[Unit, Consensus]]:
-    """Yield the units that have a consensus, in the order of ``answers_by_unit``, with it."""
+    """Yield the units that have a consensus, and their consensus, in the order of ``answers_by_unit``."""
     answers = [(unit_id, answer) for unit_id, values in answers_by_unit.items() for answer in values]
     if not answers:
         return
