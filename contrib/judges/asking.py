@@ -14,12 +14,12 @@ from typing import Any
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, F
 from django.utils import timezone
 
 from common.amounts import with_noun
 from common.errors import DataConflict, WrongState
-from contrib.judges.endpoint import MAX_DETAIL_LENGTH, SECONDS, AskLater, Endpoint, Reply
+from contrib.judges.endpoint import CALL_SECONDS, MAX_DETAIL_LENGTH, AskLater, Endpoint, Reply
 from contrib.judges.material import ROWS_PER_BATCH
 from contrib.judges.models import Judge, JudgeAnswer
 from contrib.judges.prompts import (
@@ -32,7 +32,7 @@ from contrib.judges.prompts import (
     instructions_of,
     order_of,
     picture_of,
-    question_of,
+    prompt_about,
     read_reply,
 )
 from evaluation.errors import EvaluationError
@@ -45,12 +45,12 @@ from judgments.studies.generation.progress import no_progress
 MAX_TRIES = 3  # attempts for a unit whose replies cannot be parsed
 MAX_UNREADABLE = 10  # number of calls after which a run stops if no reply could be parsed
 MAX_WAITS = 5  # consecutive waits for a busy endpoint
-MAX_WAIT = 60.0
-MILLION = 1_000_000
+MAX_WAIT_SECONDS = 60.0
+MILLION = 1_000_000  # amounts of money are stored in millionths
 PARALLEL_CALLS = 4
-# Sending, the first byte, all others and the last of them take SECONDS each at most, and connecting takes less. So
+# Sending, the first byte, all others and the last of them take CALL_SECONDS each at most, and connecting takes less. So
 # a call that was made earlier than this has no running process any more.
-STALE_AFTER = timedelta(seconds=5 * SECONDS)
+STALE_AFTER = timedelta(seconds=5 * CALL_SECONDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,9 +93,9 @@ def ask_model(
     """
     kind = kind_of(study)
     check_kind(kind)
-    with endpoint or Endpoint() as opened:
+    with endpoint or Endpoint() as opened_endpoint:
         options = {
-            "endpoint": opened.host,
+            "endpoint": opened_endpoint.host,
             "temperature": 0,
             "max_tokens": max_tokens or (MAX_REPLY_TOKENS if kind.marks is None else MAX_MARKS_TOKENS),
             "price_in": str(price_in),
@@ -105,11 +105,11 @@ def ask_model(
             study, name, model, prompt, own_systems, options, int(budget * MILLION), by
         )
         _make_rows(study, judge)
-        why = _Run(study, judge, opened, progress).ask_until_done()
+        reason = _Run(study, judge, opened_endpoint, progress).ask_until_done()
     judge.refresh_from_db()
     counts = dict(judge.answers.order_by().values_list("state").annotate(n=Count("pk")))
     remaining_count = counts.get("waiting", 0) + counts.get("asked", 0)
-    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), remaining_count, why)
+    return AskingResult(judge, counts.get("answered", 0), counts.get("failed", 0), remaining_count, reason)
 
 
 def answer_field_of(answer: Any) -> dict[str, Any]:
@@ -144,9 +144,9 @@ def _find_or_create_judge(
         sentence = f"Judge {name!r} is asked: {model} at {options['endpoint']}, for {amount:f} at most."
         note_event(study=study, what="judge-asked", sentence=sentence, by=by)
         return judge
-    fixed = {key: value for key, value in options.items() if not key.startswith("price")}
-    same = (judge.model, judge.prompt, judge.own_systems) == (model, prompt, list(own_systems))
-    if not same or not fixed.items() <= judge.options.items():
+    fixed_options = {key: value for key, value in options.items() if not key.startswith("price")}
+    is_same_judge = (judge.model, judge.prompt, judge.own_systems) == (model, prompt, list(own_systems))
+    if not is_same_judge or not fixed_options.items() <= judge.options.items():
         raise DataConflict(
             f"Judge {name!r} of this study was asked otherwise (another model, prompt, family, endpoint or length of "
             "reply); expected the same again, or another name."
@@ -169,8 +169,10 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
         WrongState: a call is in progress, whose cost would be lost.
     """
     study = Study.objects.select_for_update(no_key=True).get(pk=judge.study_id)
-    recent = judge.answers.filter(state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE_AFTER)
-    if recent.exists():
+    recent_calls = judge.answers.filter(
+        state=JudgeAnswer.State.ASKED, asked_at__gte=timezone.now() - STALE_AFTER
+    )
+    if recent_calls.exists():
         raise WrongState(
             f"Judge {judge.name!r} is being asked at this moment; expected the run to end or be stopped."
         )
@@ -190,6 +192,7 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
 
 
 def _make_rows(study: Study, judge: Judge) -> None:
+    """Create a waiting row for each unit and order of its texts that the judge has none for."""
     orders = (False, True) if has_orders(kind_of(study)) else (False,)
     existing = set(judge.answers.values_list("unit_id", "swapped"))
     units = Unit.objects.filter(study=study, control=False).order_by("position", "pk")
@@ -206,6 +209,8 @@ def _make_rows(study: Study, judge: Judge) -> None:
 
 
 class _Run:
+    """A run that asks the model about all waiting rows of a judge, a batch of parallel calls at a time."""
+
     def __init__(
         self, study: Study, judge: Judge, endpoint: Endpoint, progress: Callable[[float, str], object]
     ) -> None:
@@ -231,57 +236,58 @@ class _Run:
                 done_count = self.judge.answers.filter(state__in=["answered", "failed"]).count()
                 # this may raise an error, so it comes before any call is claimed
                 self.progress(done_count / total, "asking the model")
-                claimed, cached = [], False
+                claimed_calls, has_copied_reply = [], False
                 for row in rows:
-                    question = self._question(row)
+                    question = self._make_prompt(row)
                     max_cost = self._cost(question.most_tokens, self.options["max_tokens"])
                     if self._copy_earlier_reply(row, question):
-                        cached = True
+                        has_copied_reply = True
                     elif self._claim_row(row, question, max_cost):
-                        claimed.append((row, question, max_cost))
-                calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed]
+                        claimed_calls.append((row, question, max_cost))
+                calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed_calls]
                 stopped = ""
-                for (row, _, max_cost), call in zip(claimed, calls, strict=True):
+                for (row, _, max_cost), call in zip(claimed_calls, calls, strict=True):
                     stopped = self._store_reply(row, max_cost, call.result()) or stopped
                 stopped = stopped or self._reason_to_stop() or self._pause([call.result() for call in calls])
                 if stopped:
                     return stopped
-                if not claimed and not cached and self._lacks_budget(rows):
+                if not claimed_calls and not has_copied_reply and self._lacks_budget(rows):
                     return "The budget does not cover another call."
 
-    def _question(self, row: JudgeAnswer) -> ChatPrompt:
+    def _make_prompt(self, row: JudgeAnswer) -> ChatPrompt:
         unit = row.unit
         picture = picture_of(unit.item) if self.kind.page.shows_picture and self.design.about_pictures else ""
-        shown = self.kind.present_unit(
+        presented_unit = self.kind.present_unit(
             unit, side=order_of(self.kind, unit, swapped=row.swapped), picture_url=picture
         )
         source = unit.source_text if self.design.source.show else ""
-        return question_of(self.judge.prompt, shown, source=source, picture=picture)
+        return prompt_about(self.judge.prompt, presented_unit, source=source, picture=picture)
 
     def _cost(self, tokens_in: int, tokens_out: int) -> int:
         """Return the cost in millionths of the currency."""
         return math.ceil(tokens_in * self.prices[0] + tokens_out * self.prices[1])
 
-    def _claim_row(self, row: JudgeAnswer, question: ChatPrompt, most: int) -> bool:
+    def _claim_row(self, row: JudgeAnswer, question: ChatPrompt, max_cost: int) -> bool:
         """Reserve the largest possible cost of the call, and mark the row as asked.
 
         Return False if the budget does not suffice, or another run has the row.
         """
         with transaction.atomic():
-            within = Judge.objects.filter(pk=self.judge.pk, spent__lte=F("budget") - F("reserved") - most)
-            if not within.update(reserved=F("reserved") + most):
+            judge = Judge.objects.filter(pk=self.judge.pk)
+            affordable_judge = judge.filter(spent__lte=F("budget") - F("reserved") - max_cost)
+            if not affordable_judge.update(reserved=F("reserved") + max_cost):
                 return False
             claimed_rows = JudgeAnswer.objects.filter(
                 pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
             ).update(
                 state=JudgeAnswer.State.ASKED,
                 attempts=F("attempts") + 1,
-                reserved=most,
+                reserved=max_cost,
                 request=self._digest(question),
                 asked_at=timezone.now(),
             )
             if not claimed_rows:  # another run has the row
-                Judge.objects.filter(pk=self.judge.pk).update(reserved=F("reserved") - most)
+                judge.update(reserved=F("reserved") - max_cost)
                 return False
         row.attempts += 1
         return True
@@ -299,25 +305,25 @@ class _Run:
 
     def _copy_earlier_reply(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
         """Copy an earlier reply to the same request in the study. Return whether there is one."""
-        earlier = (
+        earlier_row = (
             JudgeAnswer.objects.filter(
                 judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
             )
             .order_by("pk")
             .first()
         )
-        if earlier is None:
+        if earlier_row is None:
             return False
-        answer = read_reply(self.kind, earlier.reply, swapped=row.swapped, unit=row.unit)
-        changed = JudgeAnswer.objects.filter(
+        answer = read_reply(self.kind, earlier_row.reply, swapped=row.swapped, unit=row.unit)
+        waiting_row = JudgeAnswer.objects.filter(
             pk=row.pk, state=JudgeAnswer.State.WAITING, attempts=row.attempts
         )
-        changed.update(
+        waiting_row.update(
             state=JudgeAnswer.State.ANSWERED,
             **answer_field_of(answer),
-            reply=earlier.reply,
-            answered_by=earlier.answered_by,
-            request=earlier.request,
+            reply=earlier_row.reply,
+            answered_by=earlier_row.answered_by,
+            request=earlier_row.request,
             cached=True,
             answered_at=timezone.now(),
         )
@@ -331,54 +337,55 @@ class _Run:
         except (AskLater, EvaluationError) as error:
             return error
 
-    def _store_reply(self, row: JudgeAnswer, most: int, reply: Reply | AskLater | EvaluationError) -> str:
+    def _store_reply(self, row: JudgeAnswer, max_cost: int, reply: Reply | AskLater | EvaluationError) -> str:
         """Store the reply. Return why the run must stop, or ""."""
-        cost, why = 0, ""
+        cost, reason = 0, ""
         values: dict[str, Any] = {"state": JudgeAnswer.State.WAITING}
         if isinstance(reply, Reply):
             has_counts = reply.tokens_in >= 0 and reply.tokens_out >= 0
-            cost = self._cost(reply.tokens_in, reply.tokens_out) if has_counts else most
+            cost = self._cost(reply.tokens_in, reply.tokens_out) if has_counts else max_cost
             values = self._values_of(row, reply)
-            if cost > most:
-                why = f"{self.endpoint.host} charged more than a call can cost by these prices; nothing more was asked."
+            if cost > max_cost:
+                host = self.endpoint.host
+                reason = f"{host} charged more than a call can cost by these prices; nothing more was asked."
                 # book the largest cost that was promised; the sentence says that it was exceeded
-                cost = most
+                cost = max_cost
         elif isinstance(reply, AskLater):
-            cost = most if reply.served else 0
+            cost = max_cost if reply.served else 0
         else:
-            why = str(reply)
-        self._write_values(row, most, cost, values)
-        return why
+            reason = str(reply)
+        self._write_values(row, max_cost, cost, values)
+        return reason
 
     def _pause(self, replies: Sequence[Reply | AskLater | EvaluationError]) -> str:
         """Wait once for all rejected calls of a batch. Return why the run must stop instead, or ""."""
         if any(isinstance(reply, Reply) for reply in replies):
             self.waits = 0
-        later = [reply for reply in replies if isinstance(reply, AskLater)]
-        if not later:
+        delayed_calls = [reply for reply in replies if isinstance(reply, AskLater)]
+        if not delayed_calls:
             return ""
         self.waits += 1
         if self.waits >= MAX_WAITS:
-            return (
-                f"{self.endpoint.host} does not answer: {later[-1]}. Ask again later; what is there is kept."
-            )
+            return f"{self.endpoint.host} does not answer: {delayed_calls[-1]}. Ask again later; what is there is kept."
         backoff = getattr(settings, "JUDGE_BACKOFF_SECONDS", 0.5) * 2 ** (self.waits - 1)
-        time.sleep(min(max(backoff, *(reply.after for reply in later)), MAX_WAIT))
+        time.sleep(min(max(backoff, *(reply.wait_seconds for reply in delayed_calls)), MAX_WAIT_SECONDS))
         return ""
 
     def _reason_to_stop(self) -> str:
         """Return why the run must stop: there were many replies, and none could be parsed. Return "" otherwise."""
-        replied = self.judge.answers.filter(answered_at__isnull=False)
-        n = replied.count()
-        if n < MAX_UNREADABLE or replied.filter(state=JudgeAnswer.State.ANSWERED).exists():
+        replies = self.judge.answers.filter(answered_at__isnull=False)
+        reply_count = replies.count()
+        if reply_count < MAX_UNREADABLE or replies.filter(state=JudgeAnswer.State.ANSWERED).exists():
             return ""
-        last = replied.order_by("-answered_at").values_list("reply", flat=True)[0]
+        last_reply = replies.order_by("-answered_at").values_list("reply", flat=True)[0][:MAX_DETAIL_LENGTH]
         return (
-            f"None of the replies to {n:,} questions could be read, the last of which is {last[:MAX_DETAIL_LENGTH]!r}; "
-            "expected another name with another --prompt, or larger --max-tokens where it thinks aloud."
+            f"None of the replies to {reply_count:,} questions could be read, "
+            f"the last of which is {last_reply!r}; expected another name with another --prompt, or "
+            "larger --max-tokens where it thinks aloud."
         )
 
     def _values_of(self, row: JudgeAnswer, reply: Reply) -> dict[str, Any]:
+        """Return the fields that store a reply. The row waits for another attempt if the reply cannot be parsed."""
         answer = read_reply(self.kind, reply.text, swapped=row.swapped, unit=row.unit)
         values = {
             "reply": reply.text,
@@ -388,29 +395,29 @@ class _Run:
             "state": JudgeAnswer.State.ANSWERED,
         }
         if answer is None:
-            again = row.attempts < MAX_TRIES
-            values["state"] = JudgeAnswer.State.WAITING if again else JudgeAnswer.State.FAILED
+            may_retry = row.attempts < MAX_TRIES
+            values["state"] = JudgeAnswer.State.WAITING if may_retry else JudgeAnswer.State.FAILED
         return values
 
-    def _write_values(self, row: JudgeAnswer, most: int, cost: int, values: Mapping[str, Any]) -> None:
+    def _write_values(self, row: JudgeAnswer, max_cost: int, cost: int, values: Mapping[str, Any]) -> None:
         """Store the reply once, unless another run has taken the row."""
         with transaction.atomic():
-            current = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
-            if current.filter(pk=row.pk).update(reserved=0, cost=F("cost") + cost, **values):
+            rows_of_attempt = JudgeAnswer.objects.filter(state=JudgeAnswer.State.ASKED, attempts=row.attempts)
+            if rows_of_attempt.filter(pk=row.pk).update(reserved=0, cost=F("cost") + cost, **values):
                 Judge.objects.filter(pk=self.judge.pk).update(
-                    reserved=F("reserved") - most, spent=F("spent") + cost
+                    reserved=F("reserved") - max_cost, spent=F("spent") + cost
                 )
 
     def _requeue_stale(self) -> None:
         """Queue the calls of killed runs again. Their largest possible cost counts as spent."""
-        stale = self.judge.answers.filter(
+        stale_rows = self.judge.answers.filter(
             state=JudgeAnswer.State.ASKED, asked_at__lt=timezone.now() - STALE_AFTER
         )
-        for row in stale:
+        for row in stale_rows:
             self._write_values(row, row.reserved, row.reserved, {"state": JudgeAnswer.State.WAITING})
 
     def _pending_sentence(self) -> str:
-        count = self.judge.answers.filter(Q(state=JudgeAnswer.State.ASKED)).count()
+        count = self.judge.answers.filter(state=JudgeAnswer.State.ASKED).count()
         if not count:
             return ""
         minutes = int(STALE_AFTER.total_seconds() // 60)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from django.db import transaction
@@ -49,10 +49,9 @@ from quorum.statistics.judges import (
     savings_curve,
 )
 
-WORDS = 10.0  # the bias by length is stated in points per this many words
-
-DRAWS = 200
-JUDGED_SHARES = (0.1, 0.25, 0.5)
+LENGTH_STEP = 10.0  # words; the bias by length is the change of the answer per this many
+SAVINGS_DRAWS = 200  # random choices of judged items for each point of the savings curve
+JUDGED_SHARES = (0.1, 0.25, 0.5)  # points of the savings curve: shares of the items that people judge
 ALL_ITEMS = "all items"
 
 
@@ -73,7 +72,7 @@ def compare_judges_with_people(
         )
     table = load_judgments(study)
     material = load_material(study, kind, table)
-    if not len(material.rows):
+    if not len(material.people.unit):
         raise EvaluationError("There is no used judgment yet, so a judge cannot be compared with people.")
     digests, entries = {}, []
     for number, judge in enumerate(judges):
@@ -103,7 +102,7 @@ def _compare_judge(
     judge: Judge, answers: JudgeAnswers, material: JudgeMaterial, epsilon: float, seed: int
 ) -> dict[str, Any]:
     kind = material.kind
-    labels = is_nominal(kind)
+    has_labels = is_nominal(kind)
     return {
         "name": judge.name,
         "source": judge.source,
@@ -112,9 +111,9 @@ def _compare_judge(
         "answers": len(answers.unit),
         "units": int((answers.n > 0).sum()),
         "all_units": len(material.pk),
-        "agreement": _agreement(answers, material) if labels or kind.marks is not None else None,
+        "agreement": _agreement(answers, material) if has_labels or kind.marks is not None else None,
         "alpha": _alpha(answers, material),
-        "difference": None if labels else _difference_from_people(answers, material),
+        "difference": None if has_labels else _difference_from_people(answers, material),
         "side": _position_bias(answers, material) if has_orders(kind) else None,
         "length": _length_bias(answers, material),
         "own": _own_family_bias(judge, answers, material),
@@ -124,39 +123,38 @@ def _compare_judge(
 
 
 def _describe_people(material: JudgeMaterial) -> dict[str, Any]:
-    people, rows = material.people, material.rows
-    counted = {"judgments": len(rows), "workers": len(np.unique(material.worker))}
+    people = material.people
+    counts = {"judgments": len(people.unit), "workers": len(np.unique(material.worker))}
     if not (is_nominal(material.kind) or people.marks):
-        return counted
-    others = people.n[rows] - 1.0
-    # subtract the person's own answer, which equals itself
-    share = _equal_answers(people, people, material.kind) - 1
-    keep = others > 0
-    return counted | {
-        "agreement": _share_of_judgments(share / np.where(keep, others, np.nan), material, keep)
-    }
+        return counts
+    # without the person's own answer, which equals itself
+    other_answers = people.n[people.unit] - 1.0
+    equal_answers = _count_equal_answers(people, people, material.kind) - 1
+    keep = other_answers > 0
+    share = equal_answers / np.where(keep, other_answers, np.nan)
+    return counts | {"agreement": _share_of_judgments(share, material, keep)}
 
 
-def _equal_answers(people: Summary, others: Summary, kind: Kind) -> Floats:
-    """Return, for each of N people's answers, how many of ``others`` to the same unit equal it: (N,).
+def _count_equal_answers(people: Summary, counterparts: Summary, kind: Kind) -> Floats:
+    """Return, for each of N people's answers, how many of ``counterparts`` to the same unit equal it: (N,).
 
     Answers that mark errors count by their similarity (F1) instead of 0 or 1.
     """
     if kind.marks is None:
-        equal_counts: Floats = others.counts[people.unit, people.value.astype(np.int64)]
+        equal_counts: Floats = counterparts.counts[people.unit, people.value.astype(np.int64)]
         return equal_counts
     answers: defaultdict[int, list[Any]] = defaultdict(list)
-    for unit, answer in zip(others.unit.tolist(), others.marks, strict=True):
+    for unit, answer in zip(counterparts.unit.tolist(), counterparts.marks, strict=True):
         answers[unit].append(answer)
     rows = zip(people.unit.tolist(), people.marks, strict=True)
-    alike = kind.marks.similarity
+    similarity = kind.marks.similarity
     return np.array(
-        [sum(alike(answer, other) for other in answers[unit]) for unit, answer in rows], dtype=np.float64
+        [sum(similarity(answer, other) for other in answers[unit]) for unit, answer in rows], dtype=np.float64
     )
 
 
 def _share_of_judgments(share: Floats, material: JudgeMaterial, keep: Flags) -> dict[str, Any]:
-    columns: dict[str, Ints] = {ITEM: material.image[material.rows]}
+    columns: dict[str, Ints] = {ITEM: material.image[material.people.unit]}
     if not material.anonymous:
         columns["rater"] = material.worker
     interval = share_of_rows(np.nan_to_num(share), columns, CONFIDENCE, keep=keep)
@@ -169,27 +167,31 @@ def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]
 
     A judgment counts half if the judge answers differently in the two orders.
     """
-    n = answers.n[material.rows]
-    share = _equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
+    n = answers.n[material.people.unit]
+    share = _count_equal_answers(material.people, answers, material.kind) / np.where(n, n, np.nan)
     return _share_of_judgments(share, material, n > 0)
 
 
 def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     people, judge = material.people.label, answers.label
-    both = np.flatnonzero(
+    units = np.flatnonzero(
         ~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED_CODE) & (judge != UNDECIDED_CODE)
     )
-    if not len(both):
+    if not len(units):
         return _undefined_estimate(0)
-    rows = np.concatenate([both, both])
+    rows = np.concatenate([units, units])
     alpha = alpha_of_ratings(
-        ratings_of_judgments(rows, np.repeat([0, 1], len(both)), np.concatenate([people[both], judge[both]])),
+        ratings_of_judgments(
+            rows,
+            np.repeat([0, 1], len(units)),
+            np.concatenate([people[units], judge[units]]),
+        ),
         {ITEM: material.image[rows]},
         "nominal" if is_nominal(material.kind) else material.kind.aggregation.level,
         seed=0,
         exchange=exchange_of(material.kind),
     )
-    return {name: alpha[name] for name in ("value", "low", "high")} | {"n": len(both)}
+    return {name: alpha[name] for name in ("value", "low", "high")} | {"n": len(units)}
 
 
 def _undefined_estimate(n: int) -> dict[str, Any]:
@@ -215,8 +217,8 @@ def _estimate(value: float, influences: Floats, images: Ints, n: int) -> dict[st
 
 
 def _difference_from_people(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
-    both = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
-    return _mean_estimate(answers.mean[both] - material.people.mean[both], material.image[both])
+    units = np.flatnonzero(~np.isnan(answers.mean) & ~np.isnan(material.people.mean))
+    return _mean_estimate(answers.mean[units] - material.people.mean[units], material.image[units])
 
 
 def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
@@ -224,22 +226,26 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
 
     Only units that were asked in both orders count.
     """
-    size = len(material.pk)
-    straight = np.bincount(answers.unit[~answers.is_swapped], minlength=size)
-    turned = np.bincount(answers.unit[answers.is_swapped], minlength=size)
-    both = (straight > 0) & (turned > 0)
-    rows = both[answers.unit]
-    texts = (~np.isnan(material.lengths)).sum(axis=1)
-    first = np.where(answers.is_swapped, texts[answers.unit], FIRST)
-    tied = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
-    shown_first = np.where(tied, 0.5, answers.value == first)[rows]
-    # The mean over both orders of each unit. With T texts, a judge without a preference for a side has 1 / T.
-    score = np.bincount(answers.unit[rows], weights=shown_first, minlength=size)[both] / answers.n[both]
-    consistent = (answers.counts.max(axis=1) == answers.n)[both].astype(np.float64)
+    unit_count = len(material.pk)
+    straight_counts = np.bincount(answers.unit[~answers.is_swapped], minlength=unit_count)
+    swapped_counts = np.bincount(answers.unit[answers.is_swapped], minlength=unit_count)
+    keep = (straight_counts > 0) & (swapped_counts > 0)
+    rows = keep[answers.unit]
+    text_counts = (~np.isnan(material.lengths)).sum(axis=1)
+    # the value of an answer that names the text shown first: the last text, if the order is reversed
+    first_text = np.where(answers.is_swapped, text_counts[answers.unit], FIRST)
+    is_tie = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
+    names_first_text = np.where(is_tie, 0.5, answers.value == first_text)[rows]
+    # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.
+    first_text_share = (
+        np.bincount(answers.unit[rows], weights=names_first_text, minlength=unit_count)[keep]
+        / answers.n[keep]
+    )
+    consistent = (answers.counts.max(axis=1) == answers.n)[keep].astype(np.float64)
     return {
-        "first_shown": _mean_estimate(score, material.image[both]),
-        "by_chance": json_float((1 / texts[both]).mean()) if both.any() else None,
-        "consistent": _mean_estimate(consistent, material.image[both]),
+        "first_shown": _mean_estimate(first_text_share, material.image[keep]),
+        "by_chance": json_float((1 / text_counts[keep]).mean()) if keep.any() else None,
+        "consistent": _mean_estimate(consistent, material.image[keep]),
     }
 
 
@@ -253,15 +259,21 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
         longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
         return _bias_towards(longest, longest.sum(axis=1) == 1, answers, material)
     gap = answers.mean - material.people.mean
-    both = np.flatnonzero(~np.isnan(gap))
-    lengths = material.lengths[both, 0]
-    centred = lengths - lengths.mean() if len(both) else lengths
+    units = np.flatnonzero(~np.isnan(gap))
+    lengths = material.lengths[units, 0]
+    centred = lengths - lengths.mean() if len(units) else lengths
     squares = float(centred @ centred)
     if not squares > 0:
-        return _undefined_estimate(len(both))
-    slope = float(centred @ gap[both]) / squares
-    rest = gap[both] - gap[both].mean() - slope * centred
-    return _estimate(WORDS * slope, WORDS * centred * rest / squares, material.image[both], len(both))
+        return _undefined_estimate(len(units))
+    slope = float(centred @ gap[units]) / squares
+    # the influence of a unit on the slope of least squares is centred * residual / squares
+    residuals = gap[units] - gap[units].mean() - slope * centred
+    return _estimate(
+        LENGTH_STEP * slope,
+        LENGTH_STEP * centred * residuals / squares,
+        material.image[units],
+        len(units),
+    )
 
 
 def _bias_towards(
@@ -274,8 +286,8 @@ def _bias_towards(
         keep: (U,) whether the unit counts.
     """
     gap = ((answers.shares - material.people.shares) * texts).sum(axis=1)
-    both = np.flatnonzero(~np.isnan(gap) & keep)
-    return _mean_estimate(gap[both], material.image[both])
+    units = np.flatnonzero(~np.isnan(gap) & keep)
+    return _mean_estimate(gap[units], material.image[units])
 
 
 def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
@@ -298,30 +310,34 @@ def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMateria
     if has_orders(material.kind):
         return _bias_towards(family, _has_some_outputs(family, material), answers, material)
     gap = answers.mean - material.people.mean
-    answered = ~np.isnan(gap)
-    of_family, of_others = np.flatnonzero(answered & family[:, 0]), np.flatnonzero(answered & ~family[:, 0])
-    if not len(of_family) or not len(of_others):
-        return _undefined_estimate(len(of_family))
-    rows = np.concatenate([of_family, of_others])
-    parts = [(gap[part] - gap[part].mean()) / len(part) for part in (of_family, of_others)]
-    value = float(gap[of_family].mean() - gap[of_others].mean())
-    return _estimate(value, np.concatenate([parts[0], -parts[1]]), material.image[rows], len(of_family))
+    has_answers = ~np.isnan(gap)
+    own_units = np.flatnonzero(has_answers & family[:, 0])
+    other_units = np.flatnonzero(has_answers & ~family[:, 0])
+    if not len(own_units) or not len(other_units):
+        return _undefined_estimate(len(own_units))
+    rows = np.concatenate([own_units, other_units])
+    # influences on the two means, whose difference is the bias
+    influences = [(gap[units] - gap[units].mean()) / len(units) for units in (own_units, other_units)]
+    value = float(gap[own_units].mean() - gap[other_units].mean())
+    return _estimate(
+        value, np.concatenate([influences[0], -influences[1]]), material.image[rows], len(own_units)
+    )
 
 
 def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: float) -> dict[str, Any]:
     """Return the result of the alternative annotator test. People are identified by their position."""
     if material.anonymous:
         return {"reason": "the people of this study are places in published totals, not persons"}
-    label = answers.label[material.rows]
-    keep = ~np.isnan(label)
+    judge_labels = answers.label[material.people.unit]
+    keep = ~np.isnan(judge_labels)
     test = alternative_annotator_test(
-        material.rows[keep],
+        material.people.unit[keep],
         material.worker[keep],
         material.people.value[keep],
-        label[keep],
+        judge_labels[keep],
         scoring=ACCURACY if is_nominal(material.kind) else RMSE,
         epsilon=epsilon,
-        clusters={ITEM: material.image[material.rows[keep]]},
+        clusters={ITEM: material.image[material.people.unit[keep]]},
     )
     names = (
         "winning_rate",
@@ -352,28 +368,31 @@ def _annotator_test(answers: JudgeAnswers, material: JudgeMaterial, epsilon: flo
 
 def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) -> dict[str, Any]:
     """Estimate people's answers to all units from the judge's answers, and how many judgments this saves."""
-    rows, longest = [], (0, np.empty(0), np.empty(0))
-    for name, outputs, keep in _estimated_targets(material):
-        units = np.flatnonzero(keep & ~np.isnan(answers.mean))
+    rows = []
+    # answers to the units that people judged, of the target with most of these units
+    most_people = most_judge = np.empty(0)
+    for target in _targets(material):
+        units = np.flatnonzero(target.units & ~np.isnan(answers.mean))
         if not len(units):
             continue
         people, judge = material.people.mean[units], answers.mean[units]
-        if outputs is not None:
+        if target.outputs is not None:
             people, judge = (
-                (summary.shares * outputs).sum(axis=1)[units] for summary in (material.people, answers)
+                (summary.shares * target.outputs).sum(axis=1)[units] for summary in (material.people, answers)
             )
         estimate = prediction_powered_mean(people, judge, clusters={ITEM: material.image[units]})
         names = ("value", "low", "high", "people", "people_low", "people_high", "judge", "power", "effective")
         counts = ("labelled", "unlabelled", "reason", "signature")
-        rows.append({"of": name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)})
-        if estimate.labelled > longest[0]:
+        rows.append(
+            {"of": target.name, **as_json(estimate, *names, *counts), "saved": json_float(estimate.saved)}
+        )
+        if estimate.labelled > len(most_people):
             is_judged = ~np.isnan(people)
-            longest = (estimate.labelled, people[is_judged], judge[is_judged])
-    n, people, judge = longest
-    sizes = sizes_of_curve(n)
+            most_people, most_judge = people[is_judged], judge[is_judged]
+    sizes = sizes_of_curve(len(most_people))
     savings: list[dict[str, Any]] = []
-    if sizes and np.ptp(people) > 0:
-        curve = savings_curve(people, judge, sizes=sizes, draws=DRAWS, seed=seed)
+    if sizes and np.ptp(most_people) > 0:
+        curve = savings_curve(most_people, most_judge, sizes=sizes, draws=SAVINGS_DRAWS, seed=seed)
         savings = rows_as_json(
             people=curve.sizes,
             coverage=curve.coverage,
@@ -381,7 +400,7 @@ def _estimate_people(answers: JudgeAnswers, material: JudgeMaterial, seed: int) 
             alone=curve.people_width,
             worth=curve.effective,
         )
-    return {"estimates": rows, "savings": savings, "draws": DRAWS}
+    return {"estimates": rows, "savings": savings, "draws": SAVINGS_DRAWS}
 
 
 def sizes_of_curve(n: int) -> list[int]:
@@ -390,17 +409,25 @@ def sizes_of_curve(n: int) -> list[int]:
     return [size for size in sizes if MIN_CURVE_LENGTH <= size <= n - MIN_CURVE_LENGTH]
 
 
-def _estimated_targets(material: JudgeMaterial) -> list[tuple[str, Flags | None, Flags]]:
-    """Return the name, the texts and the units of each result to estimate.
+class _Target(NamedTuple):
+    """A mean to estimate: people's answers to some of U units, or the share of votes for a system's texts in them.
 
-    If units show several texts, the texts are (U, S) flags of those by the system; otherwise None. The units are (U,)
-    flags of the units that count.
+    Attributes:
+        name: name of the system; "" for all units.
+        outputs: (U, S) whether each text is the system's; None for the mean of the answers.
+        units: (U,) whether the unit counts.
     """
-    every = np.ones(len(material.pk), dtype=np.bool_)
+
+    name: str
+    outputs: Flags | None
+    units: Flags
+
+
+def _targets(material: JudgeMaterial) -> list[_Target]:
+    all_units = np.ones(len(material.pk), dtype=np.bool_)
     systems = material.systems.items()
     if not has_orders(material.kind):
-        return [("", None, every), *((name, None, outputs[:, 0]) for name, outputs in systems)]
-    targets: list[tuple[str, Flags | None, Flags]] = [
-        (name, outputs, _has_some_outputs(outputs, material)) for name, outputs in systems
-    ]
-    return targets or [("", None, every)]
+        targets = [_Target(name, None, outputs[:, 0]) for name, outputs in systems]
+        return [_Target("", None, all_units), *targets]
+    targets = [_Target(name, outputs, _has_some_outputs(outputs, material)) for name, outputs in systems]
+    return targets or [_Target("", None, all_units)]

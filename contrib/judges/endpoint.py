@@ -16,9 +16,10 @@ from common.incoming.json_documents import load_json
 from contrib.judges.prompts import ChatPrompt
 from evaluation.errors import EvaluationError
 
-SECONDS = 60.0  # time limit of a whole call
-MAX_REPLY_BYTES = 1_000_000  # bytes
-MAX_DETAIL_LENGTH = 300
+CALL_SECONDS = 60.0  # time limit for the next byte of a response, and for the whole response
+MAX_REPLY_BYTES = 1_000_000
+MAX_DETAIL_LENGTH = 300  # characters of a response that an error message quotes
+MAX_MODEL_LENGTH = 200  # characters of the field JudgeAnswer.answered_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,17 +40,22 @@ def _address() -> str:
 
 
 class AskLater(Exception):
-    """Raised if the endpoint is busy or broken. If `served`, it may have replied and charged."""
+    """Raised if the endpoint is busy or broken.
 
-    def __init__(self, message: str, *, served: bool, after: float = 0.0) -> None:
+    Attributes:
+        served: whether the model may have replied, and charged for it.
+        wait_seconds: the least time to wait before another call, by the endpoint; 0 if it names none.
+    """
+
+    def __init__(self, message: str, *, served: bool, wait_seconds: float = 0.0) -> None:
         super().__init__(message)
-        self.served, self.after = served, after
+        self.served, self.wait_seconds = served, wait_seconds
 
 
 class Endpoint(Client):
     """A client of the endpoint. The API key is stored only in this object, and sent in request headers."""
 
-    def __init__(self, *, url: str = "", key: str | None = None, seconds: float = SECONDS) -> None:
+    def __init__(self, *, url: str = "", key: str | None = None, seconds: float = CALL_SECONDS) -> None:
         url, key = url or _address(), getattr(settings, "JUDGE_API_KEY", "") if key is None else key
         parts = urlsplit(url)
         if not parts.hostname:
@@ -76,7 +82,7 @@ class Endpoint(Client):
         """Send one request. `once` identifies the call, for endpoints that never repeat an identified call.
 
         Raises:
-            AskLater: the call should be tried again after the stated seconds.
+            AskLater: the call should be tried again later.
             EvaluationError: the endpoint refuses the call permanently.
         """
         body = {**options, "messages": list(question.messages)}
@@ -87,11 +93,11 @@ class Endpoint(Client):
             raise AskLater(f"it {error}", served=error.sent) from None
         status = answer.status
         if answer.is_temporary or status == HTTPStatus.CONFLICT:
-            # With these statuses of a gateway, the model may have replied and charged.
+            # A gateway can send these statuses although the model has replied and charged.
             served = status == HTTPStatus.REQUEST_TIMEOUT or (
                 status >= HTTPStatus.INTERNAL_SERVER_ERROR and status != HTTPStatus.SERVICE_UNAVAILABLE
             )
-            raise AskLater(f"it answers {status}", served=served, after=answer.wait)
+            raise AskLater(f"it answers {status}", served=served, wait_seconds=answer.wait)
         if status != HTTPStatus.OK:
             detail = _clean_text(answer.content.decode(errors="replace"))
             raise EvaluationError(f"{self.host} refuses to answer ({status}): {detail[:MAX_DETAIL_LENGTH]}")
@@ -109,7 +115,7 @@ def _read_reply(body: bytes) -> Reply:
     except (ValueError, LookupError, TypeError, AttributeError):
         raise AskLater("its reply is no chat completion", served=True) from None
     return Reply(
-        _clean_text(str(text or "")), _clean_text(str(reply.get("model") or ""))[:200], counts[0], counts[1]
+        _clean_text(str(text or "")), _clean_text(str(reply.get("model") or ""))[:MAX_MODEL_LENGTH], *counts
     )
 
 

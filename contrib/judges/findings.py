@@ -56,10 +56,11 @@ def judges_section(study: Study) -> Section | None:
     rows = [(judge["name"], row) for judge in judges for row in judge["estimates"] if row["unlabelled"]]
     plots = []
     if rows:
-        shows = "coefficient" if has_orders(KINDS[study.protocol]) else "number"
-        data = _estimates_table(rows, shows)
+        # Units with several texts have shares of votes, from 0 to 1; single texts have mean answers.
+        number_format = "coefficient" if has_orders(KINDS[study.protocol]) else "number"
+        data = _estimates_table(rows, number_format)
         tables.append(data)
-        plots.append(_plot(rows, shows, data))
+        plots.append(_plot(rows, number_format, data))
     return section("judges", sentences, plots, tables)
 
 
@@ -76,6 +77,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     for judge in judges:
         test, side = judge["test"], judge["side"] or {}
         figures: dict[str, Mapping[str, Any] | None] = {
+            # the test has "low" and "high" too
             "advantage": None if test["reason"] else {"value": test["advantage"], **test},
             "agreement": judge["agreement"],
             "alpha": judge["alpha"],
@@ -98,7 +100,7 @@ def _agreement_table(judges: Sequence[Mapping[str, Any]], people: Mapping[str, A
     return table("judges", rows)
 
 
-def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) -> Table:
+def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str) -> Table:
     return table(
         "judges-estimates",
         [
@@ -114,7 +116,7 @@ def _estimates_table(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str) 
             for judge, row in rows
         ],
         [
-            ("judge", "text"), ("of", "text"), ("estimate", shows), ("people alone", shows),
+            ("judge", "text"), ("of", "text"), ("estimate", number_format), ("people alone", number_format),
             ("people’s items", "count"), ("all items", "count"), ("worth", "number"),
         ],
     )  # fmt: skip
@@ -124,8 +126,9 @@ def _people_estimate(row: Mapping[str, Any]) -> Estimate:
     return Estimate(row["people"], row["people_low"], row["people_high"], row["labelled"])
 
 
-def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table) -> Plot:
+def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], number_format: str, data: Table) -> Plot:
     names = list(dict.fromkeys(row["of"] for _, row in rows))
+    # Estimates of people are of the units that a judge answered. With several judges, the last judge's are drawn.
     panels = {"people alone": {row["of"]: _people_estimate(row) for _, row in rows}}
     for judge, row in rows:
         panels.setdefault(f"with {judge}", {})[row["of"]] = estimate_of(row)
@@ -136,6 +139,6 @@ def _plot(rows: Sequence[tuple[str, Mapping[str, Any]]], shows: str, data: Table
             for title, estimates in panels.items()
         ),
         "what people would say, 95 % interval",
-        shows,
+        number_format,
     )
     return plot(render_sentence("judges-estimates"), drawing, data)

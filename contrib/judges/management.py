@@ -31,7 +31,7 @@ class AskJudge(OperationCommand):
 
 
 BLANK = " "
-COLUMNS = [
+AGREEMENT_COLUMNS = [
     ("judge", "text"), ("agreement", "coefficient"), ("alpha with people", "coefficient"),
     ("same in both orders", "percent"), ("units", "count"),
 ]  # fmt: skip
@@ -74,23 +74,23 @@ class CompareJudges(OperationCommand):
         rows: list[tuple[Cell, ...]] = []
         if people:
             rows.append(("people among themselves", estimate_of(people), BLANK, BLANK, BLANK))
-        rows += [_row(judge) for judge in comparison.result["judges"]]
-        self.say_tables([plain_table("Judges beside people", COLUMNS, rows)])
+        rows += [_agreement_row(judge) for judge in comparison.result["judges"]]
+        self.say_tables([plain_table("Judges beside people", AGREEMENT_COLUMNS, rows)])
         for judge in comparison.result["judges"]:
-            estimates = [_estimate(estimate) for estimate in judge["estimates"]]
+            estimates = [_estimate_row(estimate) for estimate in judge["estimates"]]
             self.say_tables([plain_table(f"With {judge['name']}", ESTIMATE_COLUMNS, estimates)])
 
 
-def _row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
+def _agreement_row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
     agreement = estimate_of(judge["agreement"]) if judge["agreement"] else BLANK
     consistent = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
     return judge["name"], agreement, estimate_of(judge["alpha"]), consistent, judge["units"]
 
 
-def _estimate(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
-    alone = Estimate(estimate["people"], estimate["people_low"], estimate["people_high"])
+def _estimate_row(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:
+    people_estimate = Estimate(estimate["people"], estimate["people_low"], estimate["people_high"])
     saved = BLANK if estimate["saved"] is None else round(estimate["saved"])
-    return estimate["of"] or "all", estimate_of(estimate), alone, estimate["labelled"], saved
+    return estimate["of"] or "all", estimate_of(estimate), people_estimate, estimate["labelled"], saved
 
 
 class RemoveJudge(OperationCommand):

@@ -58,10 +58,11 @@ class JudgeMaterial:
 
     Attributes:
         pk, image: (U,) row ids of the units and their images.
-        people: included judgments.
+        people: the included judgments; `people.unit` has the index of the unit of each.
         worker: (N,) row id of the worker of each answer.
         lengths: (U, S) number of words of the texts; nan where a unit has fewer than S texts.
         systems: (U, S) whether the system made the text, by name of the system.
+        anonymous: whether `worker` has places in published totals instead of persons.
     """
 
     kind: Kind
@@ -73,11 +74,6 @@ class JudgeMaterial:
     systems: Mapping[str, Flags]
     anonymous: bool
     data_hash: str
-
-    @property
-    def rows(self) -> Ints:
-        """The index of the unit of each of N judgments: (N,)."""
-        return self.people.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,21 +110,22 @@ def _summarise_answers(
     Args:
         shape: the shape of the texts, (U, S).
     """
-    size, texts = shape
+    unit_count, text_count = shape
     numbers = [_number_of(kind, answer) for answer in answers] if kind.is_open else answers
     value = np.array(numbers, dtype=np.float64)
-    value = value % MUCH if kind.two_sided else value
-    n = np.bincount(unit, minlength=size)
+    value = value % MUCH if kind.two_sided else value  # the side, without strength and confidence
+    n = np.bincount(unit, minlength=unit_count)
     total = np.where(n, n, np.nan)
-    label = mean = np.bincount(unit, weights=value, minlength=size) / total
-    shares = counts = np.empty((size, 0))
+    label = mean = np.bincount(unit, weights=value, minlength=unit_count) / total
+    shares = counts = np.empty((unit_count, 0))
     if is_nominal(kind):
-        counts = np.zeros((size, 1 + max(NEITHER, texts)))
+        # labels are codes up to NEITHER, or positions of texts
+        counts = np.zeros((unit_count, 1 + max(NEITHER, text_count)))
         np.add.at(counts, (unit, value.astype(np.int64)), 1.0)
-        alone = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
-        label = np.where(n == 0, np.nan, np.where(alone, counts.argmax(axis=1), UNDECIDED_CODE))
+        has_single_mode = (counts == counts.max(axis=1, keepdims=True)).sum(axis=1) == 1
+        label = np.where(n == 0, np.nan, np.where(has_single_mode, counts.argmax(axis=1), UNDECIDED_CODE))
     if has_orders(kind):
-        votes = counts[:, FIRST : FIRST + texts]
+        votes = counts[:, FIRST : FIRST + text_count]
         if kind.two_sided:
             votes = votes + counts[:, [NO_DIFFERENCE, NEITHER]].sum(axis=1, keepdims=True) / 2
         shares = votes / total[:, np.newaxis]
@@ -151,11 +148,11 @@ def _number_of(kind: Kind, answer: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A text's place in the (U, S) table of texts, and the systems that a file credits with it."""
+    """A text's place in the (U, S) table of texts, and the row ids of systems that a file credits with it."""
 
     index: int
     side: int
-    of_file: Sequence[int]
+    file_credits: Sequence[int]
 
 
 def _lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, dict[str, Flags]]:
@@ -174,24 +171,25 @@ def _lengths_and_systems(study: Study, kind: Kind, pks: Ints) -> tuple[Floats, d
     places: defaultdict[tuple[int, str], list[_Place]] = defaultdict(list)  # by image and text
     index_of = {pk: index for index, pk in enumerate(pks.tolist())}
     columns = ("pk", "item_id", "content", "systems", "first__text_key", "first__text", "second__text")
-    of_pairs = ("pair__first_system__name", "pair__second_system__name")
-    for pk, item, content, of_file, key, left, right, *of_pair in rows.values_list(
-        *columns, *of_pairs
+    pair_columns = ("pair__first_system__name", "pair__second_system__name")
+    for pk, item, content, file_credits, first_key, left, right, *pair_systems in rows.values_list(
+        *columns, *pair_columns
     ).iterator(ROWS_PER_BATCH):
         index = index_of[pk]
         options = content["options"] if kind.names_best else ()
         for side, text in enumerate([option["text"] for option in options] or (left, right)):
             if text is not None:
                 lengths[index, side] = len(text.split())
-        for side, name in enumerate(of_pair):
+        for side, name in enumerate(pair_systems):
             if name:
                 systems[name][index, side] = True
         if kind.two_sided:
             continue
-        captions = [text_key(option["text"]) for option in options] or [key]
-        credits = (of_file or [()] * len(captions)) if options else [of_file]
-        for side, (caption, credited) in enumerate(zip(captions, credits, strict=True)):
-            places[item, caption].append(_Place(index, side, credited))
+        # A list has credits for each option; another unit has them for its only text.
+        captions = [text_key(option["text"]) for option in options] or [first_key]
+        credits_by_caption = (file_credits or [()] * len(captions)) if options else [file_credits]
+        for side, (caption, caption_credits) in enumerate(zip(captions, credits_by_caption, strict=True)):
+            places[item, caption].append(_Place(index, side, caption_credits))
     _mark_outputs(study, places, systems)
     return lengths, dict(sorted(systems.items()))
 
@@ -208,7 +206,7 @@ def _mark_outputs(
     rows = outputs.values_list("item_id", "caption__text_key", "system", "system__name")
     for item, caption, system, name in rows.iterator(ROWS_PER_BATCH):
         for place in places.get((item, caption), ()):
-            if system in credited_systems(place.of_file, (system,)):
+            if system in credited_systems(place.file_credits, (system,)):
                 systems[name][place.index, place.side] = True
 
 
@@ -217,10 +215,10 @@ def load_answers(judge: Judge, material: JudgeMaterial) -> tuple[JudgeAnswers, s
     rows = JudgeAnswer.objects.filter(judge=judge, state=JudgeAnswer.State.ANSWERED).order_by(
         "unit_id", "rater", "swapped"
     )
-    cells = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
-    unit = places_in(material.pk, np.array([cell[0] for cell in cells], dtype=np.int64))
-    answers = [value if answer is None else answer for *_, value, answer in cells]
-    swapped = np.array([cell[1] for cell in cells], dtype=np.bool_)
+    records = list(rows.values_list("unit_id", "swapped", "value", "answer").iterator(ROWS_PER_BATCH))
+    unit = places_in(material.pk, np.array([unit for unit, *_ in records], dtype=np.int64))
+    answers = [value if answer is None else answer for *_, value, answer in records]
+    swapped = np.array([is_swapped for _, is_swapped, *_ in records], dtype=np.bool_)
     content = [unit.tolist(), swapped.tolist(), answers]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     return JudgeAnswers(

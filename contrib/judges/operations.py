@@ -32,25 +32,25 @@ from judgments.operations import Outcome, background_operation, operation, row_o
 from judgments.studies.designs import design_of, kind_of
 from quorum.statistics.judges import EPSILON
 
-ORDERS = {"": False, "first-left": False, "second-left": True}
-MAX_RATER_LENGTH = 80
-MAX_PROMPT_LENGTH = 10_000
+SWAPPED_BY_ORDER = {"": False, "first-left": False, "second-left": True}
+MAX_RATER_LENGTH = 80  # characters
+MAX_PROMPT_LENGTH = 10_000  # characters
 MAX_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedJudge:
     judge: Judge
-    answers: int
+    answer_count: int
     is_new: bool
 
     def describe(self) -> str:
-        done = (
-            with_noun(self.answers, "answer")
+        outcome = (
+            with_noun(self.answer_count, "answer")
             if self.is_new
             else "the same answers were there already; nothing changed"
         )
-        return f"Judge {self.judge.name!r}: {done}."
+        return f"Judge {self.judge.name!r}: {outcome}."
 
 
 def store_answers(
@@ -107,11 +107,11 @@ def store_answers(
 
 
 def check_systems(study: Study, names: Sequence[str]) -> None:
-    known = sorted(System.objects.of_study(study).values_list("name", flat=True))
+    systems = sorted(System.objects.of_study(study).values_list("name", flat=True))
     for name in names:
-        if name not in known:
+        if name not in systems:
             raise EvaluationError(
-                f"own_systems names {name!r}; expected systems of this study: {', '.join(known) or 'there are none'}."
+                f"own_systems names {name!r}; expected systems of this study: {', '.join(systems) or 'there are none'}."
             )
 
 
@@ -119,7 +119,7 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
     kind, design = kind_of(study), design_of(study)
     units = {unit.key: unit for unit in _units_to_answer(study, kind)}
     column = "answer" if kind.is_open else "value"
-    answers_read: set[tuple[Any, ...]] = set()
+    earlier_keys: set[tuple[Any, ...]] = set()
     for line, row in _parse_rows(answers, column):
         key = str(row.get("unit", "")).strip()
         if key not in units:
@@ -137,7 +137,7 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
         except ValueError as error:
             raise EvaluationError(f"Line {line} has {column} {str(content)[:40]!r}; {error}.") from None
         order, rater = str(row.get("order") or "").strip(), str(row.get("rater") or "").strip()
-        if order not in ORDERS or (order and not has_orders(kind)):
+        if order not in SWAPPED_BY_ORDER or (order and not has_orders(kind)):
             expected_orders = (
                 "first-left or second-left" if has_orders(kind) else "no order, as nothing is beside the text"
             )
@@ -146,13 +146,13 @@ def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
             raise EvaluationError(
                 f"Line {line} names a rater with {len(rater)} characters, expected {MAX_RATER_LENGTH} at most."
             )
-        answer = {"unit_id": unit.pk, "rater": rater, "swapped": ORDERS[order]}
-        if tuple(answer.values()) in answers_read:
+        answer_key = {"unit_id": unit.pk, "rater": rater, "swapped": SWAPPED_BY_ORDER[order]}
+        if tuple(answer_key.values()) in earlier_keys:
             raise EvaluationError(
                 f"Line {line} answers unit {key!r} again, by the same rater in the same order."
             )
-        answers_read.add(tuple(answer.values()))
-        yield {**answer, **answer_field_of(value)}
+        earlier_keys.add(tuple(answer_key.values()))
+        yield {**answer_key, **answer_field_of(value)}
 
 
 def _units_to_answer(study: Study, kind: Kind) -> Iterable[Unit]:
@@ -161,11 +161,13 @@ def _units_to_answer(study: Study, kind: Kind) -> Iterable[Unit]:
 
 
 def _parse_integer(value: Any) -> Any:
+    """Return the integer that a cell or a JSON value states, or the value unchanged."""
     text = str(value).strip()
     return int(text) if text.lstrip("-").isdecimal() and text.isascii() else value
 
 
 def _parse_rows(answers: str, column: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the line number and the row of each answer, from JSON lines if the text begins with "{", or else CSV."""
     text = answers.removeprefix("\ufeff")
     if text.lstrip().startswith("{"):
         for number, line in enumerate(text.splitlines(), start=1):

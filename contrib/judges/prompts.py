@@ -24,15 +24,15 @@ from judgments.kinds.best_worst import ENDS
 from judgments.models import Item, Unit
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, SURE
 
-MAX_SIDE_PIXELS = 1024  # pixels of a picture's longer side
-# pixels of a JPEG that is decoded completely, so that the bytes sent do not change
+MAX_SIDE_PIXELS = 1024  # of a picture's longer side
+# Larger JPEG pictures are decoded at a reduced size, which changes the bytes that are sent.
 MAX_JPEG_PIXELS = 24_000_000
 # tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}
 CONFIDENCE_WORDS = ("", ", a guess", ", fairly sure", ", certain")
-MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # tokens
+MAX_REPLY_TOKENS, MAX_MARKS_TOKENS = 16, 1_000  # of a reply, and of one that marks errors
 OPTIONS = ("temperature", "max_tokens")  # settings in the body of a call, in addition to the model
 
 
@@ -78,19 +78,18 @@ def order_of(kind: Kind, unit: Unit, *, swapped: bool) -> Any:
 def instructions_of(kind: Kind, design: StudyDesign) -> str:
     """Return the design's question and the allowed replies."""
     if kind.marks is not None:
-        allowed = kind.marks.instructions()
+        reply_rule = kind.marks.instructions()
     elif kind.names_best:
         worst = ", a blank and the number of the worst" if design.answers.worst else ""
-        allowed = f"Reply with the number of the best text{worst}, and nothing else."
+        reply_rule = f"Reply with the number of the best text{worst}, and nothing else."
     elif kind.choices:
         labels = {choice.value: choice.label for choice in kind.choices}
-        named = [
-            token if kind.two_sided or token == labels[value] else f"{token} ({labels[value]})"
-            for token, value in reply_tokens(kind).items()
+        replies = [
+            reply if kind.two_sided or reply == labels[value] else f"{reply} ({labels[value]})"
+            for reply, value in allowed_replies(kind).items()
         ]
-        allowed = (
-            f"Reply with one of these and nothing else: {('; ' if kind.confidences else ', ').join(named)}."
-        )
+        separator = "; " if kind.confidences else ", "
+        reply_rule = f"Reply with one of these and nothing else: {separator.join(replies)}."
     else:
         scale = kind.scale
         assert scale is not None  # the only kind with values but without choices is a slider
@@ -101,42 +100,45 @@ def instructions_of(kind: Kind, design: StudyDesign) -> str:
         ]
         number = f"number from {number_text(scale.low)} to {number_text(scale.high)}"
         number = f"whole {number}" if scale.step == 1 else f"{number} in steps of {number_text(scale.step)}"
-        allowed = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
-    return f"{design.question}\n\n{allowed}"
+        reply_rule = ". ".join([f"Reply with a {number} and nothing else", *ends]) + "."
+    return f"{design.question}\n\n{reply_rule}"
 
 
-def reply_tokens(kind: Kind) -> dict[str, float]:
-    """Return the answer for which each allowed reply stands, by reply."""
+def allowed_replies(kind: Kind) -> dict[str, float]:
+    """Return the answer that each allowed reply stands for, by reply, for a kind with choices."""
     if not kind.two_sided:
         return {choice.code: choice.value for choice in kind.choices}
     values = [int(value) for value in kind.values]
-    strength = any(value % SURE >= MUCH for value in values)
-    tokens: dict[str, float] = {}
+    has_strength = any(value % SURE >= MUCH for value in values)
+    replies: dict[str, float] = {}
     for value in values:
-        token = SIDE_WORDS[value % MUCH]
-        if strength and value % MUCH in (FIRST, SECOND):
-            token += " by far" if value % SURE >= MUCH else " slightly"
-        tokens[token + CONFIDENCE_WORDS[value // SURE]] = value
-    return tokens
+        reply = SIDE_WORDS[value % MUCH]
+        if has_strength and value % MUCH in (FIRST, SECOND):
+            reply += " by far" if value % SURE >= MUCH else " slightly"
+        replies[reply + CONFIDENCE_WORDS[value // SURE]] = value
+    return replies
 
 
-def question_of(prompt: str, shown: Mapping[str, Any], *, source: str = "", picture: str = "") -> ChatPrompt:
+def prompt_about(
+    prompt: str, presented_unit: Mapping[str, Any], *, source: str = "", picture: str = ""
+) -> ChatPrompt:
     """Return the prompt about a unit.
 
     Args:
-        shown: the unit as a worker sees it.
+        prompt: the instructions, which come first.
+        presented_unit: the unit as a worker sees it, from `present_unit` of its kind.
         picture: an address, or a data URL.
     """
     lines = [f"Source text: {source}"] if source else []
-    if text_before := shown.get("document", {}).get("before"):
+    if text_before := presented_unit.get("document", {}).get("before"):
         lines.append(f"Text before: {text_before}")
     lines += [
         f"{number}: {text_or_placeholder(option['text'])}"
-        for number, option in enumerate(shown.get("options", ()), 1)
+        for number, option in enumerate(presented_unit.get("options", ()), 1)
     ]
     lines += [
         f"{name.upper() if len(name) == 1 else name.capitalize()}: {text_or_placeholder(part['text'])}"
-        for name, part in shown.items()
+        for name, part in presented_unit.items()
         if isinstance(part, Mapping) and "text" in part
     ]
     text = "\n".join(lines)
@@ -155,21 +157,24 @@ def picture_of(item: Item) -> str:
         return item.url
     try:
         with item.picture.open("rb") as file:
-            served = BytesIO(strip_metadata(file.read()))  # the picture that people see
-        with Image.open(served, formats=list(FORMATS)) as image:
-            large = image.width * image.height > MAX_JPEG_PIXELS
-            prepare_decoding(image, (MAX_SIDE_PIXELS, MAX_SIDE_PIXELS) if large else image.size)
+            served_file = BytesIO(strip_metadata(file.read()))  # the picture that people see
+        with Image.open(served_file, formats=list(FORMATS)) as image:
+            is_large = image.width * image.height > MAX_JPEG_PIXELS
+            prepare_decoding(image, (MAX_SIDE_PIXELS, MAX_SIDE_PIXELS) if is_large else image.size)
             small = ImageOps.exif_transpose(image).convert("RGB")
             small.thumbnail((MAX_SIDE_PIXELS, MAX_SIDE_PIXELS))
     except (OSError, ValueError, Image.DecompressionBombError, PictureProblem) as error:
         raise EvaluationError(f"The picture of image {item.name!r} cannot be read: {error}.") from None
-    written = BytesIO()
-    small.save(written, "JPEG", quality=85)
-    return f"data:image/jpeg;base64,{b64encode(written.getvalue()).decode()}"
+    jpeg_file = BytesIO()
+    small.save(jpeg_file, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{b64encode(jpeg_file.getvalue()).decode()}"
 
 
 def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> Any:
-    """Return the answer in the unit's order; None unless the reply is exactly one of the allowed answers."""
+    """Return the answer with its sides as stored, not as shown in the prompt.
+
+    Return None unless the reply is exactly one of the allowed answers.
+    """
     text = reply.strip()
     answer: Any
     try:
@@ -179,9 +184,8 @@ def read_reply(kind: Kind, reply: str, *, swapped: bool, unit: Any = None) -> An
             numbers = [_read_integer(number) for number in text.removesuffix(".").split()]
             answer = dict(zip(ENDS[: len(numbers)], numbers, strict=True))
         elif kind.choices:
-            answer = {token.upper(): value for token, value in reply_tokens(kind).items()}[
-                text.removesuffix(".").upper()
-            ]
+            answers = {allowed.upper(): value for allowed, value in allowed_replies(kind).items()}
+            answer = answers[text.removesuffix(".").upper()]
         else:
             answer = plain_number(_read_decimal(text.removesuffix(".")))
         clean = kind.clean_answer(answer, unit=unit, design=None)

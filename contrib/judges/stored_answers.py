@@ -19,7 +19,7 @@ def answers_of_judges(study: Study) -> Iterator[tuple[str, int, float | None]]:
 
 
 def why_pages_are_used(study: Study, **_signal: Any) -> str:
-    """Return why the study's pages of work cannot be discarded: a judge answers its units; "" without a judge."""
+    """Return why the study's pages of work cannot be discarded, or "" if it has no judge."""
     if not Judge.objects.filter(study=study).exists():
         return ""
     return _(

@@ -34,7 +34,7 @@ from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page
 from judgments.templatetags.judgments_tags import coefficient
 
-MAX_SHOWN = 100  # number of judges
+MAX_SHOWN_JUDGES = 100
 
 
 def can_have_judges(study: Study) -> bool:
@@ -48,11 +48,11 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
     newest = (
         Judge.objects.filter(study=study)
         .annotate(all_answers=Count("answers"), answered=answered, failed=failed)
-        .order_by("-pk")[: MAX_SHOWN + 1]
+        .order_by("-pk")[: MAX_SHOWN_JUDGES + 1]
     )
     judges = list(newest)
     analysis = Analysis.objects.newest(study, Analysis.Kind.JUDGES)
-    compared = analysis.result["judges"] if analysis else []
+    comparisons = analysis.result["judges"] if analysis else []
     context |= {
         "refusal": take_refusal(request, study),
         "judges": [
@@ -61,13 +61,13 @@ def show_judges(request: HttpRequest, study: Study, context: Context) -> HttpRes
                 "open": judge.all_answers - judge.answered - judge.failed,
                 "money": _describe_costs(judge),
             }
-            for judge in sorted(judges[:MAX_SHOWN], key=lambda judge: judge.name)
+            for judge in sorted(judges[:MAX_SHOWN_JUDGES], key=lambda judge: judge.name)
         ],
-        "most": MAX_SHOWN if len(judges) > MAX_SHOWN else None,
+        "most": MAX_SHOWN_JUDGES if len(judges) > MAX_SHOWN_JUDGES else None,
         "analysis": analysis,
         "people": analysis.result["people"] if analysis else {},
         "compared": [
-            {**row, "verdict": describe_verdict(row["test"]), "biases": _biases(row)} for row in compared
+            {**row, "verdict": describe_verdict(row["test"]), "biases": _biases(row)} for row in comparisons
         ],
         "beside": has_orders(KINDS[study.protocol]),
     }
@@ -99,6 +99,7 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
 
 
 def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
+    """Return each bias that was measured: its label, its estimate, and the value of an unbiased judge."""
     biases: list[tuple[str, Mapping[str, Any], str]] = []
     if judge["side"] and judge["side"]["first_shown"]["n"]:
         biases += [
