@@ -5,5 +5,5 @@ from django.urls import path
 from contrib.judgment_imports.views import DatasetJudgmentsView
 
 urlpatterns = [
-    path("datasets/<str:name>/judgments/", DatasetJudgmentsView.as_view(), name="dataset-judgments"),
+    path("datasets/<str:name>/judgments/", DatasetJudgmentsView.as_view(), name="dataset-judgments")
 ]

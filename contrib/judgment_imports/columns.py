@@ -29,16 +29,20 @@ DESIGN_HELP = gettext_lazy(
 
 
 class JudgmentTableUse(TableUse):
+    """What the page of columns asks before judgments are imported from a table."""
+
     def check_guesses(self, guesses: dict[str, str]) -> None:
         if "image" in guesses:
             guesses.pop("text", None)  # a column of texts names items only if no other column does
 
     def column_context(self, args: Mapping[str, Any], table: UploadTable) -> dict[str, Any]:
-        before, has_design = args.get("mapping") or {}, bool(args.get("design"))
+        earlier_mapping, has_design = args.get("mapping") or {}, bool(args.get("design"))
         return {
-            **{name: before.get(name, "") for name in ("criterion", "workers", "zone")},
+            **{name: earlier_mapping.get(name, "") for name in ("criterion", "workers", "zone")},
             "is_folder": table.is_folder,
-            "words": ", ".join(f"{answer}={text}" for answer, text in before.get("values", {}).items()),
+            "words": ", ".join(
+                f"{answer}={text}" for answer, text in earlier_mapping.get("values", {}).items()
+            ),
             "scale": args.get("scale", ""),
             "scale_help": SCALE_HELP,
             "scale_of_rows": ""
@@ -104,5 +108,5 @@ def parse_scale(text: str) -> str:
     """Return LOW:HIGH or LOW:HIGH:STEP without outer blanks. Accept "". Raise ValueError for other texts."""
     text = text.strip()
     if text and bounds_of(text).step:
-        scale_of(text)
+        scale_of(text)  # refuses steps that do not divide the scale
     return text

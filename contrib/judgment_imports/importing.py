@@ -76,25 +76,25 @@ def import_judgments(
         design: study-file keys for the new study, such as the weights of marked errors, or a HIT template.
         dry_run: whether to roll everything back at the end, to learn which rows are refused.
     """
-    shared = _SharedArguments(
+    options = _SharedOptions(
         format=format, path=path, dataset=find_dataset(dataset), protocol=protocol, encoding=encoding, scale=scale,
         keys=design or {}, dry_run=dry_run, progress=progress,
     )  # fmt: skip
     criteria = by_criterion(format, path, encoding=encoding, mapping=mapping)
     refused_rows = BadRows(bad_rows) if bad_rows is not None else None
     if list(criteria) != [""]:
-        summary = _import_criteria(shared, criteria, study, mapping, refused_rows)
+        summary = _import_criteria(options, criteria, study, mapping, refused_rows)
         is_repeated = False
     else:
         is_repeated = Study.objects.filter(slug=study).exists()
-        summary = _import_study(shared, study, mapping, refused_rows)
+        summary = _import_study(options, study, mapping, refused_rows)
     if refused_rows is not None and not is_repeated:  # the first import has written them
         refused_rows.write()
     return summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _SharedArguments:
+class _SharedOptions:
     """The arguments of `import_judgments` that are the same for all criteria. ``keys`` are those of a study file."""
 
     format: str
@@ -109,17 +109,17 @@ class _SharedArguments:
 
 
 def _import_study(
-    shared: _SharedArguments, slug: str, mapping: ColumnMapping | None, refused_rows: BadRows | None
+    options: _SharedOptions, slug: str, mapping: ColumnMapping | None, refused_rows: BadRows | None
 ) -> ImportSummary:
-    dataset = shared.dataset
+    dataset = options.dataset
     items = by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
     references = set(
         Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).values_list("key", flat=True)
     )
-    scale = stated_scale(shared.scale, shared.keys)
+    scale = stated_scale(options.scale, options.keys)
     open_source = partial(
-        open_judgments_of, dataset, shared.format, shared.path, shared.protocol, shared.encoding, mapping, scale,
-        shared.keys,
+        open_judgments_of, dataset, options.format, options.path, options.protocol, options.encoding, mapping, scale,
+        options.keys,
     )  # fmt: skip
     source = open_source()
     if refused_rows is not None:
@@ -133,34 +133,34 @@ def _import_study(
         with many_objects(), large_cache(), transaction.atomic():
             rows = fingerprint.hash_rows(source.judgments(items, captions_of_dataset(dataset)))
             first_row = next(rows, None)
-            study_protocol = _protocol_of(source, first_row, shared)
-            imported_study = _create_imported_study(slug, dataset.name, study_protocol, shared.keys)
+            study_protocol = _protocol_of(source, first_row, options)
+            imported_study = _create_imported_study(slug, dataset.name, study_protocol, options.keys)
             writer = JudgmentWriter(imported_study, dataset, items, references)
-            _write_judgments(writer, chain(() if first_row is None else (first_row,), rows), shared.progress)
+            _write_judgments(writer, chain(() if first_row is None else (first_row,), rows), options.progress)
             writer.add_winners(list(fingerprint.hash_rows(source.winners(items))))
             writer.finish()
             _store_setting(writer, source)
-            if not writer.judgments and not writer.pairs.ids:
-                raise DataConflict(f"{shared.path} holds no judgments; nothing was imported.")
-            notes = _finish_study(writer, source, fingerprint.hexdigest(), shared)
+            if not writer.judgment_count and not writer.pairs.ids:
+                raise DataConflict(f"{options.path} holds no judgments; nothing was imported.")
+            notes = _finish_study(writer, source, fingerprint.hexdigest(), options)
             remember_mapping(dataset, IMPORT_JOB, mapping)
-            transaction.set_rollback(shared.dry_run)
+            transaction.set_rollback(options.dry_run)
     except IntegrityError as error:
         raise DataConflict(
-            f"{shared.path} was not imported: it contradicts itself, for example by two answers of one participant "
+            f"{options.path} was not imported: it contradicts itself, for example by two answers of one participant "
             f"on one unit ({str(error).splitlines()[0]})."
         ) from error
-    if shared.dry_run:
+    if options.dry_run:
         return ImportSummary(slug, False, {}, notes)
     counts = {**_count_rows(writer.study), **writer.systems.counts()}
     return ImportSummary(slug, True, counts, notes)
 
 
-def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, shared: _SharedArguments) -> str:
-    protocol = source.protocol or (first_row.protocol if first_row else None) or shared.protocol
+def _protocol_of(source: JudgmentSource, first_row: JudgmentRow | None, options: _SharedOptions) -> str:
+    protocol = source.protocol or (first_row.protocol if first_row else None) or options.protocol
     if protocol is None or protocol not in KINDS:
         raise DataConflict(
-            f"{shared.path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
+            f"{options.path} does not say of which protocol its judgments are; expected one of {', '.join(KINDS)}."
         )
     return protocol
 
@@ -172,20 +172,19 @@ def _store_setting(writer: JudgmentWriter, source: JudgmentSource) -> None:
 
 
 def _finish_study(
-    writer: JudgmentWriter, source: JudgmentSource, digest: str, shared: _SharedArguments
+    writer: JudgmentWriter, source: JudgmentSource, digest: str, options: _SharedOptions
 ) -> list[str]:
-    """Store what is known of the study after all judgments are written. Return the notes about the file."""
+    """Store the design, the fingerprint and the notes of the study, and log the import. Return the notes."""
     notes = source.notes.sentences()
-    if shared.dry_run or (source.setting and not source.states_scale):
+    if options.dry_run or (source.setting and not source.states_scale):
         notes += filter(None, [words_of_scale(source)])
     Study.objects.filter(pk=writer.study.pk).update(
-        design=writer.study.design,
-        fingerprint=digest,
-        simulated=writer.simulated,
-        notes={"sentences": notes},
+        design=writer.study.design, fingerprint=digest, simulated=writer.simulated, notes={"sentences": notes}
     )
-    sentence = f"{with_noun(writer.judgments, 'judgment')} came from a file of the format {shared.format}."
-    note_event(study=writer.study, what="imported", sentence=sentence, format=shared.format)
+    sentence = (
+        f"{with_noun(writer.judgment_count, 'judgment')} came from a file of the format {options.format}."
+    )
+    note_event(study=writer.study, what="imported", sentence=sentence, format=options.format)
     return notes
 
 
@@ -195,14 +194,15 @@ def _refuse_other_judgments(
     open_source: Callable[..., JudgmentSource],
     items: Mapping[str, int],
 ) -> None:
-    """Raise DataConflict if the study is another person's, or has other judgments or another scale."""
+    """Raise DataConflict if the study is not visible to the acting person, or has other judgments or another scale."""
     user, slug = acting_person(), existing.slug
     if user is not None and not Study.objects.visible_to(user).filter(pk=existing.pk).exists():
         raise DataConflict(f"There is a study {slug!r} already; choose another name.")
     readings = [source]
     if isinstance(source, MappedJudgments):
-        readings.append(open_source(as_before=True))
-        readings[1].refusals.bad_rows = source.refusals.bad_rows
+        former_reading = open_source(as_before=True)
+        former_reading.refusals.bad_rows = source.refusals.bad_rows
+        readings.append(former_reading)
     if existing.source != Study.Source.IMPORTED or not _gives_judgments_of(existing, readings, items):
         raise DataConflict(f"There is a study {slug!r} with other judgments; choose another name.")
     kind = KINDS[existing.protocol]
@@ -213,11 +213,12 @@ def _refuse_other_judgments(
 def _write_judgments(writer: JudgmentWriter, rows: Iterable[JudgmentRow], progress: Progress) -> None:
     for number, batch in enumerate(batched(rows, ROWS_PER_BATCH)):
         writer.add(batch)
-        progress(1 - 1 / (number + 2), with_noun(writer.judgments, "judgment"))
+        # the number of rows is unknown, so the share approaches 1
+        progress(1 - 1 / (number + 2), with_noun(writer.judgment_count, "judgment"))
 
 
 def _import_criteria(
-    shared: _SharedArguments,
+    options: _SharedOptions,
     criteria: Mapping[str, ColumnMapping | None],
     study: str,
     mapping: ColumnMapping | None,
@@ -236,7 +237,7 @@ def _import_criteria(
     summary_of_all = ImportSummary(", ".join(slugs.values()), False, {}, [sentence])
     with transaction.atomic():
         for name, criterion_mapping in criteria.items():
-            summary = _import_study(shared, slugs[name], criterion_mapping, refused_rows)
+            summary = _import_study(options, slugs[name], criterion_mapping, refused_rows)
             summary_of_all = replace(summary_of_all, created=summary_of_all.created or summary.created)
             summary_of_all.counts.update({f"{what}, {name}": count for what, count in summary.counts.items()})
             summary_of_all.notes.extend(f"{name}: {note}" for note in summary.notes)
@@ -244,8 +245,8 @@ def _import_criteria(
                 row = find_study(slugs[name])
                 row.notes |= {"criteria": slugs}
                 row.save(update_fields=["notes"])
-        remember_mapping(shared.dataset, IMPORT_JOB, mapping)
-        transaction.set_rollback(shared.dry_run)
+        remember_mapping(options.dataset, IMPORT_JOB, mapping)
+        transaction.set_rollback(options.dry_run)
     return summary_of_all
 
 

@@ -20,8 +20,8 @@ from judgments.models import Item
 from judgments.studies.generation.progress import Progress, no_progress
 from judgments.studies.studies import find_dataset
 
-MAX_VALUES_LISTED = 12
-REPORT_EVERY = 2_000
+MAX_LISTED_VALUES = 12
+ROWS_PER_REPORT = 2_000  # progress is reported once for this many rows
 
 
 @dataclass(slots=True)
@@ -34,25 +34,25 @@ class FileContent:
     units: set[int] = field(default_factory=set)
     workers: set[int] = field(default_factory=set)
     anonymous: bool = False
-    judgments: int = 0
-    controls: int = 0
-    expected: int = 0
-    unused: int = 0
+    judgment_count: int = 0
+    control_count: int = 0
+    expected_count: int = 0
+    unused_count: int = 0
     example: str = ""
     setting: str = ""
     notes: list[str] = field(default_factory=list)
 
     def sentences(self) -> list[str]:
-        listed = sorted(self.values.items(), key=lambda counted: _number_sort_key(counted[0]))
-        shares = ", ".join(f"{value}: {n:,}" for value, n in listed[:MAX_VALUES_LISTED])
-        more = len(self.values) - MAX_VALUES_LISTED
+        ordered_counts = sorted(self.values.items(), key=lambda item: _number_sort_key(item[0]))
+        value_counts = ", ".join(f"{value}: {n:,}" for value, n in ordered_counts[:MAX_LISTED_VALUES])
+        unlisted_count = len(self.values) - MAX_LISTED_VALUES
         return [
-            f"{self.path}: {with_noun(self.judgments, 'judgment')} on {with_noun(len(self.units), 'unit')} by "
+            f"{self.path}: {with_noun(self.judgment_count, 'judgment')} on {with_noun(len(self.units), 'unit')} by "
             f"{'anonymous people' if self.anonymous else with_noun(len(self.workers), 'worker')} "
             f"({', '.join(self.protocols)}).",
-            f"  values: {shares}{f' and {more:,} others' if more > 0 else ''}",
-            f"  {self.controls:,} on check questions, {self.expected:,} of them with a right answer; "
-            f"{self.unused:,} are not to be used",
+            f"  values: {value_counts}{f' and {unlisted_count:,} others' if unlisted_count > 0 else ''}",
+            f"  {self.control_count:,} on check questions, {self.expected_count:,} of them with a right answer; "
+            f"{self.unused_count:,} are not to be used",
             f"  the first: {self.example}",
             *([f"  options of the study by these values: {self.setting}"] if self.setting else []),
             *(f"  {note}" for note in self.notes),
@@ -84,30 +84,31 @@ def inspect_judgments(
     material = find_dataset(dataset)
     items = by_name(Item.objects.filter(dataset=material).values_list("name", "pk"))
     source = open_judgments_of(material, format, path, protocol, encoding, mapping, scale, design or {})
-    left_out = None if bad_rows is None else BadRows(bad_rows).collect(source)
+    refused_rows = None if bad_rows is None else BadRows(bad_rows).collect(source)
     content = FileContent(path)
     for row in source.judgments(items, captions_of_dataset(material)):
-        content.judgments += 1
+        content.judgment_count += 1
         content.protocols[row.protocol or source.protocol or "no protocol"] += 1
         content.values["open answer" if row.value is None else f"{row.value:>3}"] += 1
         content.units.add(hash(row.unit))
         content.workers.add(hash(row.worker))
         content.anonymous = content.anonymous or row.anonymous
-        content.controls += row.control
-        content.expected += row.expected is not None
-        content.unused += not row.used
+        content.control_count += row.control
+        content.expected_count += row.expected is not None
+        content.unused_count += not row.used
         if not content.example:
             answer = row.answer if row.value is None else row.value
             content.example = (
                 f"unit {row.unit}, image {row.image}, worker {row.worker}, answer {str(answer)[:80]}"
             )
-        if content.judgments % REPORT_EVERY == 0:
+        if content.judgment_count % ROWS_PER_REPORT == 0:
+            # the number of rows is unknown, so the share approaches 1
             progress(
-                1 - REPORT_EVERY / (content.judgments + REPORT_EVERY),
-                with_noun(content.judgments, "judgment"),
+                1 - ROWS_PER_REPORT / (content.judgment_count + ROWS_PER_REPORT),
+                with_noun(content.judgment_count, "judgment"),
             )
-    if left_out is not None:
-        left_out.write()
+    if refused_rows is not None:
+        refused_rows.write()
     scale_words = words_of_scale(source)
     content.setting = "" if scale_words else source.setting
     content.notes = [*source.notes.sentences(), *filter(None, [scale_words])]

@@ -73,12 +73,12 @@ class ImportJudgments(QuorumCommand):
             source["scale"] = source["scale"] or scale_of_design(source["design"] or {})
             with progress_bar() as progress, columns_offered(IMPORT_JOB, options, options["dataset"]):
                 table = {name: options[name] for name in ("format", "path", "encoding")}
-                inspected = {
-                    criterion: inspect_judgments(**source, mapping=how, progress=progress)
-                    for criterion, how in by_criterion(**table, mapping=mapping).items()
+                contents = {
+                    criterion: inspect_judgments(**source, mapping=criterion_mapping, progress=progress)
+                    for criterion, criterion_mapping in by_criterion(**table, mapping=mapping).items()
                 }
                 import_judgments(**source, study=study, mapping=mapping, dry_run=True)
-            for criterion, content in inspected.items():
+            for criterion, content in contents.items():
                 self.say("\n".join([*([f"{criterion}:"] if criterion else []), *content.sentences()]))
             self.say("Nothing was stored (--dry-run).")
             return

@@ -87,11 +87,15 @@ def captions_of_dataset(dataset: Dataset) -> Any:
 
 
 def imported_design(
-    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **more: str
+    name: str, dataset: str, protocol: str, keys: Mapping[str, Any], **required_keys: str
 ) -> StudyDesign:
-    """Return the design of a study with imported judgments. By default, control items exclude nobody."""
-    required = {"dataset": dataset, "protocol": protocol, **more}
-    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **required})
+    """Return the design of a study with imported judgments. By default, control items exclude nobody.
+
+    Args:
+        keys: keys of a study file, which cannot replace the dataset, the protocol and `required_keys`.
+    """
+    fixed_keys = {"dataset": dataset, "protocol": protocol, **required_keys}
+    return make_design({"name": name, "controls": {"threshold": 0.0}, **keys, **fixed_keys})
 
 
 def scale_of_design(keys: Mapping[str, Any]) -> str:
@@ -108,12 +112,12 @@ def scale_of_design(keys: Mapping[str, Any]) -> str:
 
 def stated_scale(scale: str, keys: Mapping[str, Any]) -> str:
     """Return the scale that an option or a study file states. Raise an error if they differ."""
-    of_design = scale_of_design(keys)
-    if scale and of_design and not scale_of(scale).has_same_points(scale_of(of_design)):
+    design_scale = scale_of_design(keys)
+    if scale and design_scale and not scale_of(scale).has_same_points(scale_of(design_scale)):
         raise DataConflict(
-            f"The scale is stated as {scale}, and as {of_design} in the design; expected one of them."
+            f"The scale is stated as {scale}, and as {design_scale} in the design; expected one of them."
         )
-    return scale or of_design
+    return scale or design_scale
 
 
 def words_of_scale(source: JudgmentSource) -> str:
@@ -122,8 +126,10 @@ def words_of_scale(source: JudgmentSource) -> str:
     scale = None if kind is None else kind.with_setting(source.setting).scale
     if scale is None:
         return ""
-    why = "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
-    return f"The answers are taken for points of the scale {scale.in_words}, {why}."
+    reason = (
+        "as stated" if source.states_scale else "by their values; --scale LOW:HIGH:STEP states another one"
+    )
+    return f"The answers are taken for points of the scale {scale.in_words}, {reason}."
 
 
 def by_criterion(
@@ -133,5 +139,5 @@ def by_criterion(
     path = checked_path(format, (*JUDGMENT_FORMATS, *TABLE_FORMATS, *read_layouts()), path)
     if mapping is None or not (mapping.criterion or mapping.criteria):
         return {"": mapping}
-    how, read = layout_of(format, path, mapping)
-    return {name: mapping.of_criterion(name) for name in criteria_of(how, read, path, encoding)}
+    layout, reader = layout_of(format, path, mapping)
+    return {name: mapping.of_criterion(name) for name in criteria_of(layout, reader, path, encoding)}

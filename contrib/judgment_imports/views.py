@@ -23,7 +23,7 @@ from judgments.importers import ImportProblem
 from judgments.importers.options import OPTIONS, mapping_of
 from judgments.kinds import KINDS
 
-BODY = "rows"  # stands in place of a file's name
+BODY_NAME = "rows"  # error messages have it in place of a file's name
 
 
 class SentJudgments(Parameters):
@@ -87,9 +87,9 @@ class DatasetJudgmentsView(APIView):
             raise PermissionDenied("You may not create studies.")
         require_editor(staff_of(request), dataset)
         values = SentJudgments.read(request.data)
-        how = mapping_of(values, Path(BODY))
+        mapping = mapping_of(values, Path(BODY_NAME))
         with TemporaryDirectory() as folder:
-            path = Path(folder) / f"{BODY}.jsonl"
+            path = Path(folder) / f"{BODY_NAME}.jsonl"
             path.write_text("".join(json.dumps(row) + "\n" for row in values["rows"]))
             try:
                 summary = import_judgments(
@@ -98,14 +98,14 @@ class DatasetJudgmentsView(APIView):
                     dataset=dataset.name,
                     study=values["study"],
                     protocol=values.get("protocol"),
-                    mapping=how,
+                    mapping=mapping,
                     scale=values.get("scale", ""),
                     design=values.get("design"),
                     dry_run=values["dry_run"],
                 )
             except ImportProblem as problem:
-                for each in getattr(problem, "problems", (problem,)):
-                    each.file = BODY
+                for row_problem in getattr(problem, "problems", (problem,)):
+                    row_problem.file = BODY_NAME
                 raise
         summary_json = {"study": summary.what, "created": summary.created}
         content = ImportedStudySerializer(

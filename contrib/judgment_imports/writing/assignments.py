@@ -16,17 +16,24 @@ from common.rows.writing import insert_rows
 from judgments.importers.records.rows import JudgmentRow
 from judgments.models import HIT, HITUnit, Study
 
-UNKNOWN_SLOT = 0
+UNKNOWN_SLOT = 0  # of an assignment without a HIT, or one that is invalidated
 
 
 class HitWriter:
-    """A writer that adds HITs. Their units, sizes and numbers of workers are known only at the end of the file."""
+    """A writer that adds HITs. Their units, sizes and numbers of workers are known only at the end of the file.
+
+    Attributes:
+        ids: the row id of each HIT, by its key.
+        slots: the number of slots that are taken, by key of the HIT.
+        chances: the sampling probability of each unit of a HIT, by the keys of both.
+        unit_without_chance: the last unit, except check questions, without a sampling probability.
+    """
 
     def __init__(self, study: Study) -> None:
         self.study = study
         self.ids: dict[str, int] = {}
         self.slots: Counter[str] = Counter()
-        self.chances: dict[tuple[str, str], float | None] = {}  # by HIT and unit
+        self.chances: dict[tuple[str, str], float | None] = {}
         self.unit_without_chance = ""
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
@@ -62,10 +69,10 @@ class HitWriter:
         insert_rows(HITUnit, ("hit_id", "unit_id", "position", "chance"), self._units(units))
 
     def _units(self, units: Mapping[str, int]) -> Iterator[tuple[int, int, int, float | None]]:
-        sizes: Counter[str] = Counter()
+        positions: Counter[str] = Counter()
         for (hit, unit), chance in self.chances.items():
-            sizes[hit] += 1
-            yield self.ids[hit], units[unit], sizes[hit], chance
+            positions[hit] += 1
+            yield self.ids[hit], units[unit], positions[hit], chance
 
 
 class AssignmentWriter:

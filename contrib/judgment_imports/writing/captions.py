@@ -25,20 +25,20 @@ class CaptionWriter:
         self.dataset = dataset
         self.references = references
         self.ids: dict[str, int] = {}
-        self.texts: dict[int, str] = {}  # only of captions with marks
+        self.texts: dict[int, str] = {}
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
-        shown = [
-            pair
+        captions = [
+            caption
             for row in rows
-            for pair in (
+            for caption in (
                 (row.reference, row.reference_text),
                 (row.first, row.first_text),
                 (row.second, row.second_text),
             )
         ]
-        self.add_texts(text for key, text in shown if text is not None and key not in self.references)
-        self.load({key for key, _text in shown if key is not None and key not in self.ids})
+        self.add_texts(text for key, text in captions if text is not None and key not in self.references)
+        self.load({key for key, _text in captions if key is not None and key not in self.ids})
 
     def add_texts(self, texts: Iterable[str]) -> None:
         new = {text: key for text in texts if (key := text_key(text)) not in self.ids}
@@ -68,7 +68,14 @@ class CaptionWriter:
         ):
             self.texts.update(Caption.objects.filter(pk__in=batch).values_list("pk", "text"))
 
+    def required_id_of(self, key: str | None, text: str | None, unit: str) -> int:
+        """Return the row id of a caption that the row must have."""
+        caption = self.id_of(key, text, unit)
+        assert caption is not None
+        return caption
+
     def id_of(self, key: str | None, text: str | None, unit: str) -> int | None:
+        """Return the row id of the caption with an id or a text; None if the row has neither."""
         if key is None and text is None:
             return None
         if key is not None and key in self.ids:

@@ -40,16 +40,16 @@ class JudgmentWriter:
         self.units = UnitWriter(study, self.captions, self.pairs)
         self.hits = HitWriter(study)
         self.assignments = AssignmentWriter(study, self.hits)
-        self.judgments = 0
+        self.judgment_count = 0
         self.simulated = False
 
     def add(self, rows: list[JudgmentRow]) -> None:
-        credited = [row for row in rows if isinstance(row, CreditedRow)]
+        credited_rows = [row for row in rows if isinstance(row, CreditedRow)]
         self.captions.add(rows)
-        self.systems.add(credited)
+        self.systems.add(credited_rows)
         self.pairs.add(row for row in rows if row.unit not in self.units.ids)
         self.units.add(rows)
-        self.systems.add_outputs(self._credited_captions(credited))
+        self.systems.add_outputs(self._credited_captions(credited_rows))
         self.hits.add(rows)
         self.assignments.add(rows)
         if self.kind.marks is not None:
@@ -58,7 +58,7 @@ class JudgmentWriter:
         for row in rows:
             if row.revision:
                 self._add_revision(row)
-        self.judgments += len(rows)
+        self.judgment_count += len(rows)
         self.simulated = self.simulated or any(row.simulated for row in rows)
 
     def add_winners(self, rows: list[WinnerRow]) -> None:
@@ -72,22 +72,27 @@ class JudgmentWriter:
         self.pairs.finish()
 
     def _credited_captions(self, rows: list[CreditedRow]) -> Iterator[CreditedCaption]:
-        last_rows = {row.unit: row for row in rows}.values()
-        self.captions.add_options(last_rows)
-        for row in last_rows:
+        """Yield each caption that rows credit to systems, once for each system.
+
+        All rows of a unit have the same credits, so one row of each is read.
+        """
+        rows_by_unit = {row.unit: row for row in rows}
+        self.captions.add_options(rows_by_unit.values())
+        for row in rows_by_unit.values():
             item = self.items[image_of_row(row, self.captions.dataset)]
-            credited = [
+            has_pair = row.second is not None or row.second_text is not None
+            captions = [
                 (row.of_side(side), getattr(row, side), getattr(row, f"{side}_text")) for side in SIDES
             ]
-            credited += [
+            captions += [
                 (row.credits[option["key"]], self.captions.reference(option["key"]), option["text"])
                 for option in credited_options(row)
             ]
-            for credits, key, text in credited:
+            for credits, key, text in captions:
                 for credit in credits:
-                    if credit.rank is None and not (row.second is None and row.second_text is None):
+                    if credit.rank is None and has_pair:
                         continue  # the row of the pair stores its systems
-                    yield CreditedCaption(credit, item, self.captions.id_of(key, text, row.unit) or 0)
+                    yield CreditedCaption(credit, item, self.captions.required_id_of(key, text, row.unit))
 
     def _add_revision(self, row: JudgmentRow) -> None:
         """Link an answer to the answer that it revises.
@@ -106,10 +111,10 @@ class JudgmentWriter:
         answer, marks = row.stored, self.kind.marks
         if marks is None or row.first_text is None:
             return answer
-        stored = self.captions.texts[self.captions.id_of(row.first, row.first_text, row.unit) or 0]
-        return (
-            answer if stored == row.first_text else marks.shift(answer, written=row.first_text, stored=stored)
-        )
+        stored_text = self.captions.texts[self.captions.required_id_of(row.first, row.first_text, row.unit)]
+        if stored_text == row.first_text:
+            return answer
+        return marks.shift(answer, written=row.first_text, stored=stored_text)
 
     def _values(self, row: JudgmentRow) -> tuple[Any, ...]:
         """Return the values of the columns ``JUDGMENT_FIELDS``."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from common.errors import DataConflict
 from common.texts import one_text
@@ -17,8 +18,20 @@ from judgments.kinds import KINDS
 from judgments.models import CandidatePair, Caption, Dataset, PublishedPair, Study
 
 
+class _Reference(NamedTuple):
+    key: str
+    pk: int
+    text: str
+
+
 class PairWriter:
-    """A writer that adds candidate pairs of units, and pairs whose winner was published without votes."""
+    """A writer that adds candidate pairs of units, and pairs whose winner was published without votes.
+
+    Attributes:
+        ids: the row id of each pair, by its key.
+        references: the keys of the references that units of the pair showed, by key of the pair.
+        published: the published pairs of the dataset, by key.
+    """
 
     def __init__(
         self, study: Study, captions: CaptionWriter, systems: SystemWriter, items: Mapping[str, int]
@@ -43,11 +56,10 @@ class PairWriter:
             getattr(row, f"{side}_text") if getattr(row, side) is None else getattr(row, side)
             for side in SIDES
         )
-        systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
-        by_systems = systems if any(systems) else ()
         if first is None or second is None:
             return None
-        return content_key("pair", row.image, first, second, *by_systems)
+        systems = row.systems()[: len(SIDES)] if isinstance(row, CreditedRow) else ()
+        return content_key("pair", row.image, first, second, *(systems if any(systems) else ()))
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         """Add the pairs of rows whose units are new."""
@@ -96,11 +108,11 @@ class PairWriter:
         row: JudgmentRow | None = None,
         winner: int | None = None,
     ) -> CandidatePair:
-        sides = self._systems_by_side(row) if row is not None else {}
+        systems_by_side = self._systems_by_side(row) if row is not None else {}
         if first is None or second is None:
             raise DataConflict(f"Pair {key!r} names fewer than two captions; expected first and second.")
         published = self.published.get(key)
-        by_people = _texts_without_system(row, sides) if row is not None else frozenset()
+        human_texts = _texts_without_system(row, systems_by_side) if row is not None else frozenset()
         return CandidatePair(
             study=self.study,
             key=key,
@@ -108,9 +120,9 @@ class PairWriter:
             item_id=self.items[image],
             first_id=first,
             second_id=second,
-            first_system_id=published.first_system_id if published else sides.get("first"),
-            second_system_id=published.second_system_id if published else sides.get("second"),
-            references=self._references_of(image, published, (first, second), by_people),
+            first_system_id=published.first_system_id if published else systems_by_side.get("first"),
+            second_system_id=published.second_system_id if published else systems_by_side.get("second"),
+            references=self._references_of(image, published, (first, second), human_texts),
             published_winner=winner,
         )
 
@@ -121,29 +133,29 @@ class PairWriter:
         self.ids.update({pair.key: pair.pk for pair in stored})
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
-        sides: dict[str, int] = {}
+        systems_by_side: dict[str, int] = {}
         if not isinstance(row, CreditedRow):
-            return sides
+            return systems_by_side
         for side in SIDES:
             if not (credits := row.of_side(side)):
                 continue
             system = self.systems.by_name[credits[0].system]
             published = self.published.get(row.pair or "")
             if published and getattr(published, f"{side}_system_id") != system.pk:
-                known_name = getattr(published, f"{side}_system").name
+                published_name = getattr(published, f"{side}_system").name
                 raise DataConflict(
                     f"The file says that caption {getattr(row, side)!r} of pair {row.pair!r} is by system "
-                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {known_name!r}."
+                    f"{system.name!r}; in dataset {self.dataset.name!r} it is by {published_name!r}."
                 )
-            sides[side] = system.pk
-        return sides
+            systems_by_side[side] = system.pk
+        return systems_by_side
 
     def _references_of(
         self,
         image: str,
         published: PublishedPair | None,
         candidates: tuple[int, int],
-        by_people: frozenset[str],
+        human_texts: frozenset[str],
     ) -> list[str]:
         """Return the first references of the published pair or, if there is none, the image's references.
 
@@ -151,17 +163,17 @@ class PairWriter:
         """
         references = self._references_by_item[self.items[image]]
         if published is not None:
-            return [key for key, _, _ in references[: published.references]]
-        return [key for key, pk, text in references if pk not in candidates and text not in by_people]
+            return [row.key for row in references[: published.references]]
+        return [row.key for row in references if row.pk not in candidates and row.text not in human_texts]
 
     @cached_property
-    def _references_by_item(self) -> defaultdict[int, list[tuple[str, int, str]]]:
-        by_item: defaultdict[int, list[tuple[str, int, str]]] = defaultdict(list)
+    def _references_by_item(self) -> defaultdict[int, list[_Reference]]:
+        by_item: defaultdict[int, list[_Reference]] = defaultdict(list)
         rows = Caption.objects.filter(dataset=self.dataset, role=Caption.Role.REFERENCE, item__isnull=False)
-        in_order = rows.order_by("item_id", "position", "id")
-        for item, key, pk, text in in_order.values_list("item_id", "key", "pk", "text"):
+        ordered_rows = rows.order_by("item_id", "position", "id")
+        for item, key, pk, text in ordered_rows.values_list("item_id", "key", "pk", "text"):
             assert item is not None  # guaranteed by the query
-            by_item[item].append((key, pk, one_text(text)))
+            by_item[item].append(_Reference(key, pk, one_text(text)))
         return by_item
 
 
@@ -174,7 +186,9 @@ def image_of_row(row: JudgmentRow, dataset: Dataset) -> str:
     return row.image
 
 
-def _texts_without_system(row: JudgmentRow, sides: Collection[str]) -> frozenset[str]:
+def _texts_without_system(row: JudgmentRow, system_sides: Collection[str]) -> frozenset[str]:
     """Return the candidates that are credited to no system, so that people wrote them."""
     texts = {"first": row.first_text, "second": row.second_text}
-    return frozenset(one_text(text) for side, text in texts.items() if text is not None and side not in sides)
+    return frozenset(
+        one_text(text) for side, text in texts.items() if text is not None and side not in system_sides
+    )

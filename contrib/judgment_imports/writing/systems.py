@@ -20,7 +20,7 @@ from judgments.models import Caption, Dataset, Item, Output, System
 
 
 class CreditedCaption(NamedTuple):
-    """A credit of a file, with the row ids of the image and of the caption that it is about."""
+    """A caption that an imported file attributes to a system, with the row ids of its image and of the caption."""
 
     credit: Credit
     item: int
@@ -36,8 +36,8 @@ class SystemWriter:
     Attributes:
         by_name: the systems of the dataset, by their names and by the composed forms of their names.
         partly_known: the names of systems whose lists are partly known, by task.
-        seen: the credits that were read before.
-        without_rank: credits that name no rank, in the order of the file. ``finish`` stores their outputs.
+        seen: the captions that were added before.
+        without_rank: captions that have no rank, in the order of the file. ``finish`` stores their outputs.
     """
 
     def __init__(self, dataset: Dataset) -> None:
@@ -67,9 +67,9 @@ class SystemWriter:
         self.by_name.update({system.name: system for system in new_systems})
         self.systems_added += len(new_systems)
 
-    def add_outputs(self, credited: Iterable[CreditedCaption]) -> None:
-        """Add the outputs that credits name at a rank. Those without a rank come after all known ranks, at the end."""
-        new = dict.fromkeys(caption for caption in credited if caption not in self.seen)
+    def add_outputs(self, captions: Iterable[CreditedCaption]) -> None:
+        """Add the outputs with a rank. ``finish`` adds those without a rank, after all ranks that are known."""
+        new = dict.fromkeys(caption for caption in captions if caption not in self.seen)
         self.seen.update(new)
         self.without_rank |= dict.fromkeys(caption for caption in new if caption.credit.rank is None)
         self._add_by_task([caption for caption in new if caption.credit.rank is not None])
@@ -77,40 +77,42 @@ class SystemWriter:
     def finish(self) -> None:
         """Add the outputs without a rank, and note which systems are partly known."""
         texts: dict[int, str] = {}
-        for some in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
-            texts.update(Caption.objects.filter(pk__in=some).values_list("pk", "text"))
+        for pks in batched({caption.caption for caption in self.without_rank}, KEYS_PER_QUERY):
+            texts.update(Caption.objects.filter(pk__in=pks).values_list("pk", "text"))
         # in an order that does not depend on the order of the rows
-        in_order = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
-        for batch in batched(in_order, ROWS_PER_BATCH):
+        ordered_captions = sorted(self.without_rank, key=lambda caption: texts[caption.caption])
+        for batch in batched(ordered_captions, ROWS_PER_BATCH):
             self._add_by_task(batch)
-        known = {str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names}
-        if known != self.dataset.known_in_part:
-            self.dataset.notes = {**self.dataset.notes, "known_in_part": known}
+        names_by_task = {
+            str(task): sorted(names) for task, names in sorted(self.partly_known.items()) if names
+        }
+        if names_by_task != self.dataset.known_in_part:
+            self.dataset.notes = {**self.dataset.notes, "known_in_part": names_by_task}
             self.dataset.save(update_fields=["notes"])
 
     def counts(self) -> dict[str, int]:
         counts = {"systems added": self.systems_added, "systems' captions added": self.outputs_added}
         return counts if any(counts.values()) else {}
 
-    def _add_by_task(self, credited: Sequence[CreditedCaption]) -> None:
+    def _add_by_task(self, captions: Sequence[CreditedCaption]) -> None:
         for task in Output.Task:
-            of_task = [caption for caption in credited if caption.credit.task == task]
-            if of_task:
-                self._add_outputs(task, of_task)
+            task_captions = [caption for caption in captions if caption.credit.task == task]
+            if task_captions:
+                self._add_outputs(task, task_captions)
 
-    def _add_outputs(self, task: Output.Task, credited: list[CreditedCaption]) -> None:
-        partly_known = self._open_lists(task, {caption.credit.system for caption in credited})
+    def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
+        partly_known = self._open_lists(task, {caption.credit.system for caption in captions})
         lists = known_lists(
             task,
-            systems={self.by_name[caption.credit.system].pk for caption in credited},
-            queries={_query_id(task, caption) for caption in credited},
+            systems={self.by_name[caption.credit.system].pk for caption in captions},
+            queries={_query_id(task, caption) for caption in captions},
             placed={self.by_name[name].pk for name in partly_known},
         )
         texts = dict(
-            Caption.objects.filter(pk__in={caption.caption for caption in credited}).values_list("pk", "text")
+            Caption.objects.filter(pk__in={caption.caption for caption in captions}).values_list("pk", "text")
         )
         outputs = []
-        for caption in credited:
+        for caption in captions:
             system, rank = self.by_name[caption.credit.system], caption.credit.rank
             answer = one_text(texts[caption.caption]) if task == Output.Task.ANNOTATION else caption.item
             ranking = lists[system.pk, _query_id(task, caption)]  # the known answers by rank
@@ -150,16 +152,16 @@ class SystemWriter:
         answer = ranking.get(caption.credit.rank or 0)
         where = f"at rank {caption.credit.rank}" if caption.credit.rank else "at some rank"
         if task == Output.Task.ANNOTATION:
-            ours, their_text = quote_difference(text, str(answer or ""))
-            claim = f"caption {ours} {where} for image {image!r}"
-            other = None if answer is None else their_text
+            quoted_text, dataset_text = quote_difference(text, str(answer or ""))
+            claim = f"caption {quoted_text} {where} for image {image!r}"
+            dataset_answer = None if answer is None else dataset_text
         else:
             claim = f"image {image!r} {where} for caption {text[:80]!r}"
-            other = None if answer is None else repr(Item.objects.get(pk=answer).name)
-        knows = f"has {other} there" if other else "does not have it there"
+            dataset_answer = None if answer is None else repr(Item.objects.get(pk=answer).name)
+        fact = f"has {dataset_answer} there" if dataset_answer else "does not have it there"
         return DataConflict(
             f"The file says that system {caption.credit.system!r} has {claim}; "
-            f"in dataset {self.dataset.name!r} it {knows}."
+            f"in dataset {self.dataset.name!r} it {fact}."
         )
 
 

@@ -20,6 +20,8 @@ UNIT_FIELDS = (
 
 
 class UnitWriter:
+    """A writer that adds units. `ids` has their row ids by key."""
+
     def __init__(self, study: Study, captions: CaptionWriter, pairs: PairWriter) -> None:
         self.study = study
         self.from_file = KINDS[study.protocol].exchange.from_file
@@ -33,10 +35,12 @@ class UnitWriter:
         for row in rows:
             if row.unit not in self.ids:
                 new.setdefault(row.unit, row)
-        before = len(self.ids)
-        values = (self._values(row, position) for position, row in enumerate(new.values(), start=before))
+        first_position = len(self.ids)
+        values = (
+            self._values(row, position) for position, row in enumerate(new.values(), start=first_position)
+        )
         insert_rows(Unit, UNIT_FIELDS, values)
-        stored = Unit.objects.filter(study=self.study, position__gte=before)
+        stored = Unit.objects.filter(study=self.study, position__gte=first_position)
         self.ids.update(stored.values_list("key", "pk"))
 
     def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
@@ -62,8 +66,8 @@ class UnitWriter:
 
     def _systems(self, row: JudgmentRow) -> list[Any]:
         """Return the value of ``Unit.systems``: the systems of the single judged text, or of each option."""
-        alone = row.second is None and row.second_text is None
-        if not alone or not isinstance(row, CreditedRow):
+        has_single_text = row.second is None and row.second_text is None
+        if not has_single_text or not isinstance(row, CreditedRow):
             return []
         by_name = self.pairs.systems.by_name
         first, _second, *options = (sorted(by_name[name].pk for name in names) for names in row.systems())
