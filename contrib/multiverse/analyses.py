@@ -18,7 +18,7 @@ from contrib.multiverse.choices import (
     OWN_KEPT,
     TRIPLET_TIES,
     UNDECIDED_CHOICES,
-    ChosenOptions,
+    Specification,
 )
 from contrib.multiverse.votes import StudyVotes, draw_half
 from evaluation.data.imported_scores import imported_scores
@@ -55,6 +55,8 @@ class SpecificationFigures:
 
 
 class _Metrics:
+    """Metrics of an evaluation, to be compared with people. Those in `computed` were not imported as scores."""
+
     def __init__(self, votes: StudyVotes, metrics: Sequence[str], tokenizer: str) -> None:
         self._votes, self._metrics, self._tokenizer = votes, metrics, tokenizer
         self._imported = imported_scores(votes.study.dataset, metrics)
@@ -80,52 +82,48 @@ class PairMetrics(_Metrics):
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
-        several = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
-        undecided = not self._votes.winners({}, self._pks).all()
-        fewest = min(len(pair.references) for pair in self._pairs)
+        has_several_units = len(np.unique(self._votes.units.pair)) < len(self._votes.units)
+        has_undecided_pairs = not self._votes.winners({}, self._pks).all()
+        min_references = min(len(pair.references) for pair in self._pairs)
         return {
             "controls": self._votes.thresholds,
             "aggregation": self._votes.rules,
-            "triplet_ties": TRIPLET_TIES if several else (),
-            "undecided": UNDECIDED_CHOICES if undecided else (),
+            "triplet_ties": TRIPLET_TIES if has_several_units else (),
+            "undecided": UNDECIDED_CHOICES if has_undecided_pairs else (),
             "metric_ties": METRIC_TIES,
-            "references": (ALL, HALF) if self.computed and fewest > 1 else (),
+            "references": (ALL, HALF) if self.computed and min_references > 1 else (),
             "clusters": (ITEM, NAIVE),
         }
 
-    def winners_of_metrics(self, chosen: ChosenOptions) -> Mapping[str, Ints]:
+    def winners_of_metrics(self, specification: Specification) -> Mapping[str, Ints]:
         """Return the winners that each metric names, by metric: (P,) for P pairs, 1, 2, or 0 for none."""
-        tokenizer = chosen.get("tokenizer", self._tokenizer)
-        references = chosen.get("references", ALL)
+        tokenizer = specification.get("tokenizer", self._tokenizer)
+        references = specification.get("references", ALL)
 
         def compute() -> dict[str, Ints]:
             pairs = self._pairs if references == ALL else self._halve_references(self._pairs)
             _, scores = score_pairs(
-                pairs,
-                self._documents,
-                metrics=self._metrics,
-                tokenizer=tokenizer,
-                imported=self._imported,
+                pairs, self._documents, metrics=self._metrics, tokenizer=tokenizer, imported=self._imported
             )
-            return {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
+            return {name: metric_winners(sides[:, 0], sides[:, 1]) for name, sides in scores.items()}
 
         return self._votes.cached_result(("scores", tokenizer, references), compute)
 
-    def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
-        winners = self._votes.winners(chosen, self._pks)
+    def figures(self, specification: Specification) -> SpecificationFigures:
+        winners = self._votes.winners(specification, self._pks)
         rules = {
-            "metric_ties": chosen.get("metric_ties", METRIC_TIES[0]),
-            "undecided": chosen.get("undecided", UNDECIDED_CHOICES[0]),
+            "metric_ties": specification.get("metric_ties", METRIC_TIES[0]),
+            "undecided": specification.get("undecided", UNDECIDED_CHOICES[0]),
         }
         values, influences = {}, {}
         has_vote: Flags = np.zeros(len(winners), dtype=np.bool_)
-        for name, named in self.winners_of_metrics(chosen).items():
-            credit, counts = pair_credits(named, winners, **rules)
+        for name, named_winners in self.winners_of_metrics(specification).items():
+            credit, counts = pair_credits(named_winners, winners, **rules)
             n = int(counts.sum())
             values[name] = float(credit[counts].mean()) if n else math.nan
             influences[name] = np.where(counts, credit - values[name], 0.0) / max(n, 1)
             has_vote |= counts
-        return _figures(values, influences, has_vote, self._images, chosen)
+        return _figures(values, influences, has_vote, self._images, specification)
 
 
 class CaptionMetrics(_Metrics):
@@ -137,13 +135,13 @@ class CaptionMetrics(_Metrics):
         study = votes.study
         self._references = loaders.load_references(study)
         self._documents = self._references.documents()
-        scored = scored_captions(study, votes.table_under({}))
-        self._by_unit = scored is None
+        captions = scored_captions(study, votes.table_under({}))
+        self._has_unit_captions = captions is None
         self._captions, counts = caption_texts(
-            study, self._captions_of_units() if scored is None else scored, self._references
+            study, self._captions_of_units() if captions is None else captions, self._references
         )
         self._weights = weights_of_captions(self._captions)
-        self._has_own = counts["own_reference_dropped"] > 0
+        self._has_own_references = counts["own_reference_dropped"] > 0
         self._images = np.unique([caption.item for caption in self._captions], return_inverse=True)[1]
 
     def _captions_of_units(self) -> list[CaptionConsensus]:
@@ -153,39 +151,36 @@ class CaptionMetrics(_Metrics):
         """
         rows = loaders.caption_units(self._votes.study)
         consensus = self._votes.consensus({})
-        judged = {unit for unit, outcome in consensus.items() if outcome.value is not None}
-        have = self._imported.has_scores([(item, text) for _unit, item, _key, text in rows])
+        judged_units = {unit for unit, outcome in consensus.items() if outcome.value is not None}
+        has_scores = self._imported.has_scores([(item, text) for _unit, item, _key, text in rows])
         return [
-            CaptionConsensus(*row, 0.0)
-            for row, scored in zip(rows, have.tolist(), strict=True)
-            if scored or row[0] in judged
+            CaptionConsensus(*row, 0.0)  # the score is not read: people's scores depend on the specification
+            for row, has_score in zip(rows, has_scores.tolist(), strict=True)
+            if has_score or row[0] in judged_units
         ]
 
     @property
     def options(self) -> dict[str, Sequence[str]]:
-        references = [OWN_DROPPED if self._has_own else ALL]
-        references += [OWN_KEPT] if self._has_own else []
+        references = [OWN_DROPPED if self._has_own_references else ALL]
+        references += [OWN_KEPT] if self._has_own_references else []
         if min(len(caption.references) for caption in self._captions) > 1:
             references.append(HALF)
         return {
             "controls": self._votes.thresholds,
-            "aggregation": self._votes.rules if self._by_unit else (),
+            "aggregation": self._votes.rules if self._has_unit_captions else (),
             "coefficient": COEFFICIENTS,
             "references": references if self.computed else (),
             "clusters": (ITEM, NAIVE),
         }
 
-    def scores(self, chosen: ChosenOptions) -> Mapping[str, Floats]:
-        tokenizer, references = chosen.get("tokenizer", self._tokenizer), chosen.get("references", "")
+    def scores(self, specification: Specification) -> Mapping[str, Floats]:
+        tokenizer = specification.get("tokenizer", self._tokenizer)
+        references = specification.get("references", "")
 
         def compute() -> dict[str, Floats]:
             captions = self._with_references(references)
             scored = score_captions(
-                captions,
-                self._documents,
-                metrics=self._metrics,
-                tokenizer=tokenizer,
-                imported=self._imported,
+                captions, self._documents, metrics=self._metrics, tokenizer=tokenizer, imported=self._imported
             )
             return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
 
@@ -199,12 +194,12 @@ class CaptionMetrics(_Metrics):
             return [replace(caption, references=texts[caption.item]) for caption in self._captions]
         return self._captions
 
-    def figures(self, chosen: ChosenOptions) -> SpecificationFigures:
-        people = self._votes.people(chosen, self._captions)
+    def figures(self, specification: Specification) -> SpecificationFigures:
+        people = self._votes.people(specification, self._captions)
         is_used = ~np.isnan(people)
-        coefficient = chosen.get("coefficient", COEFFICIENTS[0])
+        coefficient = specification.get("coefficient", COEFFICIENTS[0])
         values, influences = {}, {}
-        for name, scores in self.scores(chosen).items():
+        for name, scores in self.scores(specification).items():
             weights = None if self._weights is None else self._weights[is_used]
             estimate = correlation(
                 scores[is_used], people[is_used], coefficient, weights=weights, resamples=0
@@ -212,19 +207,23 @@ class CaptionMetrics(_Metrics):
             values[name] = estimate.value
             influences[name] = np.zeros(len(people))
             if not estimate.reason:
-                of_rows = correlation_influences(
+                row_influences = correlation_influences(
                     scores[is_used], people[is_used], coefficient, estimate.value, None, weights
                 )
-                influences[name][is_used] = of_rows if weights is None else weights * of_rows
-        return _figures(values, influences, is_used, self._images, chosen)
+                influences[name][is_used] = row_influences if weights is None else weights * row_influences
+        return _figures(values, influences, is_used, self._images, specification)
 
 
 def _figures(
-    values: dict[str, float], influences: dict[str, Floats], used: Flags, images: Ints, chosen: ChosenOptions
+    values: dict[str, float],
+    influences: dict[str, Floats],
+    is_used: Flags,
+    images: Ints,
+    specification: Specification,
 ) -> SpecificationFigures:
-    naive = chosen.get("clusters") == NAIVE
-    columns = {"row": np.arange(len(used))} if naive else {ITEM: images}
-    clusters = Clusters.from_columns(columns, len(used), used)
+    is_naive = specification.get("clusters") == NAIVE
+    columns = {"row": np.arange(len(is_used))} if is_naive else {ITEM: images}
+    clusters = Clusters.from_columns(columns, len(is_used), is_used)
     return SpecificationFigures(
-        values, {name: influence[used] for name, influence in influences.items()}, clusters
+        values, {name: influence[is_used] for name, influence in influences.items()}, clusters
     )

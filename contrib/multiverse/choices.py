@@ -10,7 +10,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Ints
 
-ChosenOptions = Mapping[str, str]  # the chosen option of each choice, by name of the choice
+Specification = Mapping[str, str]  # an option of each choice, by name of the choice
 # the label of each choice in figures, by name
 LABELS = {
     "controls": "control items right",
@@ -35,7 +35,7 @@ METRIC_TIES = ("wrong", "half", "left-out")
 COEFFICIENTS = ("kendall-tau-b", "kendall-tau-c")
 LEVELS = {"interval": ("interval", "ordinal")}
 BOTH_CLUSTERS = "item-and-rater"
-# thresholds of right control items, in addition to the study's own; 0 excludes nobody
+# least shares of right control items, in addition to the study's own; 0 excludes nobody
 THRESHOLDS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9)
 MAX_SPECIFICATIONS = 1000
 
@@ -51,6 +51,7 @@ class AnalysisChoice:
 
 
 def choices_of(options: Mapping[str, Sequence[str]]) -> tuple[AnalysisChoice, ...]:
+    """Return the choices with several options, in the order of LABELS. Options are by name of the choice."""
     return tuple(
         AnalysisChoice(name, tuple(options[name])) for name in LABELS if len(options.get(name, ())) > 1
     )
@@ -75,16 +76,17 @@ class Universe:
         cls,
         choices: tuple[AnalysisChoice, ...],
         generator: np.random.Generator,
-        most: int = MAX_SPECIFICATIONS,
+        max_specifications: int = MAX_SPECIFICATIONS,
     ) -> Universe:
         shape = tuple(len(choice.options) for choice in choices)
-        possible = math.prod(shape)
-        numbers = np.arange(possible)
-        if possible > most:
-            drawn = generator.choice(possible - 1, size=most - 1, replace=False) + 1
-            numbers = np.concatenate([[0], np.sort(drawn)])
-        taken = np.stack(np.unravel_index(numbers, shape), axis=1) if shape else np.zeros((1, 0), np.int64)
-        return cls(choices, taken.astype(np.int64), possible)
+        combinations = math.prod(shape)
+        numbers = np.arange(combinations)
+        if combinations > max_specifications:
+            # number 0, the default, is always kept
+            sample = generator.choice(combinations - 1, size=max_specifications - 1, replace=False) + 1
+            numbers = np.concatenate([[0], np.sort(sample)])
+        indices = np.stack(np.unravel_index(numbers, shape), axis=1) if shape else np.zeros((1, 0))
+        return cls(choices, indices.astype(np.int64), combinations)
 
     def __len__(self) -> int:
         return len(self.option_indices)

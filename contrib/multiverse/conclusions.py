@@ -52,12 +52,7 @@ class Conclusion:
 
 
 def compute_multiverse(
-    study: Study,
-    *,
-    metrics: Sequence[str],
-    tokenizer: str,
-    data_hash: str,
-    progress: Progress = no_progress,
+    study: Study, *, metrics: Sequence[str], tokenizer: str, data_hash: str, progress: Progress = no_progress
 ) -> dict[str, Any]:
     """Return the multiverse of a study as JSON.
 
@@ -74,23 +69,23 @@ def compute_multiverse(
     conclusions: list[dict[str, Any]] = []
     if metrics:
         progress(0.0, "choices of the evaluation")
-        of_metrics = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
-        options = of_metrics.options | {"tokenizer": tokenizers(of_metrics.computed, tokenizer)}
+        analysis = (PairMetrics if votes.kind.compares_pairs else CaptionMetrics)(votes, metrics, tokenizer)
+        options = analysis.options | {"tokenizer": tokenizers(analysis.computed, tokenizer)}
         universe = universes[METRICS] = Universe.from_choices(choices_of(options), generator)
         rows = []
         for index, specification in enumerate(universe):
             progress(0.9 * index / len(universe), f"specification {index + 1:,} of {len(universe):,}")
-            rows.append(of_metrics.figures(specification))
+            rows.append(analysis.figures(specification))
         for conclusion in conclusions_of(rows[0]):
             low, value, high = _metric_differences(rows, conclusion)
-            shows = {"shows": of_metrics.shows, "axis": of_metrics.axis}
+            shows = {"shows": analysis.shows, "axis": analysis.axis}
             conclusions.append(_conclusion_json(conclusion, universe, low, value, high) | shows)
     if votes.has_votes and not votes.kind.aggregation.no_alpha:
         universe = Universe.from_choices(choices_of(votes.options_of_alpha), generator)
         progress(0.9, "choices of agreement")
-        cells = [votes.alpha(specification) for specification in universe]
+        alphas = [votes.alpha(specification) for specification in universe]
         low, value, high = (
-            np.array([math.nan if cell[end] is None else cell[end] for cell in cells], dtype=np.float64)
+            np.array([math.nan if alpha[end] is None else alpha[end] for alpha in alphas], dtype=np.float64)
             for end in ("low", "value", "high")
         )
         if not math.isnan(value[0]):
@@ -142,13 +137,13 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
     order = sorted(defined, key=lambda name: -defined[name])
     if len(order) < 2:
         return []
-    best, *others = order
-    above = [name for name in others if defined[best] > defined[name]][:MAX_COMPARED_METRICS]
+    best, *other_metrics = order
+    worse_metrics = [name for name in other_metrics if defined[best] > defined[name]][:MAX_COMPARED_METRICS]
     conclusions = [
         Conclusion(f"{BEST_METRIC}-and-{number}", METRICS, best, name, 0.0)
-        for number, name in enumerate(above, start=1)
+        for number, name in enumerate(worse_metrics, start=1)
     ]
-    if len(above) < len(others[:MAX_COMPARED_METRICS]):
+    if len(worse_metrics) < len(other_metrics[:MAX_COMPARED_METRICS]):
         return conclusions  # several metrics are highest, so none is best
     return [Conclusion(BEST_METRIC, METRICS, best, "", 0.0), *(conclusions if len(conclusions) > 1 else ())]
 
@@ -173,12 +168,12 @@ def _metric_differences(
             if conclusion.worse
             else [name for name in row.values if name != conclusion.better]
         )
-        others = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
-        if not others or math.isnan(row.values[conclusion.better]):
+        other_values = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
+        if not other_values or math.isnan(row.values[conclusion.better]):
             continue
-        other = max(others, key=lambda name: others[name])
-        difference = row.values[conclusion.better] - others[other]
-        influences = row.influences[conclusion.better] - row.influences[other]
+        best_other = max(other_values, key=lambda name: other_values[name])
+        difference = row.values[conclusion.better] - other_values[best_other]
+        influences = row.influences[conclusion.better] - row.influences[best_other]
         half = row.clusters.spread(influences).half_width(CONFIDENCE)
         differences[:, index] = difference - half, difference, difference + half
     return differences[0], differences[1], differences[2]
@@ -189,27 +184,28 @@ def _conclusion_json(
 ) -> dict[str, Any]:
     threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
-    clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
-    is_known = ~np.isnan(value)
+    # clear if the whole interval passes the threshold
+    is_clear = passes_threshold(high if below else low, threshold, below=below, inclusive=inclusive)
+    is_defined = ~np.isnan(value)
     choices: dict[str, dict[str, dict[str, Any]]] = {}
     for column, choice in enumerate(universe.choices):
         choices[choice.name] = {}
         for index, option in enumerate(choice.options):
-            has_option = is_known & (universe.option_indices[:, column] == index)
-            figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": clear}
+            has_option = is_defined & (universe.option_indices[:, column] == index)
+            figures: dict[str, Floats | Flags] = {"mean": value, "holds": holds, "clear": is_clear}
             means = {name: _mean(figure, has_option) for name, figure in figures.items()}
             choices[choice.name][option] = {"n": int(has_option.sum()), **means}
-    ranges = {name: _range_of_means(of_option) for name, of_option in choices.items()}
+    ranges = {name: _range_of_means(figures_by_option) for name, figures_by_option in choices.items()}
     return as_json(
         {
             **asdict(conclusion),
-            "n": int(is_known.sum()),
-            "undefined": int((~is_known).sum()),
-            "holds": _mean(holds, is_known),
-            "clear": _mean(clear, is_known),
-            "median": float(np.median(value[is_known])),
-            "least": float(value[is_known].min()),
-            "most": float(value[is_known].max()),
+            "n": int(is_defined.sum()),
+            "undefined": int((~is_defined).sum()),
+            "holds": _mean(holds, is_defined),
+            "clear": _mean(is_clear, is_defined),
+            "median": float(np.median(value[is_defined])),
+            "least": float(value[is_defined].min()),
+            "most": float(value[is_defined].max()),
             "moved_by": max(ranges, key=lambda name: ranges[name]) if ranges else "",
             "ranges": ranges,
             "choices": choices,
@@ -231,8 +227,8 @@ def _mean(values: Floats | Flags, rows: Flags) -> float | None:
     return float(values[rows].mean()) if rows.any() else None
 
 
-def _range_of_means(of_option: Mapping[str, Mapping[str, Any]]) -> float:
-    means = [figures["mean"] for figures in of_option.values() if figures["mean"] is not None]
+def _range_of_means(figures_by_option: Mapping[str, Mapping[str, Any]]) -> float:
+    means = [figures["mean"] for figures in figures_by_option.values() if figures["mean"] is not None]
     return max(means) - min(means) if means else 0.0
 
 

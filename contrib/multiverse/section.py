@@ -24,13 +24,10 @@ Result = Mapping[str, Any]
 def multiverse_section(result: Result) -> Section:
     """Return the section: sentences, tables, and curves of the first and of the least stable conclusions."""
     conclusions = result["conclusions"]
-    least = sorted(
-        (claim for claim in conclusions if claim["name"] not in (BEST_METRIC, AGREEMENT)),
-        key=lambda claim: claim["holds"],
-    )
-    headline = [claim for claim in conclusions if claim["name"] in (BEST_METRIC, AGREEMENT)]
-    drawn_curves = (headline + least)[:MAX_CURVES]
-    curves = [_curve_plot(result, claim, explained=index == 0) for index, claim in enumerate(drawn_curves)]
+    headline = [row for row in conclusions if row["name"] in (BEST_METRIC, AGREEMENT)]
+    least_stable = sorted((row for row in conclusions if row not in headline), key=lambda row: row["holds"])
+    drawn = (headline + least_stable)[:MAX_CURVES]
+    curves = [_curve_plot(result, row, explained=index == 0) for index, row in enumerate(drawn)]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
@@ -39,20 +36,19 @@ def multiverse_section(result: Result) -> Section:
     )
 
 
-def _claim_sentence(claim: Result) -> str:
-    figures = {name: claim[name] for name in ("better", "worse", "threshold", "below")}
-    accuracy = claim["axis"] == "accuracy"
+def _claim_sentence(conclusion: Result) -> str:
+    figures = {name: conclusion[name] for name in ("better", "worse", "threshold", "below")}
+    is_accuracy = conclusion["axis"] == "accuracy"
     return render_sentence(
-        "multiverse-claim", agreement=claim["name"] == AGREEMENT, accuracy=accuracy, **figures
+        "multiverse-claim", agreement=conclusion["name"] == AGREEMENT, accuracy=is_accuracy, **figures
     )
 
 
-def _conclusion_sentence(result: Result, claim: Result) -> str:
-    choices = claim["choices"]
-    moved_by = claim["moved_by"]
+def _conclusion_sentence(result: Result, conclusion: Result) -> str:
+    choices = conclusion["choices"]
     means = {
         option: figures["mean"]
-        for option, figures in choices.get(moved_by, {}).items()
+        for option, figures in choices.get(conclusion["moved_by"], {}).items()
         if figures["mean"] is not None
     }
     flips = {
@@ -61,14 +57,14 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
     }
     return render_sentence(
         "multiverse",
-        claim=_claim_sentence(claim),
-        holds=claim["holds"],
-        clear=claim["clear"],
-        n=claim["n"],
-        possible=result["universes"][claim["universe"]]["possible"],
-        shows=claim["shows"],
-        agreement=claim["name"] == AGREEMENT,
-        moved_by=LABELS[moved_by] if moved_by and claim["ranges"][moved_by] else "",
+        claim=_claim_sentence(conclusion),
+        holds=conclusion["holds"],
+        clear=conclusion["clear"],
+        n=conclusion["n"],
+        possible=result["universes"][conclusion["universe"]]["possible"],
+        shows=conclusion["shows"],
+        agreement=conclusion["name"] == AGREEMENT,
+        moved_by=_label_of_strongest_choice(conclusion),
         lowest=min(means, key=lambda name: means[name], default=""),
         highest=max(means, key=lambda name: means[name], default=""),
         low=min(means.values(), default=0.0),
@@ -77,18 +73,25 @@ def _conclusion_sentence(result: Result, claim: Result) -> str:
     )
 
 
-def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
-    universe = result["universes"][claim["universe"]]
+def _label_of_strongest_choice(conclusion: Result) -> str:
+    """Return the label of the choice that moves the estimate most, or "" if no choice moves it."""
+    name = conclusion["moved_by"]
+    return LABELS[name] if name and conclusion["ranges"][name] else ""
+
+
+def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
+    universe = result["universes"][conclusion["universe"]]
     choices, specifications = universe["choices"], universe["specifications"]
-    values = np.array(claim["value"], dtype=np.float64)  # this turns None into nan
+    values = np.array(conclusion["value"], dtype=np.float64)  # this turns None into nan
     order: list[int] = np.argsort(values, kind="stable")[: np.count_nonzero(~np.isnan(values))].tolist()
-    ends = list(zip(claim["value"], claim["low"], claim["high"], strict=True))
+    # value, low and high of each specification
+    estimates = list(zip(conclusion["value"], conclusion["low"], conclusion["high"], strict=True))
     data = table(
         "multiverse-curve",
         [
             (
                 rank,
-                Estimate(*ends[index], claim["n"]),
+                Estimate(*estimates[index], conclusion["n"]),
                 "yes" if index == 0 else "",
                 *(
                     choice["options"][option]
@@ -99,38 +102,39 @@ def _curve_plot(result: Result, claim: Result, *, explained: bool) -> Plot:
         ],
         [
             ("rank", "count"),
-            ("estimate", claim["shows"]),
+            ("estimate", conclusion["shows"]),
             ("as reported", "text"),
             *((choice["label"], "text") for choice in choices),
         ],
-        name=f"multiverse-{claim['name']}",
-        claim=_claim_sentence(claim),
+        name=f"multiverse-{conclusion['name']}",
+        claim=_claim_sentence(conclusion),
     )
-    shown_rows = _thin_evenly(order)
-    values = np.array([claim["value"][index] for index in shown_rows])
+    shown_indices = _thin_evenly(order)
+    values = np.array([conclusion["value"][index] for index in shown_indices])
+    is_agreement = conclusion["name"] == AGREEMENT
     holds = passes_threshold(
-        values, claim["threshold"], below=claim["below"], inclusive=claim["name"] == AGREEMENT
+        values, conclusion["threshold"], below=conclusion["below"], inclusive=is_agreement
     )
     drawing = Specifications(
-        estimates=tuple(Estimate(*ends[index]) for index in shown_rows),
+        estimates=tuple(Estimate(*estimates[index]) for index in shown_indices),
         holds=tuple(holds.tolist()),
-        reported=shown_rows.index(0) if 0 in shown_rows else None,
+        reported=shown_indices.index(0) if 0 in shown_indices else None,
         choices=tuple((choice["label"], tuple(choice["options"])) for choice in choices),
-        taken=tuple(tuple(specifications[index]) for index in shown_rows),
+        taken=tuple(tuple(specifications[index]) for index in shown_indices),
         level=Level(
-            "no difference" if claim["name"] != AGREEMENT else f"{claim['threshold']:g}".lstrip("0"),
-            claim["threshold"],
+            f"{conclusion['threshold']:g}".lstrip("0") if is_agreement else "no difference",
+            conclusion["threshold"],
         ),
         axis=render_sentence(
-            "multiverse-axis", axis=claim["axis"], better=claim["better"], worse=claim["worse"]
+            "multiverse-axis", axis=conclusion["axis"], better=conclusion["better"], worse=conclusion["worse"]
         ),
-        shows=claim["shows"],
+        shows=conclusion["shows"],
     )
     sentence = render_sentence(
         "multiverse-curve",
-        sentence=_conclusion_sentence(result, claim),
+        sentence=_conclusion_sentence(result, conclusion),
         explained=explained,
-        drawn=len(shown_rows),
+        drawn=len(shown_indices),
         n=len(order),
     )
     return plot(sentence, drawing, data)
@@ -151,17 +155,17 @@ def _conclusions_table(result: Result) -> Table:
         "multiverse-conclusions",
         [
             (
-                _claim_sentence(claim),
-                claim["holds"],
-                claim["clear"],
-                claim["n"],
-                claim["value"][0],
-                claim["least"],
-                claim["median"],
-                claim["most"],
-                LABELS[claim["moved_by"]] if claim["moved_by"] and claim["ranges"][claim["moved_by"]] else "",
+                _claim_sentence(conclusion),
+                conclusion["holds"],
+                conclusion["clear"],
+                conclusion["n"],
+                conclusion["value"][0],
+                conclusion["least"],
+                conclusion["median"],
+                conclusion["most"],
+                _label_of_strongest_choice(conclusion),
             )
-            for claim in result["conclusions"]
+            for conclusion in result["conclusions"]
         ],
         most=result["most"],
         seed=result["seed"],
@@ -174,9 +178,9 @@ def _choices_table(result: Result) -> Table:
     return table(
         "multiverse-choices",
         [
-            (_claim_sentence(claim), LABELS[name], option, *(figures[column] for column in columns))
-            for claim in result["conclusions"]
-            for name, options in claim["choices"].items()
+            (_claim_sentence(conclusion), LABELS[name], option, *(figures[column] for column in columns))
+            for conclusion in result["conclusions"]
+            for name, options in conclusion["choices"].items()
             for option, figures in options.items()
         ],
     )

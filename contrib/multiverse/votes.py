@@ -17,7 +17,7 @@ from contrib.multiverse.choices import (
     PAIR_RULES,
     THRESHOLDS,
     TRIPLET_TIES,
-    ChosenOptions,
+    Specification,
 )
 from evaluation.data.judgment_sets import loaders
 from evaluation.data.judgment_sets.records import Decision, JudgmentTable, PairRow, Units
@@ -102,11 +102,11 @@ class StudyVotes:
         """The study's own threshold, and the other thresholds that exclude a different set of workers."""
         if self.study.source == Study.Source.IMPORTED or not self.has_votes:
             return ()
-        by_excluded: dict[frozenset[int], str] = {}
+        by_workers: dict[frozenset[int], str] = {}
         for threshold in (self.rule.threshold, *THRESHOLDS):
             if self._with_controls(threshold).is_counted.any():
-                by_excluded.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
-        return tuple(by_excluded.values())
+                by_workers.setdefault(self._workers_below(threshold), str(threshold).removesuffix(".0"))
+        return tuple(by_workers.values())
 
     def _workers_below(self, threshold: float) -> frozenset[int]:
         rule = self.rule.model_copy(update={"threshold": threshold})
@@ -116,18 +116,18 @@ class StudyVotes:
         )
 
     def _with_controls(self, threshold: float) -> JudgmentTable:
-        out = np.array(list(self._workers_below(threshold)), dtype=np.int64)
-        return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, out))
+        excluded_workers = np.array(list(self._workers_below(threshold)), dtype=np.int64)
+        return replace(self.table, used=self.table.used & ~np.isin(self.table.worker, excluded_workers))
 
-    def table_under(self, chosen: ChosenOptions) -> JudgmentTable:
-        name = chosen.get("controls")
+    def table_under(self, specification: Specification) -> JudgmentTable:
+        name = specification.get("controls")
         threshold = self.rule.threshold if name is None else float(name)
         return self.cached_result(("votes", name), lambda: self._with_controls(threshold))
 
-    def columns(self, chosen: ChosenOptions) -> tuple[Ints, Ints, Floats]:
-        table = self.table_under(chosen)
-        counted = table.is_counted
-        return table.unit[counted], table.worker[counted], table.value[counted]
+    def columns(self, specification: Specification) -> tuple[Ints, Ints, Floats]:
+        table = self.table_under(specification)
+        is_counted = table.is_counted
+        return table.unit[is_counted], table.worker[is_counted], table.value[is_counted]
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -137,60 +137,62 @@ class StudyVotes:
             rules = PAIR_RULES
         else:
             rules = BINARY_RULES if self.kind.aggregation.level == "nominal" else GRADE_RULES
-        lacking = {"dawid-skene", "standardised"} if self.anonymous else set()
-        seen = {worker for worker, record in self.table.records.items() if record.answers}
-        if not seen.issuperset(np.unique(self.table.worker[self.table.is_counted]).tolist()):
-            lacking.add("control-weighted")  # votes of workers without control items would have no weight
-        return tuple(rule for rule in rules if rule not in lacking)
+        unusable_rules = {"dawid-skene", "standardised"} if self.anonymous else set()
+        workers_with_controls = {worker for worker, record in self.table.records.items() if record.answers}
+        if not workers_with_controls.issuperset(np.unique(self.table.worker[self.table.is_counted]).tolist()):
+            # votes of workers without control items would have no weight
+            unusable_rules.add("control-weighted")
+        return tuple(rule for rule in rules if rule not in unusable_rules)
 
-    def consensus(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
+    def consensus(self, specification: Specification) -> Mapping[int, Consensus]:
         """Return the consensus of each unit by the aggregation rule of a specification."""
-        rule = chosen.get("aggregation", "")
+        rule = specification.get("aggregation", "")
         consensus: Mapping[int, Consensus]
         if rule == "dawid-skene":
-            model = self._model(chosen)
+            model = self._model(specification)
             values = np.array(model.values(), dtype=np.float64)
             consensus = consensus_columns(model.units, values, model.posterior.max(axis=1))
         elif rule == "control-weighted":
-            consensus = self._weighted_consensus(chosen)
+            consensus = self._weighted_consensus(specification)
         else:
-            consensus = unit_consensus(self.kind, self.table_under(chosen))
+            consensus = unit_consensus(self.kind, self.table_under(specification))
         return with_decisions(consensus, self.decisions)
 
-    def _model(self, chosen: ChosenOptions) -> Any:
+    def _model(self, specification: Specification) -> Any:
         def fit_model() -> Any:
-            return dawid_skene(*self.columns(chosen), labels=self.kind.outcomes, smoothing=SMOOTHING)
+            return dawid_skene(*self.columns(specification), labels=self.kind.outcomes, smoothing=SMOOTHING)
 
-        return self.cached_result(("model", chosen.get("controls")), fit_model)
+        return self.cached_result(("model", specification.get("controls")), fit_model)
 
-    def _weighted_consensus(self, chosen: ChosenOptions) -> Mapping[int, Consensus]:
-        unit, worker, value = self.columns(chosen)
+    def _weighted_consensus(self, specification: Specification) -> Mapping[int, Consensus]:
+        unit, worker, value = self.columns(specification)
         workers = np.array(list(self.table.records), dtype=np.int64)
         records = self.table.records.values()
-        right, seen = ([getattr(record, name) for record in records] for name in ("right_answers", "answers"))
-        weights = accuracy_weights(right, seen, labels=len(self.kind.outcomes))
+        right_counts = [record.right_answers for record in records]
+        answer_counts = [record.answers for record in records]
+        weights = accuracy_weights(right_counts, answer_counts, labels=len(self.kind.outcomes))
         vote = weighted_vote(unit, value, weights[places_in(workers, worker)], labels=self.kind.outcomes)
         return consensus_columns(vote.units, np.array(vote.values(), dtype=np.float64), vote.share)
 
-    def winners(self, chosen: ChosenOptions, pks: Sequence[int]) -> Ints:
+    def winners(self, specification: Specification, pks: Sequence[int]) -> Ints:
         """Return people's winners of P pairs: (P,), 1, 2, or 0 for none."""
-        ties = chosen.get("triplet_ties", TRIPLET_TIES[0])
+        ties = specification.get("triplet_ties", TRIPLET_TIES[0])
 
         def compute() -> Ints:
-            consensus = pair_consensus(self.units, self.pairs, self.consensus(chosen), ties)
+            consensus = pair_consensus(self.units, self.pairs, self.consensus(specification), ties)
             return np.array([consensus[pk].value or 0 for pk in pks], dtype=np.int64)
 
-        key = ("winners", chosen.get("controls"), chosen.get("aggregation"), ties)
+        key = ("winners", specification.get("controls"), specification.get("aggregation"), ties)
         return self.cached_result(key, compute)
 
-    def people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
+    def people(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
         """Return people's scores of N captions: (N,); nan without a vote."""
-        key = ("people", chosen.get("controls"), chosen.get("aggregation"))
-        return self.cached_result(key, lambda: self._people(chosen, captions))
+        key = ("people", specification.get("controls"), specification.get("aggregation"))
+        return self.cached_result(key, lambda: self._people(specification, captions))
 
-    def _people(self, chosen: ChosenOptions, captions: Sequence[CaptionTexts]) -> Floats:
-        results, rule = self.kind.results, chosen.get("aggregation", "")
-        table = self.table_under(chosen)
+    def _people(self, specification: Specification, captions: Sequence[CaptionTexts]) -> Floats:
+        results, rule = self.kind.results, specification.get("aggregation", "")
+        table = self.table_under(specification)
         if None in {caption.unit for caption in captions}:
             assert results is not None
             scores = results.caption_scores(loaders.judged_answers(self.study, table)) or []
@@ -200,20 +202,20 @@ class StudyVotes:
             )
         pks = np.array([caption.unit for caption in captions], dtype=np.int64)
         if rule in ("", "share", "mean"):
-            consensus = self.consensus(chosen)
+            consensus = self.consensus(specification)
             study_consensus = StudyConsensus(self.units, self.pairs, consensus, {}, self.decisions, "")
             return people_of_units(study_consensus, pks.tolist())
-        unit, worker, value = self.columns(chosen)
+        unit, worker, value = self.columns(specification)
         if rule == "standardised":  # adjudicated grades belong to no worker's scale
             z = standardised_mean(unit, worker, value)
             return values_at(pks, z.units, z.z)
         if rule == "median":
             people = values_at(pks, *unit_medians(unit, value))
         elif rule == "dawid-skene":
-            model = self._model(chosen)
+            model = self._model(specification)
             people = values_at(pks, model.units, model.posterior[:, list(self.kind.outcomes).index(1)])
         else:
-            consensus = self.consensus(chosen)
+            consensus = self.consensus(specification)
             values = [consensus.get(pk, EMPTY_CONSENSUS).value for pk in pks.tolist()]
             people = np.array(values, dtype=np.float64)  # this turns None into nan
         for index, pk in enumerate(pks.tolist()):
@@ -232,18 +234,19 @@ class StudyVotes:
     def full_depth(self) -> set[int] | None:
         return loaders.full_depth_units(self.study)
 
-    def alpha(self, chosen: ChosenOptions) -> dict[str, Any]:
+    def alpha(self, specification: Specification) -> dict[str, Any]:
         """Return Krippendorff's alpha, measured as by ``aggregate``."""
-        table, kind = self.table_under(chosen), self.kind
-        by = chosen.get("clusters", self.clusters_of_votes()[0])
-        images, anonymous = None if by == NAIVE else self.images, self.anonymous or by == ITEM
+        table, kind = self.table_under(specification), self.kind
+        clustering = specification.get("clusters", self.clusters_of_votes()[0])
+        images = None if clustering == NAIVE else self.images
+        anonymous = self.anonymous or clustering == ITEM
         if kind.is_open:
-            judged = loaders.judged_answers(self.study, table) if kind.results else []
-            return alpha_of_open(kind, judged, self.units, images, seed=self.seed, anonymous=anonymous)
-        counted = agreement_rows(table, self.full_depth)
-        ratings, grouped = counted_ratings(table, self.units, counted, images, anonymous=anonymous)
-        level = chosen.get("level", kind.aggregation.level)
-        return alpha_of_ratings(ratings, grouped, level, seed=self.seed, exchange=exchange_of(kind))
+            answers = loaders.judged_answers(self.study, table) if kind.results else []
+            return alpha_of_open(kind, answers, self.units, images, seed=self.seed, anonymous=anonymous)
+        rows = agreement_rows(table, self.full_depth)
+        ratings, clusters = counted_ratings(table, self.units, rows, images, anonymous=anonymous)
+        level = specification.get("level", kind.aggregation.level)
+        return alpha_of_ratings(ratings, clusters, level, seed=self.seed, exchange=exchange_of(kind))
 
     @property
     def options_of_alpha(self) -> dict[str, Sequence[str]]:
@@ -256,6 +259,7 @@ class StudyVotes:
 
 
 def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusColumns:
+    """Return the consensus of N units by a model: (N,) row ids, values (nan for a tie) and shares of the value."""
     n = len(units)
     return ConsensusColumns(
         unit=units,
@@ -270,8 +274,9 @@ def consensus_columns(units: Ints, value: Floats, share: Floats) -> ConsensusCol
     )
 
 
-def values_at(wanted: Ints, units: Any, values: Floats) -> Floats:
-    position = places_in(np.asarray(units, dtype=np.int64), wanted)
+def values_at(pks: Ints, units: Any, values: Floats) -> Floats:
+    """Return the values of the units with these row ids, nan where ``units`` lacks one: (N,) for N row ids."""
+    position = places_in(np.asarray(units, dtype=np.int64), pks)
     return np.where(position >= 0, values[position], np.nan)
 
 

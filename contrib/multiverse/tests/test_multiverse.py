@@ -176,8 +176,8 @@ def test_a_large_universe_is_a_seeded_sample_with_the_default_first() -> None:
     choices = tuple(
         AnalysisChoice(name, ("a", "b", "c", "d")) for name in ("controls", "aggregation", "tokenizer")
     )
-    universe = Universe.from_choices(choices, np.random.default_rng(7), most=10)
-    again = Universe.from_choices(choices, np.random.default_rng(7), most=10)
+    universe = Universe.from_choices(choices, np.random.default_rng(7), max_specifications=10)
+    again = Universe.from_choices(choices, np.random.default_rng(7), max_specifications=10)
     assert (len(universe), universe.combinations) == (10, 64)
     assert universe.option_indices.tolist() == again.option_indices.tolist()
     assert next(iter(universe)) == dict.fromkeys(("controls", "aggregation", "tokenizer"), "a")
