@@ -32,7 +32,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.packing import declare
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, SECOND
 
-CELLS, SCORES = "cells", "scores"  # file suffixes of the parts of the two stages
+CELLS_SUFFIX, SCORES_SUFFIX = "cells", "scores"  # of the files of the two stages
 NO_TEXT = "[No translation supplied]"  # the reader's word for a missing text
 SOURCE_ERROR = "source issue"
 
@@ -48,8 +48,8 @@ class Mtme(Encoding):
     tallies = True
 
     def __init__(self) -> None:
-        self._without_votes: JudgedSystems | None = None  # None until the parts are read
-        self._judged: tuple[JudgedSystems, References] | None = None
+        self._empty_table: JudgedSystems | None = None  # None after the parts are read
+        self._table_and_references: tuple[JudgedSystems, References] | None = None
 
     def prepare(self, study: Study, moment: Snapshot) -> dict[str, Any]:
         """Return the systems and the number of segments now, since systems may be imported during the export."""
@@ -61,15 +61,15 @@ class Mtme(Encoding):
 
     def stages(self, work: ExportWork) -> Sequence[Stage]:
         systems = System.objects.filter(pk__in=work.preparation["systems"]).annotate(position=F("pk"))
-        return Stage(CELLS), Stage(
-            SCORES, lambda study: systems, "systems", max(1, work.preparation["segments"])
+        return Stage(CELLS_SUFFIX), Stage(
+            SCORES_SUFFIX, lambda study: systems, "systems", max(1, work.preparation["segments"])
         )
 
     def load(self, work: ExportWork) -> None:
         if work.stage:
             self._read_study(work)
         else:
-            self._without_votes = collect_systems(work.study, work.preparation["systems"])
+            self._empty_table = collect_systems(work.study, work.preparation["systems"])
 
     def write_part(self, work: ExportWork, file: HashedFile) -> None:
         if work.stage:
@@ -78,10 +78,10 @@ class Mtme(Encoding):
             self._write_cells(work, file)
 
     def _write_cells(self, work: ExportWork, file: HashedFile) -> None:
-        assert self._without_votes is not None
+        assert self._empty_table is not None
         decisions, kind = work.moment.decisions, kind_of(work.study)
-        count = cells_of_options if kind.names_best else cells_of_captions
-        count = cells_of_pairs if kind.compares_pairs else count
+        make_cells = cells_of_options if kind.names_best else cells_of_captions
+        make_cells = cells_of_pairs if kind.compares_pairs else make_cells
         for _, included in work.answers():
             answers = {
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
@@ -93,35 +93,35 @@ class Mtme(Encoding):
                     unit: [kind.aggregation.codes(None, answer)[""] for answer in unit_answers]
                     for unit, unit_answers in answers.items()
                 }
-            cells, left_out = count(self._without_votes, answers)
+            cells, omitted_count = make_cells(self._empty_table, answers)
             file.write(np.array(cells, dtype=np.float64).tobytes())
-            work.counts["left_out"] += left_out
+            work.counts["left_out"] += omitted_count
 
     def _write_scores(self, work: ExportWork, file: HashedFile) -> None:
-        board, references = self._read_study(work)
+        table, references = self._read_study(work)
         for pk in work.pieces:
-            if pk in board.systems and references.has_texts:
-                file.write_text(f"{json.dumps({'system': pk, **references.scores(board, pk)})}\n")
+            if pk in table.systems and references.has_texts:
+                file.write_text(f"{json.dumps({'system': pk, **references.scores(table, pk)})}\n")
 
     def _read_study(self, work: ExportWork) -> tuple[JudgedSystems, References]:
-        if self._judged is None:
-            board = self._without_votes or collect_systems(work.study, work.preparation["systems"])
-            for path in sorted(work.folder.glob(f"*.{CELLS}")):
+        if self._table_and_references is None:
+            table = self._empty_table or collect_systems(work.study, work.preparation["systems"])
+            for path in sorted(work.folder.glob(f"*.{CELLS_SUFFIX}")):
                 cells = np.fromfile(path, dtype=np.float64).reshape(-1, 4)
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
-                np.add.at(board.total, indices, cells[:, 2])
-                np.add.at(board.votes, indices, cells[:, 3])
-            self._without_votes, judged = None, board.without_unjudged()
+                np.add.at(table.total, indices, cells[:, 2])
+                np.add.at(table.votes, indices, cells[:, 3])
+            self._empty_table, judged = None, table.without_unjudged()
             if not judged.votes.any():
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
                 )
-            self._judged = judged, References.for_study(work.study, judged)
-        return self._judged
+            self._table_and_references = judged, References.for_study(work.study, judged)
+        return self._table_and_references
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
-        scored = list(parts)
-        board, references = self._read_study(work)
+        score_files = list(parts)
+        table, references = self._read_study(work)
         study, scratch = work.study, work.folder / "folder"
         # left over if an earlier run was stopped while joining parts
         shutil.rmtree(scratch, ignore_errors=True)
@@ -133,35 +133,35 @@ class Mtme(Encoding):
         for path in (outputs, metrics, *(folder / name for name in ("documents", "human-scores", "sources"))):
             path.mkdir(parents=True)
         max_references = references.write(folder / "references", languages)
-        _write_images(study, board, folder, languages, sources=design.source.show)
+        _write_images(study, table, folder, languages, sources=design.source.show)
         reference_names = {f"ref{number}" for number in range(1, max_references + 1)}
         names = names_of(
-            System.objects.filter(pk__in=board.systems).values_list("pk", "name"), reference_names
+            System.objects.filter(pk__in=table.systems).values_list("pk", "name"), reference_names
         )
-        _write_outputs(board, names, outputs)
-        means = board.means
-        people = ((names[pk], means[row]) for pk, row in board.systems.items())
+        _write_outputs(table, names, outputs)
+        means = table.means
+        people = ((names[pk], means[row]) for pk, row in table.systems.items())
         stem = folder / "human-scores" / f"{languages}.{study.protocol}"
         _write_score_files(stem, ((name, scores, _mean(scores)) for name, scores in people))
         marks = kind_of(study).marks
         if marks is not None:
-            _write_ratings(stem, board, names, work, marks)
+            _write_ratings(stem, table, names, work, marks)
         for metric in DEFAULT_METRICS if references.has_texts else ():
             metric_scores = (
                 (names[line["system"]], np.array(line["images"][metric]), line["corpus"][metric])
-                for line in _lines_in_order(scored, board)
+                for line in _lines_in_order(score_files, table)
             )
             _write_score_files(metrics / f"{metric}-all", metric_scores)
         _zip_folder(scratch, file)
         work.counts |= {
-            "systems": len(board.systems),
-            "segments": len(board.segments),
+            "systems": len(table.systems),
+            "segments": len(table.segments),
             "references": max_references if references.has_texts else 0,
-            "scored": int((board.votes > 0).sum()),
+            "scored": int((table.votes > 0).sum()),
         }
 
 
-def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dict[str, Any]]:
+def _lines_in_order(parts: Sequence[Path], table: JudgedSystems) -> Iterator[dict[str, Any]]:
     """Yield the JSON lines of the systems in the order of `board`. Only one is in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
@@ -170,7 +170,7 @@ def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dic
             for line in lines:
                 offsets[system_of(line)] = path, offset
                 offset += len(line)
-    for pk in board.systems:
+    for pk in table.systems:
         path, offset = offsets[pk]
         with path.open("rb") as lines:
             lines.seek(offset)
@@ -178,66 +178,67 @@ def _lines_in_order(parts: Sequence[Path], board: JudgedSystems) -> Iterator[dic
         yield scores
 
 
-# Rows of (system, segment, sum, number), and the number of omitted answers.
+# Rows of (system, segment, sum, number of answers), and the number of omitted answers.
 Cells = tuple[list[tuple[float, ...]], int]
 
 
-def cells_of_captions(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+def cells_of_captions(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     cells: list[tuple[float, ...]] = []
-    left_out = 0
+    omitted_count = 0
     units = Unit.objects.filter(pk__in=answers).values_list("pk", "item", "first__text_key", "systems")
-    for pk, item, caption, of_file in units:
-        segment, votes = board.segments[item], answers[pk]
-        systems = board.systems_with(segment, caption, of_file)
+    for pk, item, caption, file_credits in units:
+        segment, votes = table.segments[item], answers[pk]
+        systems = table.systems_with(segment, caption, file_credits)
         cells += [(system, segment, sum(votes), len(votes)) for system in systems]
-        left_out += 0 if systems else len(votes)
-    return cells, left_out
+        omitted_count += 0 if systems else len(votes)
+    return cells, omitted_count
 
 
-def cells_of_pairs(board: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
+def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]]) -> Cells:
     """Return each caption's share of votes. An answer for neither side counts as half a vote for each."""
     cells: list[tuple[float, ...]] = []
-    left_out = 0
+    omitted_count = 0
     units = Unit.objects.filter(pk__in=answers).values_list(
         "pk", "pair__item", "pair__first__text_key", "pair__second__text_key", "pair__first_system",
         "pair__second_system",
     )  # fmt: skip
     for pk, item, first, second, *systems in units:
-        segment, votes = board.segments[item], answers[pk]
+        segment, votes = table.segments[item], answers[pk]
         for system, caption, side in zip(systems, (first, second), (FIRST, SECOND), strict=True):
-            row = board.systems.get(system)
-            if row is None or not board.has_text(row, segment, caption):
-                left_out += len(votes)
+            row = table.systems.get(system)
+            if row is None or not table.has_text(row, segment, caption):
+                omitted_count += len(votes)
             else:
                 sides = [vote % MUCH for vote in votes]
-                undecided = sum(chosen not in (FIRST, SECOND) for chosen in sides)
+                undecided = sum(vote not in (FIRST, SECOND) for vote in sides)
                 cells.append((row, segment, sides.count(side) + 0.5 * undecided, len(votes)))
-    return cells, left_out
+    return cells, omitted_count
 
 
-def cells_of_options(board: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
+def cells_of_options(table: JudgedSystems, answers: Mapping[int, Sequence[Any]]) -> Cells:
     """Return each shown caption's points: 1 if an answer names it best, -1 if worst, else 0."""
     cells: list[tuple[float, ...]] = []
-    left_out = 0
+    omitted_count = 0
     units = list(Unit.objects.filter(pk__in=answers).select_related("item", "study"))
     for unit in units:
-        segment = board.segments[unit.item_id]
+        segment = table.segments[unit.item_id]
         codes = [KINDS[unit.study.protocol].aggregation.codes(unit, answer) for answer in answers[unit.pk]]
         options = unit.content["options"]
-        for option, of_file in zip(options, unit.systems or [()] * len(options), strict=True):
+        for option, file_credits in zip(options, unit.systems or [()] * len(options), strict=True):
             points = [code[option["key"]] for code in codes]
-            systems = board.systems_with(segment, text_key(option["text"]), of_file)
+            systems = table.systems_with(segment, text_key(option["text"]), file_credits)
             cells += [(system, segment, sum(points), len(points)) for system in systems]
-            left_out += 0 if systems else len(points)
-    return cells, left_out
+            omitted_count += 0 if systems else len(points)
+    return cells, omitted_count
 
 
 def _join_lines(text: str | None) -> str:
     return NO_TEXT if text is None else " ".join(text.split())
 
 
-def names_of(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict[int, str]:
-    used, names = set(taken), {}
+def names_of(rows: Iterable[tuple[int, str]], reserved: Iterable[str] = ()) -> dict[int, str]:
+    """Return a file name for each row id, made of its text. The names differ from each other and from ``reserved``."""
+    used, names = set(reserved), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
         number = 1
@@ -248,7 +249,7 @@ def names_of(rows: Iterable[tuple[int, str]], taken: Iterable[str] = ()) -> dict
     return names
 
 
-def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
+def _write_images(study: Study, table: JudgedSystems, folder: Path, languages: str, *, sources: bool) -> None:
     """Write one image or source text per line.
 
     By default, its document is the image itself, and its domain the split.
@@ -258,7 +259,7 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
         .values_list("pk", "name", "split", "text", "fields")
         .iterator(loaders.ROWS_PER_BATCH)
     )
-    images = [row for row in rows if row[0] in board.segments]
+    images = [row for row in rows if row[0] in table.segments]
     names = names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
@@ -270,7 +271,7 @@ def _write_images(study: Study, board: JudgedSystems, folder: Path, languages: s
 
 
 def _write_ratings(
-    stem: Path, board: JudgedSystems, names: Mapping[int, str], work: ExportWork, marks: ErrorMarks
+    stem: Path, table: JudgedSystems, names: Mapping[int, str], work: ExportWork, marks: ErrorMarks
 ) -> None:
     """Write ``STEM.rater1.seg.rating`` and so on. A line has a system, a tab, and marked errors.
 
@@ -282,17 +283,17 @@ def _write_ratings(
     cells: dict[tuple[int, int], list[Any]] = {}
     units = Unit.objects.filter(pk__in=answers).order_by("position", "pk")
     fields = ("pk", "item", "first__text_key", "first__text", "systems")
-    for pk, item, caption, text, of_file in units.values_list(*fields).iterator(loaders.ROWS_PER_BATCH):
-        segment = board.segments.get(item)
+    for pk, item, caption, text, file_credits in units.values_list(*fields).iterator(loaders.ROWS_PER_BATCH):
+        segment = table.segments.get(item)
         if segment is None:
             continue
-        rated = [_errors(text, marks.weighted_errors(answer)) for answer in answers[pk]]
-        for system in board.systems_with(segment, caption, of_file):
-            cells.setdefault((system, segment), []).extend(rated)
+        errors = [_errors(text, marks.weighted_errors(answer)) for answer in answers[pk]]
+        for system in table.systems_with(segment, caption, file_credits):
+            cells.setdefault((system, segment), []).extend(errors)
     for rater in range(max(map(len, cells.values()), default=0)):
         with _open_text(stem.with_name(f"{stem.name}.rater{rater + 1}.seg.rating")) as file:
-            for pk, system in board.systems.items():
-                for segment in range(len(board.segments)):
+            for pk, system in table.systems.items():
+                for segment in range(len(table.segments)):
                     ratings = cells.get((system, segment), [])
                     rating = (
                         json.dumps({"errors": ratings[rater]}, ensure_ascii=False)
@@ -303,6 +304,7 @@ def _write_ratings(
 
 
 def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return marked errors in the format of mt-metrics-eval."""
 
     def line_offset(offset: int | None) -> int:
         # With the mark, a blank before the offset is kept; joining the lines would drop it.
@@ -327,16 +329,16 @@ class References:
     texts: list[list[str]]
 
     @classmethod
-    def for_study(cls, study: Study, board: JudgedSystems) -> References:
-        texts: list[list[str]] = [[] for _ in board.segments]
+    def for_study(cls, study: Study, table: JudgedSystems) -> References:
+        texts: list[list[str]] = [[] for _ in table.segments]
         rows = (
             Caption.objects.filter(item__in=judged_items(study).values("pk"), role=Caption.Role.REFERENCE)
             .order_by("item__position", "item_id", "position", "pk")
             .values_list("item_id", "text")
         )
         for item, text in rows.iterator(loaders.ROWS_PER_BATCH):
-            if item in board.segments:
-                texts[board.segments[item]].append(_join_lines(text))
+            if item in table.segments:
+                texts[table.segments[item]].append(_join_lines(text))
         return cls(texts)
 
     @property
@@ -346,45 +348,48 @@ class References:
     def write(self, folder: Path, languages: str) -> int:
         """Write one file for each position of references; return the number of files."""
         folder.mkdir()
-        most = max(1, *map(len, self.texts))
-        for number in range(most):
+        file_count = max(1, *map(len, self.texts))
+        for number in range(file_count):
             with _open_text(folder / f"{languages}.ref{number + 1}.txt") as file:
                 for references in self.texts:
                     file.write(f"{references[number] if number < len(references) else NO_TEXT}\n")
-        return most
+        return file_count
 
-    def scores(self, board: JudgedSystems, system: int) -> dict[str, Any]:
+    def scores(self, table: JudgedSystems, system: int) -> dict[str, Any]:
         """Return ``corpus`` and ``images``: the scores of a system and of its images against all references, by metric.
 
         The documents of CIDEr are the images. Without a caption or a reference, the score is 0.
         """
-        captions = board.caption[board.systems[system]]
-        known_lines = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
-        numbers = np.flatnonzero((captions != 0) & np.array([bool(lines) for lines in known_lines]))
-        documents = [lines for lines in known_lines if lines]
-        texts = [text or "" for text in _texts(captions[numbers])]
-        references = [known_lines[segment] for segment in numbers.tolist()]
-        document_names = None if len(numbers) == len(documents) else documents
-        scored = score(texts, references, DEFAULT_METRICS, document_corpus=document_names)
-        images = {name: np.zeros(len(known_lines)) for name in DEFAULT_METRICS}
-        for name, metric_score in scored.scores.items():
-            images[name][numbers] = metric_score.images
+        captions = table.caption[table.systems[system]]
+        references_by_segment = [[line for line in lines if line != NO_TEXT] for lines in self.texts]
+        segments = np.flatnonzero(
+            (captions != 0) & np.array([bool(lines) for lines in references_by_segment])
+        )
+        documents = [lines for lines in references_by_segment if lines]
+        texts = [text or "" for text in _texts(captions[segments])]
+        references = [references_by_segment[segment] for segment in segments.tolist()]
+        # images without a caption count as documents too
+        other_documents = None if len(segments) == len(documents) else documents
+        result = score(texts, references, DEFAULT_METRICS, document_corpus=other_documents)
+        images = {name: np.zeros(len(references_by_segment)) for name in DEFAULT_METRICS}
+        for name, metric_score in result.scores.items():
+            images[name][segments] = metric_score.images
         return {
-            "corpus": {name: float(metric_score.corpus) for name, metric_score in scored.scores.items()},
+            "corpus": {name: float(metric_score.corpus) for name, metric_score in result.scores.items()},
             "images": {name: values.tolist() for name, values in images.items()},
         }
 
 
 def _texts(captions: Ints) -> Iterator[str | None]:
-    for some in batched(captions.tolist(), KEYS_PER_QUERY):
-        texts = dict(Caption.objects.filter(pk__in=set(some)).values_list("pk", "text"))
-        yield from (texts.get(pk) for pk in some)
+    for batch in batched(captions.tolist(), KEYS_PER_QUERY):
+        texts = dict(Caption.objects.filter(pk__in=set(batch)).values_list("pk", "text"))
+        yield from (texts.get(pk) for pk in batch)
 
 
-def _write_outputs(board: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
-    for pk, row in board.systems.items():
+def _write_outputs(table: JudgedSystems, names: Mapping[int, str], folder: Path) -> None:
+    for pk, row in table.systems.items():
         with _open_text(folder / f"{names[pk]}.txt") as file:
-            file.writelines(f"{_join_lines(text)}\n" for text in _texts(board.caption[row]))
+            file.writelines(f"{_join_lines(text)}\n" for text in _texts(table.caption[row]))
 
 
 def _mean(scores: Floats) -> float:
@@ -398,11 +403,11 @@ def _write_score_files(stem: Path, systems: Iterable[tuple[str, Floats, float]])
         _open_text(stem.with_name(f"{stem.name}.sys.score")) as whole,
     ):
         for name, scores, system_score in systems:
-            segments.writelines(f"{name}\t{_cell(score)}\n" for score in scores.tolist())
-            whole.write(f"{name}\t{_cell(system_score)}\n")
+            segments.writelines(f"{name}\t{_format_score(score)}\n" for score in scores.tolist())
+            whole.write(f"{name}\t{_format_score(system_score)}\n")
 
 
-def _cell(value: float) -> str:
+def _format_score(value: float) -> str:
     return "None" if np.isnan(value) else repr(value)
 
 
@@ -415,6 +420,6 @@ def _zip_folder(folder: Path, file: HashedFile) -> None:
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             info = zipfile.ZipInfo(path.relative_to(folder).as_posix(), EPOCH)
             info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
+            info.external_attr = 0o644 << 16  # the upper 16 bits are the mode of a Unix file
             with archive.open(info, "w", force_zip64=True) as member, path.open("rb") as source:
-                shutil.copyfileobj(source, member, 1 << 20)
+                shutil.copyfileobj(source, member, 1 << 20)  # a mebibyte at a time

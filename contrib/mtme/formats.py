@@ -14,7 +14,7 @@ def _encoding() -> Encoding:
     return Mtme()
 
 
-def _needs_systems(study: Study) -> str:
+def _why_not_exported(study: Study) -> str:
     kind = KINDS[study.protocol]
     if not (kind.values or kind.judges_one_caption or kind.names_best):
         return (
@@ -31,6 +31,6 @@ MTME = Format(
     suffix="mtme.zip",
     content_type="application/zip",
     what="Archive for mt-metrics-eval: files in the folder layout of this program",
-    fits=_needs_systems,
+    fits=_why_not_exported,
     encoding=_encoding,
 )

@@ -20,10 +20,12 @@ from quorum.numeric.packing import declare
 
 
 def number_rows(rows: Iterable[int]) -> dict[int, int]:
+    """Return the position of each row id, by row id."""
     return {pk: number for number, pk in enumerate(rows)}
 
 
 def keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
+    """Return the row ids at some positions, with their new positions."""
     rows = list(numbers)
     return number_rows(rows[position] for position in positions.tolist())
 
@@ -31,7 +33,7 @@ def keep_numbers(numbers: Mapping[int, int], positions: Ints) -> dict[int, int]:
 @declare
 @dataclass(slots=True)
 class JudgedSystems:
-    """The captions of K systems for S images (segments), with people's scores.
+    """A table of the captions of K systems for S images (segments), with people's scores.
 
     Attributes:
         systems, segments: the number (from 0) of each system and image, by row id.
@@ -71,14 +73,14 @@ class JudgedSystems:
     def has_text(self, system: int, segment: int, key: str) -> bool:
         return bool(self.text[system, segment] == self.numbers.get(key, -1))
 
-    def systems_with(self, segment: int, key: str, of_file: Sequence[int]) -> list[int]:
+    def systems_with(self, segment: int, key: str, file_credits: Sequence[int]) -> list[int]:
         """Return the rows of the systems with this ``text_key`` at the segment that the file credits.
 
         ``of_file`` are the systems that the file credits (see ``credited_systems``).
         """
         rows = np.flatnonzero(self.text[:, segment] == self.numbers.get(key, -1)).tolist()
         pks = list(self.systems)
-        return [row for row in rows if pks[row] in credited_systems(of_file, (pks[row],))]
+        return [row for row in rows if pks[row] in credited_systems(file_credits, (pks[row],))]
 
     @property
     def means(self) -> Floats:
@@ -97,25 +99,25 @@ def judged_items(study: Study) -> QuerySet[Item]:
 
 
 def collect_systems(study: Study, systems: Sequence[int]) -> JudgedSystems:
-    board = JudgedSystems(number_rows(systems), number_rows(judged_items(study).values_list("pk", flat=True)))
+    table = JudgedSystems(number_rows(systems), number_rows(judged_items(study).values_list("pk", flat=True)))
     # If a system has several captions of an image, take the one that it ranks first.
     outputs = Output.objects.annotations().filter(system__in=systems).order_by("-rank", "-pk")
     fields = ("system", "item", "caption", "caption__text_key")
     for system, item, *caption in outputs.values_list(*fields).iterator(ROWS_PER_BATCH):
-        if item in board.segments:
-            board.set_caption(board.systems[system], board.segments[item], *caption)
+        if item in table.segments:
+            table.set_caption(table.systems[system], table.segments[item], *caption)
     if KINDS[study.protocol].compares_pairs:
-        _add_systems_of_pairs(study, board)
-    return board
+        _add_systems_of_pairs(study, table)
+    return table
 
 
-def _add_systems_of_pairs(study: Study, board: JudgedSystems) -> None:
+def _add_systems_of_pairs(study: Study, table: JudgedSystems) -> None:
     rows = CandidatePair.objects.filter(study=study).order_by("-position", "-pk")
-    of_sides = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
-    missing = board.caption == 0
-    for item, *sides in rows.values_list("item", *chain(*of_sides)).iterator(ROWS_PER_BATCH):
+    side_columns = [(f"{side}_system", side, f"{side}__text_key") for side in SIDES]
+    has_no_caption = table.caption == 0
+    for item, *sides in rows.values_list("item", *chain(*side_columns)).iterator(ROWS_PER_BATCH):
         for system, caption, key in batched(sides, 3):
-            row, segment = board.systems.get(system), board.segments.get(item)
-            if row is not None and segment is not None and missing[row, segment]:
+            row, segment = table.systems.get(system), table.segments.get(item)
+            if row is not None and segment is not None and has_no_caption[row, segment]:
                 # the first pair comes last, so its caption stays
-                board.set_caption(row, segment, caption, key)
+                table.set_caption(row, segment, caption, key)
