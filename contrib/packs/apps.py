@@ -12,7 +12,7 @@ class PacksConfig(Feature):
                 "replicate",
                 "a paper's experiment again, with a verdict for each number",
                 "contrib.packs.management.Replicate",
-            ),
+            )
         }
     }
     reference = {"papers": "contrib.packs.reference.papers"}

@@ -44,8 +44,8 @@ def estimate_of_draws(mean: float, deviation: float, draws: int) -> Estimate:
 def drawn_point(curve: ReferenceCurve, size: int) -> Estimate:
     """Return the accuracy with ``size`` references, with the prediction interval of another random subset."""
     index = curve.references.tolist().index(size)
-    figures = (curve.value[index], curve.deviation[index], curve.draws[index])
-    return estimate_of_draws(float(figures[0]), float(figures[1]), int(figures[2]))
+    value, deviation = float(curve.value[index]), float(curve.deviation[index])
+    return estimate_of_draws(value, deviation, int(curve.draws[index]))
 
 
 def drawn_curve(label: str, curve: ReferenceCurve) -> Curve:
@@ -60,16 +60,16 @@ def estimates_of(curve: ReferenceCurve) -> list[Estimate]:
 
 def format_per_cent(estimate: Estimate) -> str:
     """Format an estimate as ``91.6 % [89.7, 93.2]``. Without an interval, format only its value."""
-    figures = map(json_float, (estimate.value, estimate.low, estimate.high))
-    value, low, high = (None if figure is None else f"{100 * figure:.1f}" for figure in figures)
+    shares = map(json_float, (estimate.value, estimate.low, estimate.high))
+    value, low, high = (None if share is None else f"{100 * share:.1f}" for share in shares)
     if value is None:
         return DASH
     return f"{value} %" if low is None or high is None else f"{value} % [{low}, {high}]"
 
 
-def estimate_from(figure: Any, n: int | None = None) -> Estimate:
+def estimate_from(statistic: Any, n: int | None = None) -> Estimate:
     """Convert the value and the interval of a statistic to an estimate."""
-    return Estimate(json_float(figure.value), json_float(figure.low), json_float(figure.high), n)
+    return Estimate(json_float(statistic.value), json_float(statistic.low), json_float(statistic.high), n)
 
 
 def heat_plot(

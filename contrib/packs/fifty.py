@@ -37,14 +37,14 @@ class FiftySentenceData:
         systems: the authors of each pair's candidates.
         references: the first 48 references of each image, for all images.
         votes: (P, 48) answers to the triplets, 1 or 2; empty if unpublished.
-        preferred_captions: (P,) winners of the pairwise votes; empty if unpublished.
+        pairwise_winners: (P,) winners of the pairwise votes; empty if unpublished.
     """
 
     pairs: tuple[PairTexts, ...]
     systems: tuple[tuple[str, str], ...]
     references: Mapping[str, list[str]]
     votes: Ints
-    preferred_captions: Ints
+    pairwise_winners: Ints
 
     @property
     def winners(self) -> Ints:
@@ -67,7 +67,7 @@ class FiftySentenceData:
         """People's winners, clustered only by image, since the people are not published."""
         return PeoplesWinners.from_winners(self.winners, clusters=self.clusters)
 
-    def of_kind(self, kind: str) -> Flags:
+    def is_of_kind(self, kind: str) -> Flags:
         return np.array([pair_kind == kind for pair_kind in self.kinds], dtype=np.bool_)
 
     def scores(
@@ -79,12 +79,14 @@ class FiftySentenceData:
             positions: the references to use; by default all.
         """
         # Use the same list object for all candidates of an image, so that its n-grams are counted once.
-        chosen = self.references
+        references = self.references
         if positions is not None:
-            chosen = {image: [texts[position] for position in positions] for image, texts in chosen.items()}
-        pairs = [replace(pair, references=chosen[pair.image]) for pair in self.pairs]
-        scored, scores = score_pairs(pairs, list(chosen.values()), metrics=metrics, tokenizer=tokenizer)
-        return scores, {name: figures.signature for name, figures in scored.scores.items()}
+            references = {
+                image: [texts[position] for position in positions] for image, texts in references.items()
+            }
+        pairs = [replace(pair, references=references[pair.image]) for pair in self.pairs]
+        result, scores = score_pairs(pairs, list(references.values()), metrics=metrics, tokenizer=tokenizer)
+        return scores, {name: metric_scores.signature for name, metric_scores in result.scores.items()}
 
 
 def read_fifty(name: str, folder: Path) -> FiftySentenceData:
@@ -95,12 +97,12 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
     triplets = open_judgments(name, folder, protocol="triplet")
     votes = [(str(row.pair), int(row.value or 0)) for row in triplets.judgments()]
     winners = _majorities(votes) if votes else {row.pair: row.winner for row in triplets.winners()}
-    preferred_captions: list[int] = []
+    pairwise_winners: list[int] = []
     if name == PASCAL:
         pairwise = open_judgments(name, folder, protocol="pairwise")
-        judged = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
-        of_pair = _majorities(judged)
-        preferred_captions = [of_pair[row.pair] for row in rows]
+        pairwise_votes = [(str(row.pair), int(row.value or 0)) for row in pairwise.judgments()]
+        winner_by_pair = _majorities(pairwise_votes)
+        pairwise_winners = [winner_by_pair[row.pair] for row in rows]
     pairs = tuple(
         PairTexts(position, row.kind, row.image, row.first_text, row.second_text, (), winners[row.pair])
         for position, row in enumerate(rows)
@@ -110,7 +112,7 @@ def read_fifty(name: str, folder: Path) -> FiftySentenceData:
         tuple((row.first_system, row.second_system) for row in rows),
         references,
         np.array([vote for _, vote in votes], dtype=np.int64).reshape(len(rows), -1),
-        np.array(preferred_captions, dtype=np.int64),
+        np.array(pairwise_winners, dtype=np.int64),
     )
 
 
@@ -126,15 +128,16 @@ def read_triplet_votes(path: Path, pairs: Sequence[PairTexts]) -> Ints:
         triplets = scipy.io.loadmat(path, squeeze_me=True)["triplets"]
         rows = [tuple(row) for row in np.atleast_1d(triplets).tolist()]
         sides = np.array([1 if int(winner) == 1 else 2 for *_, winner in rows]).reshape(len(pairs), -1)
+        # of the first triplet of each pair
         candidates = [[str(text).strip() for text in row[1:3]] for row in rows[:: sides.shape[1]]]
     except (ValueError, KeyError, TypeError) as error:
         raise ReplicationError(
             f"{path}: {error}; expected triplets of A, B, C and a winner, equally many for each of {len(pairs)} pairs."
         ) from None
     for number, (pair, texts) in enumerate(zip(pairs, candidates, strict=True)):
-        listed = [pair.first.strip(), pair.second.strip()]
-        if listed != texts:
-            raise ReplicationError(f"{path}, pair {number}: B and C are {texts}, expected {listed}.")
+        expected_texts = [pair.first.strip(), pair.second.strip()]
+        if expected_texts != texts:
+            raise ReplicationError(f"{path}, pair {number}: B and C are {texts}, expected {expected_texts}.")
     return sides
 
 

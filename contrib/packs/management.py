@@ -62,22 +62,22 @@ class Replicate(QuorumCommand):
             self.say(
                 f"{replication.pack.name}: {verdict_tables.describe_verdict_counts(replication.verdicts)}"
             )
-        lacking = sum(
+        count_without_tables = sum(
             verdict.why == running.NO_TABLES
             for replication in replications
             for verdict in replication.verdicts
         )
-        if lacking:
-            self.say(f"{lacking} numbers more with {running.METEOR_TABLES_HELP}")
+        if count_without_tables:
+            self.say(f"{count_without_tables} numbers more with {running.METEOR_TABLES_HELP}")
         self.say(f"Written to {output}: report.html, verdicts.json, figures and tables.")
 
     def _describe_pack(self, pack: Pack, folder: Path) -> None:
         self.say(f"{pack.name}: {pack.contents.title} ({len(pack.numbers)} published numbers)")
         for name, data in pack.contents.data.items():
-            inside = folder / (data.path or name)
-            there = all((inside / file).is_file() for file in data.files)
-            state = "there" if there else "not there, and not required" if data.optional else "NOT THERE"
+            data_folder = folder / (data.path or name)
+            is_there = all((data_folder / file).is_file() for file in data.files)
+            state = "there" if is_there else "not there, and not required" if data.optional else "NOT THERE"
             if not data.has_known_format:
                 state += f", NOT READABLE without the format {data.format}"
-            self.say(f"  {inside}: {', '.join(data.files)}; {state}")
+            self.say(f"  {data_folder}: {', '.join(data.files)}; {state}")
             self.say(f"    {data.what}, from {data.source}")

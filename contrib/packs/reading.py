@@ -15,7 +15,7 @@ from common.errors import QuorumError, did_you_mean
 from judgments.importers import DATASET_FORMATS
 
 SHIPPED_FOLDER = Path(__file__).parent / "shipped"
-PACK, MODULE = "pack.toml", "pack.py"
+PACK_FILE, MODULE_FILE = "pack.toml", "pack.py"
 PER_CENT = "%"
 
 Judgments = Literal["published", "rehearsal"]
@@ -98,9 +98,9 @@ class Contents(PackTable):
     @model_validator(mode="before")
     @classmethod
     def _fill_numbers(cls, values: dict[str, Any]) -> dict[str, Any]:
-        every = values.pop("every-number", {})
+        defaults = values.pop("every-number", {})
         try:
-            return values | {"number": [every | number for number in values.get("number", ())]}
+            return values | {"number": [defaults | number for number in values.get("number", ())]}
         except TypeError:
             raise ValueError("expected tables [[number]] and [every-number]") from None
 
@@ -138,44 +138,44 @@ class Pack:
         """
         folders = {}
         for name, data in self.contents.data.items():
-            inside = folder / (data.path or name)
-            absent = next((file for file in data.files if not (inside / file).is_file()), None)
-            if absent is None and data.has_known_format:
-                folders[name] = inside
-            elif absent is None:
+            data_folder = folder / (data.path or name)
+            missing_file = next((file for file in data.files if not (data_folder / file).is_file()), None)
+            if missing_file is None and data.has_known_format:
+                folders[name] = data_folder
+            elif missing_file is None:
                 raise ReplicationError(
-                    f"Pack {self.name!r} reads {inside} in the format {data.format!r}, expected one of "
+                    f"Pack {self.name!r} reads {data_folder} in the format {data.format!r}, expected one of "
                     f"{', '.join(DATASET_FORMATS)}; published_sets in CONTRIB_APPS has more."
                 )
             elif not data.optional:
                 raise ReplicationError(
-                    f"Pack {self.name!r} needs the file {inside / absent}, which is not there: {data.what}, "
+                    f"Pack {self.name!r} needs the file {data_folder / missing_file}, which is not there: {data.what}, "
                     f"from {data.source}. --data names the folder that {data.path or name} lies in."
                 )
         return folders
 
 
 def shipped_packs() -> Iterator[Pack]:
-    for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK}")):
+    for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK_FILE}")):
         yield read_pack(path.parent)
 
 
 def pack_named(name: str) -> Pack:
     """Return a shipped pack by its name, or the pack in a folder. Raise ReplicationError if there is none."""
-    inside = SHIPPED_FOLDER / name.replace("-", "_")
-    if "/" not in name and (inside / PACK).is_file():
-        return read_pack(inside)
-    if (Path(name) / PACK).is_file():
+    shipped_folder = SHIPPED_FOLDER / name.replace("-", "_")
+    if "/" not in name and (shipped_folder / PACK_FILE).is_file():
+        return read_pack(shipped_folder)
+    if (Path(name) / PACK_FILE).is_file():
         return read_pack(Path(name).resolve())
-    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK}"))]
+    names = [path.parent.name.replace("_", "-") for path in sorted(SHIPPED_FOLDER.glob(f"*/{PACK_FILE}"))]
     raise ReplicationError(
-        f"There is no pack {name!r}; expected one of {', '.join(names)}, or a folder with {PACK} and {MODULE}."
-        f"{did_you_mean(name, names)}"
+        f"There is no pack {name!r}; expected one of {', '.join(names)}, or a folder with {PACK_FILE} and "
+        f"{MODULE_FILE}.{did_you_mean(name, names)}"
     )
 
 
 def read_pack(folder: Path) -> Pack:
-    path = folder / PACK
+    path = folder / PACK_FILE
     try:
         # Decimal numbers keep the printed digits: 64.0 is not 64.
         values = tomllib.loads(path.read_text(encoding="utf-8"), parse_float=Decimal)

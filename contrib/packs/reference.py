@@ -10,17 +10,17 @@ from contrib.packs.reading import shipped_packs
 from contrib.packs.verdict_tables import COLUMNS, markdown_row, rows_in_full
 from contrib.packs.verdicts import NOT_REPRODUCIBLE
 
-TABLES = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
+TABLES_FOLDER = Path(__file__).resolve().parents[2] / "docs" / "figures" / "papers"
 
 
 def papers() -> Iterator[str]:
     """Yield the tables that ``replicate all`` writes. Numbers that are not reproducible are listed by reason."""
     yield "# Published numbers, one by one\n\nHow they are computed is in [Papers, run again](../contrib/packs.md)."
     for pack in shipped_packs():
-        with (TABLES / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
+        with (TABLES_FOLDER / f"{pack.name}-numbers.csv").open(encoding="utf-8", newline="") as file:
             rows = list(rows_in_full(list(csv.reader(file))[1:]))
         yield f"\n## {pack.name}\n\n{pack.contents.title}.\n"
-        yield from _table([row for row in rows if row[5] != NOT_REPRODUCIBLE])
+        yield from _table([row for row in rows if row[COLUMNS.index("verdict")] != NOT_REPRODUCIBLE])
         numbers_by_reason: dict[str, list[str]] = {}
         for position, number, published, *_, verdict, why in rows:
             if verdict == NOT_REPRODUCIBLE:

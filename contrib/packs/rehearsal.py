@@ -23,9 +23,9 @@ class RehearsalVotes:
 
 
 def rehearse_votes(
-    truth: ArrayLike, options: Sequence[float], votes: int, *, crowd: RehearsalCrowd | None = None
+    truth: ArrayLike, options: Sequence[float], votes_per_unit: int, *, crowd: RehearsalCrowd | None = None
 ) -> RehearsalVotes:
-    """Return simulated answers of ``votes`` workers to each of U units.
+    """Return simulated answers of ``votes_per_unit`` workers to each of U units.
 
     A careful worker is right with the same probability as in `quorum study rehearse`, and otherwise gives one of
     the other options. A spammer gives any option.
@@ -36,16 +36,17 @@ def rehearse_votes(
     crowd = crowd or RehearsalCrowd()
     rng = np.random.default_rng(crowd.seed)
     right, scale = np.asarray(truth), np.asarray(options)
-    workers = max(crowd.workers, votes)
+    workers = max(crowd.workers, votes_per_unit)
     accuracy = np.clip(crowd.accuracy + rng.uniform(-ACCURACY_SPREAD, ACCURACY_SPREAD, workers), 0.0, 1.0)
-    spammer = np.zeros(workers, dtype=np.bool_)
-    spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
+    is_spammer = np.zeros(workers, dtype=np.bool_)
+    is_spammer[rng.permutation(workers)[: round(crowd.spammers * workers)]] = True
     # Each unit gets different workers: the first ones of a random order.
-    worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes].astype(np.int64)
-    position = np.searchsorted(scale, right, sorter=np.argsort(scale))
-    correct = np.argsort(scale)[position][:, np.newaxis]
+    worker = np.argsort(rng.random((len(right), workers)), axis=1)[:, :votes_per_unit].astype(np.int64)
+    # the index of the right answer among the options, which need not be sorted
+    sorted_position = np.searchsorted(scale, right, sorter=np.argsort(scale))
+    correct = np.argsort(scale)[sorted_position][:, np.newaxis]
     wrong = (correct + rng.integers(1, max(len(scale), 2), worker.shape)) % len(scale)
-    careful = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
-    answers = np.where(spammer[worker], rng.integers(0, len(scale), worker.shape), careful)
-    unit = np.repeat(np.arange(len(right)), votes)
+    careful_answers = np.where(rng.random(worker.shape) < accuracy[worker], correct, wrong)
+    answers = np.where(is_spammer[worker], rng.integers(0, len(scale), worker.shape), careful_answers)
+    unit = np.repeat(np.arange(len(right)), votes_per_unit)
     return RehearsalVotes(unit, worker.ravel(), scale[answers.ravel()])

@@ -16,14 +16,14 @@ from evaluation.presentation.rendering import FOLDER, ROWS_IN_TEXT, render_table
 from evaluation.reports.storage import check_folder, write_folder
 from quorum.numeric.signatures import quorum_version
 
-VERDICTS = "verdicts.json"
+VERDICTS_FILE = "verdicts.json"
 
 TEMPLATES = text_templates(FOLDER / "templates", escape=escape)
 
 
 def check_output(folder: Path) -> None:
     """Raise ExportError if the report cannot be written to the folder."""
-    check_folder(folder, mark=VERDICTS)
+    check_folder(folder, mark=VERDICTS_FILE)
 
 
 def write_replications(replications: Sequence[Replication], folder: Path) -> list[str]:
@@ -31,7 +31,7 @@ def write_replications(replications: Sequence[Replication], folder: Path) -> lis
 
     Return the names of its files.
     """
-    return write_folder(folder, _report_files(replications), mark=VERDICTS)
+    return write_folder(folder, _report_files(replications), mark=VERDICTS_FILE)
 
 
 def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, bytes]]:
@@ -67,4 +67,4 @@ def _report_files(replications: Sequence[Replication]) -> Iterator[tuple[str, by
     sections = [verdict_markdown(replication.pack, replication.verdicts) for replication in replications]
     yield "verdicts.md", "\n".join(sections).encode()
     verdicts = [verdict for replication in replications for verdict in replication.verdicts]
-    yield VERDICTS, f"{indented_json(as_json(verdicts))}\n".encode()
+    yield VERDICTS_FILE, f"{indented_json(as_json(verdicts))}\n".encode()

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import NamedTuple
 
 from contrib.bounds.bounds import computable_metrics
-from contrib.packs.reading import MODULE, Number, Pack, ReplicationError
+from contrib.packs.reading import MODULE_FILE, Number, Pack, ReplicationError
 from contrib.packs.verdicts import NumberVerdict, verdict_of
 from evaluation.presentation.content import Cell, Column, Estimate, Plot, Section, Table, plain_table
 from quorum.numeric.parallel import map_parts
@@ -22,6 +23,14 @@ NO_TABLES = f"missing are {METEOR_TABLES_HELP}"
 Progress = Callable[[float, str], None]
 
 
+class _Statement(NamedTuple):
+    """What a pack states about a number: the arguments of `Run.number`, or why the number is missing."""
+
+    ours: Estimate | None
+    others: Mapping[str, float | None] = {}
+    missing: str = ""
+
+
 @dataclass(slots=True)
 class Run:
     """The argument of the function ``analyse`` of a pack. It has the pack's data, and records the results."""
@@ -29,9 +38,7 @@ class Run:
     pack: Pack
     data: Mapping[str, Path]
     progress: Progress
-    stated_numbers: dict[str, tuple[Estimate | None, Mapping[str, float | None], str]] = field(
-        default_factory=dict
-    )
+    stated_numbers: dict[str, _Statement] = field(default_factory=dict)
     sections: list[Section] = field(default_factory=list)
     judgments: list[str] = field(default_factory=list)
     signatures: dict[str, str] = field(default_factory=dict)
@@ -51,12 +58,12 @@ class Run:
             others: the values by other conventions, by name of the convention.
         """
         self._check_name(name)
-        self.stated_numbers[name] = ours, others or {}, ""
+        self.stated_numbers[name] = _Statement(ours, others or {})
 
     def missing(self, name: str, why: str) -> None:
         """Record why a published number cannot be computed in this run."""
         self._check_name(name)
-        self.stated_numbers[name] = None, {}, why
+        self.stated_numbers[name] = _Statement(None, missing=why)
 
     def section(
         self,
@@ -104,7 +111,7 @@ class Run:
     def _check_name(self, name: str) -> None:
         if all(name != number.id for number in self.pack.numbers):
             raise ReplicationError(
-                f"{self.pack.folder / MODULE} states {name!r}, which is no id of a number of pack.toml."
+                f"{self.pack.folder / MODULE_FILE} states {name!r}, which is no id of a number of pack.toml."
             )
 
 
@@ -128,8 +135,9 @@ def run_pack(pack: Pack, folder: Path, progress: Progress) -> Replication:
     analyse = load_analysis(pack)
     run = Run(pack, pack.find_data(folder), progress)
     analyse(run)
-    files = _files(pack, run.data)
-    digest = hashlib.sha256("".join(str(row[-1]) for row in files.rows).encode()).hexdigest()[:16]
+    files = _table_of_files(pack, run.data)
+    # the last cell of a row is the digest of a file
+    digest = _digest("".join(str(row[-1]) for row in files.rows).encode())
     stamp = signature("replication", {"pack": pack.name, "data": digest, "seed": run.seed})
     verdicts = tuple(_verdict(run, number) for number in pack.numbers)
     return Replication(
@@ -154,17 +162,19 @@ def run_packs(packs: Sequence[Pack], folder: Path, progress: Progress) -> list[R
     return replications
 
 
-def _run_part(shared: tuple[Sequence[Pack], Path], position: int) -> Replication:
-    packs, folder = shared
+def _run_part(packs_and_folder: tuple[Sequence[Pack], Path], position: int) -> Replication:
+    packs, folder = packs_and_folder
     return run_pack(packs[position], folder, lambda share, message: None)
 
 
 def load_analysis(pack: Pack) -> Callable[[Run], None]:
     """Return the function ``analyse`` of a pack's module. Raise ReplicationError if it has none."""
-    path = pack.folder / MODULE
+    path = pack.folder / MODULE_FILE
     spec = spec_from_file_location(f"replication_pack_{pack.folder.name}", path)
     if not path.is_file() or spec is None or spec.loader is None:
-        raise ReplicationError(f"{pack.folder} has no {MODULE}, expected one with a function analyse(run).")
+        raise ReplicationError(
+            f"{pack.folder} has no {MODULE_FILE}, expected one with a function analyse(run)."
+        )
     # dataclasses look up their module in sys.modules
     module = sys.modules[spec.name] = module_from_spec(spec)
     try:
@@ -191,16 +201,21 @@ def _verdict(run: Run, number: Number) -> NumberVerdict:
     if number.missing:
         return verdict_of(run.pack, number, None)
     raise ReplicationError(
-        f"{run.pack.folder / MODULE} states nothing about the number {number.id!r} of pack.toml; "
+        f"{run.pack.folder / MODULE_FILE} states nothing about the number {number.id!r} of pack.toml; "
         "expected run.number or run.missing."
     )
 
 
-def _files(pack: Pack, data: Mapping[str, Path]) -> Table:
+def _digest(content: bytes) -> str:
+    """Return the first 16 hexadecimal digits of the SHA-256 hash."""
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _table_of_files(pack: Pack, data: Mapping[str, Path]) -> Table:
     rows: list[Sequence[str | int]] = []
     for name, folder in data.items():
         for file in pack.contents.data[name].files:
             content = (folder / file).read_bytes()
-            rows.append((f"{folder.name}/{file}", len(content), hashlib.sha256(content).hexdigest()[:16]))
+            rows.append((f"{folder.name}/{file}", len(content), _digest(content)))
     columns = (Column("file"), Column("bytes", "count"), Column("SHA-256 begins"))
     return Table(f"{pack.name}-files", "Files that were read", columns, tuple(map(tuple, rows)))

@@ -32,19 +32,19 @@ def verdict_rows(verdicts: Sequence[NumberVerdict]) -> list[tuple[str, ...]]:
 
 def verdict_table(pack: Pack, verdicts: Sequence[NumberVerdict]) -> Table:
     rows = verdict_rows(verdicts)
-    shown = [
+    cells = [
         tuple(
-            REPEAT_MARK if cell == over and len(cell) > MAX_REPEATED_LENGTH else cell
-            for cell, over in zip(*pair, strict=True)
+            REPEAT_MARK if cell == above and len(cell) > MAX_REPEATED_LENGTH else cell
+            for cell, above in zip(*pair, strict=True)
         )
         for pair in zip(rows, [COLUMNS, *rows], strict=False)
     ]
     columns = tuple(Column(name) for name in COLUMNS)
-    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(shown))
+    return Table(f"{pack.name}-numbers", "Published numbers beside ours", columns, tuple(cells))
 
 
 def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
-    """Yield the rows of a `verdict_table`. Cells that it leaves empty are filled from above."""
+    """Yield the rows of a `verdict_table`. A cell with REPEAT_MARK becomes the cell above it."""
     row_above: tuple[str, ...] = COLUMNS
     for row in rows:
         row_above = tuple(
@@ -71,9 +71,9 @@ def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
 
 
 def _add_notes(verdict: NumberVerdict, notes: Sequence[str]) -> str:
-    others = ". ".join(text for text in verdict.explanations if text not in notes)
+    unlisted_texts = ". ".join(text for text in verdict.explanations if text not in notes)
     marks = ", ".join(f"[{notes.index(text) + 1}]" for text in verdict.explanations if text in notes)
-    return f"{marks} {others}".strip()
+    return f"{marks} {unlisted_texts}".strip()
 
 
 def _unreproducible_lines(verdicts: Sequence[NumberVerdict]) -> Iterator[str]:

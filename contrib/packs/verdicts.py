@@ -98,8 +98,8 @@ def verdict_of(
         return NumberVerdict(pack.name, number, Estimate(None), NOT_REPRODUCIBLE, missing or number.missing)
     value = computed * number.scale
     # A number that was not drawn again has no sampling error: it is equal or it is not.
-    ends = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
-    low, high = (None if end is None else end * number.scale for end in ends)
+    limits = map(json_float, (ours.low, ours.high) if number.drawn else (None, None))
+    low, high = (None if limit is None else limit * number.scale for limit in limits)
     estimate = Estimate(value, low, high, ours.n)
     if is_equal(number, value):
         return NumberVerdict(pack.name, number, estimate, MATCHED, EQUAL_DIGITS)
@@ -111,10 +111,10 @@ def verdict_of(
 def _describe_conventions(number: Number, others: Mapping[str, float | None]) -> str:
     """Describe the values by other conventions: those equal to the published number or, if there are none, all."""
     values = {what: value * number.scale for what, value in others.items() if value is not None}
-    met = {what: value for what, value in values.items() if is_equal(number, value)}
+    equal_values = {what: value for what, value in values.items() if is_equal(number, value)}
     digits = _digits(number) + bool(number.unit or _digits(number))
-    texts = [f"{value:.{digits}f} ({what})" for what, value in (met or values).items()]
-    return f"{'met by' if met else 'not met either by'} {', '.join(texts)}" if texts else ""
+    texts = [f"{value:.{digits}f} ({what})" for what, value in (equal_values or values).items()]
+    return f"{'met by' if equal_values else 'not equal_values either by'} {', '.join(texts)}" if texts else ""
 
 
 def is_equal(number: Number, value: float) -> bool:

@@ -24,18 +24,21 @@ def analyse(run: Run) -> None:
         return
     folder = run.data["mtbench"]
     people, models = _read_votes(folder / PEOPLE), _read_votes(folder / MODELS)
-    votes = [(instance, person, vote) for person, votes in people.items() for instance, vote in votes.items()]
+    votes = [
+        (instance, person, vote)
+        for person, person_votes in people.items()
+        for instance, vote in person_votes.items()
+    ]
     ties = [vote for *_, vote in votes].count(TIE)
-    run.judged(
-        f"{len(votes):,} votes of {len(people)} experts on {len({row[0] for row in votes})} pairs, {ties} of them ties."
-    )
+    pairs = {instance for instance, *_ in votes}
+    run.judged(f"{len(votes):,} votes of {len(people)} experts on {len(pairs)} pairs, {ties} of them ties.")
     rows = []
     for name in dict.fromkeys(number.id.split("/")[0] for number in run.pack.numbers):
         answers_of_model = models.get(name, {})
-        answered = [row for row in votes if row[0] in answers_of_model]
-        if not answered:
+        common_votes = [row for row in votes if row[0] in answers_of_model]
+        if not common_votes:
             raise ReplicationError(f"{folder / MODELS} has no answers of {name} to what people judged.")
-        units, raters, answers = (np.array(column) for column in zip(*answered, strict=True))
+        units, raters, answers = (np.array(column) for column in zip(*common_votes, strict=True))
         judge = [answers_of_model[instance] for instance in units.tolist()]
         test = alternative_annotator_test(units, raters, answers, judge, epsilon=EPSILON)
         run.number(f"{name}/winning-rate", Estimate(json_float(test.winning_rate), n=len(test.raters)))

@@ -29,9 +29,9 @@ TAU_B, TAU_C, RHO = "kendall-tau-b", "kendall-tau-c", "spearman"
 MEASURES = {TAU_B: "tau-b", TAU_C: "tau-c", RHO: "rho"}
 RESAMPLES = 100
 EXPERT_SET = "flickr8k-expert"
-# the names in the MS COCO evaluation, whose CIDEr is CIDEr-D
-RHOS = {"cider": "cider-d", "meteor": "meteor"}
-COLUMNS = ("mt", "refs", "score", "imgid")
+# metrics by their names in the MS COCO evaluation, whose CIDEr is CIDEr-D
+RHO_METRICS = {"cider": "cider-d", "meteor": "meteor"}
+REQUIRED_COLUMNS = ("mt", "refs", "score", "imgid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ def analyse(run: Run) -> None:
     rows = list(open_dataset("flickr8k", run.data["flickr8k"]).rows())
     references = references_by_image(rows)
     texts = {row.caption_id: row.text for row in rows if isinstance(row, ReferenceRow)}
-    _add_rhos(run, _expert(run.data["flickr8k"], references, texts, keep_own=True))
+    _add_rhos(run, _read_experts(run.data["flickr8k"], references, texts, keep_own=True))
     sets = {
-        EXPERT_SET: (_expert(run.data["flickr8k"], references, texts), TAU_C),
-        "flickr8k-cf": (_crowd(run.data["flickr8k"], references, texts), TAU_B),
+        EXPERT_SET: (_read_experts(run.data["flickr8k"], references, texts), TAU_C),
+        "flickr8k-cf": (_read_crowd(run.data["flickr8k"], references, texts), TAU_B),
     }
     for name, file in {"composite": "en_test_composite_da2.csv", "polaris": "polaris_test.csv"}.items():
         if run.has(name):
-            sets[name] = _table(name.capitalize(), run.data[name] / file), TAU_C
+            sets[name] = _read_table(name.capitalize(), run.data[name] / file), TAU_C
     for index, (name, (graded, coefficient)) in enumerate(sets.items()):
         run.progress(index / len(sets), f"correlations on {graded.title}")
         run.judged(
@@ -75,7 +75,7 @@ def _grades_by_text(rows: Iterable[JudgmentRow]) -> dict[tuple[str, str], list[f
     return grades
 
 
-def _expert(
+def _read_experts(
     folder: Path, references: dict[str, list[str]], texts: dict[str, str], *, keep_own: bool = False
 ) -> GradedCaptions:
     """Return the expert grades. Captions that equal a reference are left out unless ``keep_own``."""
@@ -85,60 +85,63 @@ def _expert(
             mean = sum(values) / len(values)
             captions.append(CaptionTexts(None, 0, image, texts[key], references[image], mean))
             grades.append(values)
-    of = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
-    return GradedCaptions("Flickr8k-Expert", captions, np.concatenate(grades), of)
+    caption_indices = np.repeat(np.arange(len(captions)), [len(values) for values in grades])
+    return GradedCaptions("Flickr8k-Expert", captions, np.concatenate(grades), caption_indices)
 
 
-def _crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
-    judged = _grades_by_text(open_judgments("flickr8k-crowd", folder).judgments())
-    left = {image: list(image_texts) for image, image_texts in references.items()}
-    for image, key in judged:
-        if texts[key] in left[image]:
-            left[image].remove(texts[key])
+def _read_crowd(folder: Path, references: dict[str, list[str]], texts: dict[str, str]) -> GradedCaptions:
+    """Return the crowd's mean answers. Each judged caption is taken out of its image's references once."""
+    grades = _grades_by_text(open_judgments("flickr8k-crowd", folder).judgments())
+    remaining_texts = {image: list(image_texts) for image, image_texts in references.items()}
+    for image, key in grades:
+        if texts[key] in remaining_texts[image]:
+            remaining_texts[image].remove(texts[key])
     captions = [
-        CaptionTexts(None, 0, image, texts[key], list(left[image]), sum(values) / len(values))
-        for (image, key), values in judged.items()
+        CaptionTexts(None, 0, image, texts[key], list(remaining_texts[image]), sum(values) / len(values))
+        for (image, key), values in grades.items()
     ]
-    return GradedCaptions("Flickr8k-CF", captions, _people(captions), np.arange(len(captions)))
+    return GradedCaptions("Flickr8k-CF", captions, _mean_grades(captions), np.arange(len(captions)))
 
 
-def _table(title: str, path: Path) -> GradedCaptions:
+def _read_table(title: str, path: Path) -> GradedCaptions:
     """Read the CSV that the authors of Polos made from a set."""
     captions = []
     with path.open(encoding="utf-8", newline="") as file:
         reader = csv.DictReader(file)
-        lacking = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
-        if lacking:
-            raise ReplicationError(f"{path} has no column {lacking[0]}, expected {', '.join(COLUMNS)}.")
+        missing_columns = [name for name in REQUIRED_COLUMNS if name not in (reader.fieldnames or ())]
+        if missing_columns:
+            raise ReplicationError(
+                f"{path} has no column {missing_columns[0]}, expected {', '.join(REQUIRED_COLUMNS)}."
+            )
         for row in reader:
             try:
-                listed, grade = ast.literal_eval(row["refs"]), float(row["score"])
+                references, grade = ast.literal_eval(row["refs"]), float(row["score"])
             except (ValueError, SyntaxError, TypeError):
-                listed, grade = None, 0.0
+                references, grade = None, 0.0
             if (
-                not isinstance(listed, list)
-                or not listed
-                or not all(isinstance(text, str) for text in listed)
+                not isinstance(references, list)
+                or not references
+                or not all(isinstance(text, str) for text in references)
             ):
                 raise ReplicationError(
                     f"{path}, line {reader.line_num}: expected a list of texts in refs and a number in score."
                 )
-            captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], listed, grade))
+            captions.append(CaptionTexts(None, 0, row["imgid"], row["mt"], references, grade))
     if not captions:
         raise ReplicationError(f"{path} holds no rows, expected one judged caption or more.")
-    return GradedCaptions(title, captions, _people(captions), np.arange(len(captions)))
+    return GradedCaptions(title, captions, _mean_grades(captions), np.arange(len(captions)))
 
 
-def _people(captions: Sequence[CaptionTexts]) -> Floats:
+def _mean_grades(captions: Sequence[CaptionTexts]) -> Floats:
     return np.array([caption.people for caption in captions], dtype=np.float64)
 
 
 def _add_rhos(run: Run, graded: GradedCaptions) -> None:
     """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
     documents = [caption.references for caption in graded.captions]
-    metrics = computable_metrics(RHOS.values())
+    metrics = computable_metrics(RHO_METRICS.values())
     scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
-    for name, metric in RHOS.items():
+    for name, metric in RHO_METRICS.items():
         if metric in metrics:
             rho = correlation(
                 scored[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0
@@ -148,10 +151,10 @@ def _add_rhos(run: Run, graded: GradedCaptions) -> None:
 
 def _correlate_metrics(run: Run, name: str, graded: GradedCaptions, coefficient: str) -> None:
     """Correlate every metric with the grades of one set, and report the correlations as a table and a plot."""
-    printed = {number.id for number in run.pack.numbers}
+    number_ids = {number.id for number in run.pack.numbers}
     correlations = _correlations_of_set(run, graded, coefficient)
     for metric, values in correlations.items():
-        if f"{name}/{metric}" in printed:
+        if f"{name}/{metric}" in number_ids:
             run.number(f"{name}/{metric}", values.as_printed)
     table = _table_of(name, graded, coefficient, correlations)
     plot = _plot_of(name, graded, coefficient, correlations, table)
@@ -182,29 +185,29 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     scored_by_image = score_captions(
         graded.captions, by_image, metrics=FREQUENCY_METRICS, tokenizer="ptb"
     ).scores
-    means = _people(graded.captions)
+    means = _mean_grades(graded.captions)
     correlations = {}
     for metric in metrics:
         run.signed(f"{graded.title}: {metric}", scored[metric].signature)
         scores = scored[metric].images
-        single = scores[graded.caption_indices]  # the score of each grade's caption
+        grade_scores = scores[graded.caption_indices]  # of each grade's caption
         over_images = None
         if metric in scored_by_image:
-            single_by_image = scored_by_image[metric].images[graded.caption_indices]
-            over_images = _value(single_by_image, graded.grades, coefficient)
+            grade_scores_by_image = scored_by_image[metric].images[graded.caption_indices]
+            over_images = _coefficient(grade_scores_by_image, graded.grades, coefficient)
         correlations[metric] = MetricCorrelations(
-            _clustered_correlation(single, graded, images, coefficient, run.seed),
+            _clustered_correlation(grade_scores, graded, images, coefficient, run.seed),
             over_images,
             tuple(
-                _value(x, y, measure)
-                for x, y in ((single, graded.grades), (scores, means))
+                _coefficient(x, y, measure)
+                for x, y in ((grade_scores, graded.grades), (scores, means))
                 for measure in MEASURES
             ),
         )
     return correlations
 
 
-def _value(scores: Floats, people: Floats, coefficient: str) -> float | None:
+def _coefficient(scores: Floats, people: Floats, coefficient: str) -> float | None:
     return json_float(correlation(scores, people, coefficient, resamples=0).value)
 
 

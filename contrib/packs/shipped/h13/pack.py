@@ -46,10 +46,12 @@ from quorum.statistics.significance import mcnemar_test, randomization_test, sig
 
 GRADES = tuple(round(3 * grade) / 3 for grade in ASCENDING_GRADES)
 GOOD, FINE = GRADES[2], GRADES[3]  # two of three experts give grade 3, or all three do
-RELEVANCE_THRESHOLD = 0.66
-SCORES = tuple(step / 10 for step in range(1, 11))
-CUTS = (1, 5, 10)
-CONTROL_RULE = 0.7
+EPSILON = 1e-9  # of means, which are rounded, beside thresholds
+RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
+SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
+RANK_CUTOFFS = (1, 5, 10)
+CONTROL_RULE = 0.7  # least share of right control items
+# the ids of the numbers in Table 10, by index of the grade in GRADES and by measure
 TABLE_10 = {
     (4, "kappa"): "kappa",
     (2, "precision"): "precision-2.66",
@@ -58,7 +60,7 @@ TABLE_10 = {
 }
 REASSIGNMENTS = 10_000
 # The captions that are references. H13 do not say which other caption they took, so all four are used.
-SETS: dict[str, tuple[tuple[int, ...], ...]] = {
+REFERENCE_SETS: dict[str, tuple[tuple[int, ...], ...]] = {
     "five": ((0, 1, 2, 3, 4),), "gold": ((POOL_CAPTION,),), "four": ((0, 1, 3, 4),), "other": ((0,), (1,), (3,), (4,))
 }  # fmt: skip
 # The thresholds of metric and experts that 4.2.2 prints. It prints none for one other caption.
@@ -71,7 +73,7 @@ PRINTED_NUMBERS = {
     ("rouge", "four"): ((0.2, GOOD),),
 }
 # How words are changed before Bleu-pre. The filter's order is stems first, then stop words.
-ORDERS = {
+WORD_CHANGES = {
     STEM_THEN_STOP: "stems first", STOP_THEN_STEM: "stop words first", "rouge-keep-porter": "stems alone",
     "rouge-drop-none": "stop words alone", "none": "words as they are",
 }  # fmt: skip
@@ -106,20 +108,20 @@ def _add_experts(run: Run, experts: Pairs) -> None:
         pairs, people, grades.ravel(), "interval", clusters={ITEM: experts.image[pairs]}
     )
     run.signed("alpha", alpha.signature)
-    cuts = [
-        (f"yes from a grade of {cut} on", "nominal", (grades >= cut).astype(np.float64)) for cut in (4, 3, 2)
-    ]
     levels = [
         *(("all pairs", level, grades) for level in ("interval", "nominal", "ordinal", "ratio")),
         ("without own captions", "interval", grades[:, ~own_caption]),
         ("own captions twice", "interval", np.hstack([grades, grades[:, own_caption]])),
-        *cuts,
+        *(
+            (f"yes from a grade of {least} on", "nominal", (grades >= least).astype(float))
+            for least in (4, 3, 2)
+        ),
     ]
     alphas = [(what, level, krippendorff_alpha(values, level)) for what, level, values in levels]
     others = {f"{what}, {level} level": value for what, level, value in alphas[1:]}
     run.number("alpha", estimate_from(alpha), others=others)
     level_columns = (Column("grades"), Column("level"), Column("alpha", "coefficient"))
-    counts = [(grade, int((experts.means >= grade - 1e-9).sum())) for grade in reversed(GRADES)]
+    counts = [(grade, int((experts.means >= grade - EPSILON).sum())) for grade in reversed(GRADES)]
     shares = tuple((grade, count, count / experts.count) for grade, count in counts)
     columns = (Column("mean grade", "number"), Column("pairs", "count"), Column("share, %", "share"))
     run.section(
@@ -141,18 +143,18 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
     experts = data.experts
     panels: list[HeatmapPanel] = []
     rows: list[tuple[Cell, ...]] = []
-    for (key, (name, metric)), what in product(METRICS.items(), SETS):
+    for (key, (name, metric)), what in product(METRICS.items(), REFERENCE_SETS):
         kappas, others = [], {}
-        for positions in SETS[what]:
+        for positions in REFERENCE_SETS[what]:
             label = f"caption {positions[0]}" if what == "other" else what
             scores, signature = _scores(data, metric, positions)
             run.signed(f"{name}, {label}", signature)
-            grid = kappa_grid(scores, experts.means, SCORES, GRADES, resamples=1, seed=run.seed)
-            panels.append(_panel(f"{name}, {label}", SCORES, grid))
+            grid = kappa_grid(scores, experts.means, SCORE_THRESHOLDS, GRADES, resamples=1, seed=run.seed)
+            panels.append(_panel(f"{name}, {label}", SCORE_THRESHOLDS, grid))
             best = _best_threshold(grid)
-            at_best = best.first_at_least, best.second_at_least
+            best_thresholds = best.first_at_least, best.second_at_least
             for index, (first, second) in enumerate(
-                dict.fromkeys((*PRINTED_NUMBERS.get((key, what), ()), at_best))
+                dict.fromkeys((*PRINTED_NUMBERS.get((key, what), ()), best_thresholds))
             ):
                 agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
                 kappa = estimate_from(agreement.kappa)
@@ -195,7 +197,9 @@ def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[F
 
 def _best_threshold(grid: KappaGrid) -> ThresholdAgreement:
     cells = [
-        cell for cell in grid.cells if cell.second_at_least > GOOD - 1e-9 and not math.isnan(cell.kappa.value)
+        cell
+        for cell in grid.cells
+        if cell.second_at_least > GOOD - EPSILON and not math.isnan(cell.kappa.value)
     ]
     return max(cells, key=lambda cell: cell.kappa.value)
 
@@ -233,37 +237,37 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
     all_no = np.array([sum(answers) == 0 for answers in crowd.answers])
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, dict[str, Estimate]] = {}
-    for order, label in ORDERS.items():
+    for order, label in WORD_CHANGES.items():
         hits, totals = bleu_pre_matrix(data.pool, data.references(range(5)), order)
         by_name = figures[label] = {"nonzero/bleu-1": _share(hits > 0)}
         if order in (STEM_THEN_STOP, STOP_THEN_STEM):
             by_name["nonzero/bleu-2"] = _share(_shared_bigrams(data, order))
         for per_cent in (25, 26):
-            dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
-            by_name[f"filter/{per_cent}/pairs"] = _share(dropped)
+            is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
+            by_name[f"filter/{per_cent}/pairs"] = _share(is_dropped)
             for name, grade in (("2.66", GOOD), ("3", FINE)):
                 by_name[f"filter/{per_cent}/lost-{name}"] = share_by_image(
-                    dropped[expert_pairs], experts.clusters, experts.means >= grade - 1e-9
+                    is_dropped[expert_pairs], experts.clusters, experts.means >= grade - EPSILON
                 )
             if per_cent == 25:
-                unlikely = dropped[crowd_pairs]
-                by_name["judged/unlikely"] = Estimate(float(unlikely.sum()))
-                by_name["judged/likely"] = Estimate(float((~unlikely).sum()))
-                by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, unlikely)
-                by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, unlikely)
+                is_unlikely = is_dropped[crowd_pairs]
+                by_name["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
+                by_name["judged/likely"] = Estimate(float((~is_unlikely).sum()))
+                by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, is_unlikely)
+                by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
             shown_numbers = (
                 by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3")
             )
             rows.append((label, per_cent / 100, *shown_numbers))
-    chosen_figure = figures.pop(ORDERS[STEM_THEN_STOP])
-    for name, ours in chosen_figure.items():
-        run.number(name, ours, others={ORDERS[STOP_THEN_STEM]: figures[ORDERS[STOP_THEN_STEM]][name].value})
+    estimates_by_id, other_order = figures.pop(WORD_CHANGES[STEM_THEN_STOP]), WORD_CHANGES[STOP_THEN_STEM]
+    for name, ours in estimates_by_id.items():
+        run.number(name, ours, others={other_order: figures[other_order][name].value})
     bleu = _bleu_matrix(data)
-    for name, passed in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + 1e-9)):
-        run.number(f"bleu/{name}/pairs", _share(~passed))
+    for name, passes in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + EPSILON)):
+        run.number(f"bleu/{name}/pairs", _share(~passes))
         run.number(
             f"bleu/{name}/lost",
-            share_by_image(~passed[expert_pairs], experts.clusters, experts.means >= GOOD - 1e-9),
+            share_by_image(~passes[expert_pairs], experts.clusters, experts.means >= GOOD - EPSILON),
         )
     run.tabulate(
         "filter",
@@ -302,33 +306,33 @@ def _add_crowd(run: Run, data: Flickr8kSet, shares: Floats) -> None:
     crowd_shares = shares[experts.image, experts.caption]
     own_caption = experts.image == experts.caption
     relevant_own = np.where(own_caption, 1.0, crowd_shares)
-    everywhere = np.ones(experts.count, dtype=np.bool_)
+    all_pairs = np.ones(experts.count, dtype=np.bool_)
     by_convention = {
-        "own captions relevant": (relevant_own, everywhere),
-        "own captions as the crowd judged them": (crowd_shares, everywhere),
+        "own captions relevant": (relevant_own, all_pairs),
+        "own captions as the crowd judged them": (crowd_shares, all_pairs),
         "own captions relevant, pairs that the crowd saw alone": (relevant_own, ~np.isnan(relevant_own)),
     }
     rows: list[tuple[Cell, ...]] = []
     figures: dict[str, dict[str, Estimate]] = {}
     for convention, (values, keep) in by_convention.items():
-        known_values, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
+        filled_shares, means = np.nan_to_num(values, nan=0.0)[keep], experts.means[keep]
         by_name = figures[convention] = {}
         for index, grade in reversed(list(enumerate(GRADES))):
             agreement = threshold_kappa(
-                known_values, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
+                filled_shares, means, RELEVANCE_THRESHOLD, grade, clusters={ITEM: experts.image[keep]}
             )
-            parts = ("kappa", "precision", "recall", "f1")
-            cells = {part: estimate_from(getattr(agreement, part)) for part in parts}
+            measures = ("kappa", "precision", "recall", "f1")
+            cells = {measure: estimate_from(getattr(agreement, measure)) for measure in measures}
             rows.append((convention, grade, *cells.values()))
-            for part in parts:
-                if (index, part) in TABLE_10:
-                    by_name[f"crowd/{TABLE_10[index, part]}"] = cells[part]
-    chosen_figure = figures.pop("own captions relevant")
-    for name, ours in chosen_figure.items():
-        run.number(name, ours, others={what: by[name].value for what, by in figures.items()})
-    known_values = np.nan_to_num(relevant_own, nan=0.0)
+            for measure in measures:
+                if (index, measure) in TABLE_10:
+                    by_name[f"crowd/{TABLE_10[index, measure]}"] = cells[measure]
+    estimates_by_id = figures.pop("own captions relevant")
+    for name, ours in estimates_by_id.items():
+        run.number(name, ours, others={what: estimates[name].value for what, estimates in figures.items()})
+    filled_shares = np.nan_to_num(relevant_own, nan=0.0)
     grid = kappa_grid(
-        known_values, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
+        filled_shares, experts.means, (1 / 3, RELEVANCE_THRESHOLD, 1.0), GRADES, resamples=1, seed=run.seed
     )
     coefficients = ((name, "coefficient") for name in ("kappa", "precision", "recall", "F1"))
     run.tabulate(
@@ -463,9 +467,9 @@ def _add_orders(
 ) -> None:
     """Correlate the order of systems by people with their order by the original item, by rho and tau-b (Table 7)."""
     measures = {
-        **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in CUTS},
+        **{f"S@{k}": [success_at_k(lists, k=k) for lists in by_crowd.values()] for k in RANK_CUTOFFS},
         "R-precision": [r_precision(lists) for lists in by_crowd.values()],
-        **{f"R@{k}": [recall_at_k(lists, k=k) for lists in by_original.values()] for k in CUTS},
+        **{f"R@{k}": [recall_at_k(lists, k=k) for lists in by_original.values()] for k in RANK_CUTOFFS},
         MEDIAN_RANK: [median_rank(lists) for lists in by_original.values()],
     }
     rows: list[tuple[Cell, ...]] = []
@@ -488,33 +492,35 @@ def _add_orders(
 def _ranking_table(
     name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
 ) -> Table:
-    within = recall_at_k if original else success_at_k
-    recalls = {system: [within(ranks, k=cut) for cut in CUTS] for system, ranks in lists.items()}
-    last = {system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()}
+    measure = recall_at_k if original else success_at_k
+    recalls = {system: [measure(ranks, k=cut) for cut in RANK_CUTOFFS] for system, ranks in lists.items()}
+    final = {
+        system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()
+    }
     rows: list[tuple[str, ...]] = []
     for system in lists:
         cells = []
         for figure, best_figure in zip(recalls[system], recalls[best], strict=True):
-            is_known = ~np.isnan(figure.per_query)
+            is_defined = ~np.isnan(figure.per_query)
             mark = ""
             if system != best:
                 mark = significance_stars(
-                    mcnemar_test(figure.per_query[is_known], best_figure.per_query[is_known]).exact_p
+                    mcnemar_test(figure.per_query[is_defined], best_figure.per_query[is_defined]).exact_p
                 )
             cells.append(f"{100 * figure.value:.1f}{mark}")
-        is_known = ~np.isnan(last[system].per_query)
+        is_defined = ~np.isnan(final[system].per_query)
         mark = ""
         if system != best:
             statistic = "median" if original else "mean"
-            values, others = (last[which].per_query[is_known] for which in (system, best))
+            values, others = (final[name].per_query[is_defined] for name in (system, best))
             mark = significance_stars(
                 randomization_test(values, others, statistic, reassignments=REASSIGNMENTS, seed=seed).p
             )
-        value = last[system].value if original else 100 * last[system].value
+        value = final[system].value if original else 100 * final[system].value
         rows.append((system, *cells, f"{value:.1f}{mark}"))
     letter = "R" if original else "S"
-    ends = "median rank" if original else "R-precision, %"
-    columns = (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in CUTS), Column(ends))
+    last_title = "median rank" if original else "R-precision, %"
+    columns = (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in RANK_CUTOFFS), Column(last_title))
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 
@@ -526,18 +532,20 @@ def _add_first_captions(run: Run, data: Flickr8kSet, first: dict[str, Ints], bes
     by_system = {system: grades[images, caption] for system, caption in first.items()}
     rows: list[tuple[Cell, ...]] = []
     for system, grade in by_system.items():
-        graded = ~np.isnan(grade)
+        is_graded = ~np.isnan(grade)
         cells = []
-        for least in reversed(GRADES):
-            both = graded & ~np.isnan(by_system[best])
+        for threshold in reversed(GRADES):
+            keep = is_graded & ~np.isnan(by_system[best])
             mark = ""
-            if system != best and both.any():
-                outcomes = [(values[both] >= least - 1e-9).astype(int) for values in (grade, by_system[best])]
+            if system != best and keep.any():
+                outcomes = [
+                    (values[keep] >= threshold - EPSILON).astype(int) for values in (grade, by_system[best])
+                ]
                 mark = significance_stars(mcnemar_test(*outcomes).exact_p)
-            share = (grade[graded] >= least - 1e-9).mean() if graded.any() else math.nan
-            cells.append(f"{100 * share:.1f}{mark}" if graded.any() else "–")
-        mean = f"{grade[graded].mean():.2f}" if graded.any() else "–"
-        rows.append((system, f"{int(graded.sum()):,}", *cells, mean))
+            share = (grade[is_graded] >= threshold - EPSILON).mean() if is_graded.any() else math.nan
+            cells.append(f"{100 * share:.1f}{mark}" if is_graded.any() else "–")
+        mean = f"{grade[is_graded].mean():.2f}" if is_graded.any() else "–"
+        rows.append((system, f"{int(is_graded.sum()):,}", *cells, mean))
     heads = ("system", "graded", *(f"{grade:.2f}, %" for grade in reversed(GRADES)), "mean")
     run.tabulate(
         "first-captions",

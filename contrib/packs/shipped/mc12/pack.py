@@ -54,9 +54,9 @@ MEASURES: Mapping[str, Callable[..., KeywordScore]] = {
     "oot": keyword_oot,
     "oot-mode": keyword_oot_mode,
 }
-# For the rehearsal: number of captions that form the text of an image, share of them that must have a keyword,
-# number of annotators, number of images.
-SENTENCES, SHARE, PEOPLE, IMAGES = 40, 0.25, 5, 300
+# For the rehearsal: captions that form an image's text, share of them that must have a keyword, annotators and test
+# images.
+TEXT_CAPTIONS, KEYWORD_SHARE, ANNOTATORS, MAX_IMAGES = 40, 0.25, 5, 300
 
 Terms = list[str]
 
@@ -104,10 +104,10 @@ def analyse(run: Run) -> None:
 def _add_semeval(run: Run) -> None:
     """Compare the measures with the output of the task's own scorer."""
     folder = run.data[SEMEVAL]
-    gold = read_gold(_lines(folder / "lst_test.gold"))
+    gold = read_gold(_read_lines(folder / "lst_test.gold"))
     rows: list[tuple[Cell, ...]] = []
     for file, measure in SYSTEMS:
-        scores = substitution_scores(read_answers(_lines(folder / file), measure), gold, measure)
+        scores = substitution_scores(read_answers(_read_lines(folder / file), measure), gold, measure)
         run.signed(file, scores.normal.signature)
         run.number(f"semeval/{file}/{measure}", Estimate(scores.normal.precision, n=scores.normal.attempted))
         run.number(f"semeval/{file}/mode", Estimate(scores.mode.precision, n=scores.mode.attempted))
@@ -127,7 +127,7 @@ def _add_semeval(run: Run) -> None:
     )
 
 
-def _lines(file: Path) -> list[str]:
+def _read_lines(file: Path) -> list[str]:
     return file.read_text("latin-1").splitlines()
 
 
@@ -238,33 +238,32 @@ def _simulated_texts(run: Run) -> ImageTexts:
     """Return captions as texts, with keywords that simulated annotators chose from their words."""
     captions = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
     stop = smart_stop_words()
-    images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * IMAGES]]
+    images = [keyword_terms(texts, stop_words=stop) for texts in list(captions.values())[: 2 * MAX_IMAGES]]
     half = len(images) // 2
     test = images[half:]
-    choices = [sorted({term for sentence in image[:SENTENCES] for term in sentence}) for image in test]
+    choices = [sorted({term for sentence in image[:TEXT_CAPTIONS] for term in sentence}) for image in test]
     truth = [
-        int(sum(term in sentence for sentence in image[:SENTENCES]) >= SHARE * SENTENCES)
+        int(sum(term in sentence for sentence in image[:TEXT_CAPTIONS]) >= KEYWORD_SHARE * TEXT_CAPTIONS)
         for image, terms in zip(test, choices, strict=True)
         for term in terms
     ]
-    judgments = rehearse_votes(truth, (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=run.seed))
-    named = judgments.value.reshape(-1, PEOPLE) == 1
+    judgments = rehearse_votes(truth, (0, 1), ANNOTATORS, crowd=RehearsalCrowd(workers=30, seed=run.seed))
+    is_named = judgments.value.reshape(-1, ANNOTATORS) == 1
+    # answers come text by text, and word by word in each text
     gold, start = [], 0
     for terms in choices:
-        part = named[start : start + len(terms)]
-        gold.append(
-            Counter({term: int(votes) for term, votes in zip(terms, part.sum(axis=1), strict=True) if votes})
-        )
+        votes = is_named[start : start + len(terms)].sum(axis=1)
+        gold.append(Counter({term: int(n) for term, n in zip(terms, votes, strict=True) if n}))
         start += len(terms)
     run.judged(
-        f"Simulated: the keywords of the BBC and UNT data are not released, so that {PEOPLE} rehearsed annotators "
-        f"choose among the words of {SENTENCES} captions of {len(test):,} images of PASCAL-50S; a word is right if a "
-        "quarter of the captions has it. They show the analyses, and say nothing about people."
+        f"Simulated: the keywords of the BBC and UNT data are not released, so that {ANNOTATORS} rehearsed annotators "
+        f"choose among the words of {TEXT_CAPTIONS} captions of {len(test):,} images of PASCAL-50S; a word is right if "
+        "a quarter of the captions has it. They show the analyses, and say nothing about people."
     )
     return ImageTexts(
-        [image[:SENTENCES] for image in test],
-        [image[-1] for image in test],
+        [image[:TEXT_CAPTIONS] for image in test],
+        [image[-1] for image in test],  # the last caption, which is not in the text, is the title
         gold,
-        [[term for sentence in image[:SENTENCES] for term in sentence] for image in images[:half]],
+        [[term for sentence in image[:TEXT_CAPTIONS] for term in sentence] for image in images[:half]],
         [image[-1] for image in images[:half]],
     )

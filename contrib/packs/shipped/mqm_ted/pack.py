@@ -12,7 +12,7 @@ from evaluation.presentation.content import Estimate
 from judgments.importers import open_judgments
 
 RATINGS = "mqm_ted_zhen.tsv"
-NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the tables
+PRINTED_NAMES = {"ref": "ref-A", "refB": "ref-B"}  # the names in the paper's tables, by name in the file
 NO_JUDGMENT = "the file has no judgment of it"
 DOUBLE_ROUNDING = "rounded to three digits first, as that of SMU is printed"
 WEIGHTS = {"source issue": {"minor": 1.0, "major": 5.0}}
@@ -25,7 +25,7 @@ def analyse(run: Run) -> None:
     texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
     for row in open_judgments("google-mqm", run.data["mqm-ted"] / RATINGS).judgments():
         system, _, segment = row.unit.partition("/")
-        texts[NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
+        texts[PRINTED_NAMES.get(system, system)].setdefault(int(segment), []).append(len(judged_segments))
         judged_segments.append(Judged(row.worker, cast(Mapping[str, Any], row.stored), segment))
     segments = score_segments(judged_segments, texts, MQM.with_weights(WEIGHTS))
     scores = system_scores(segments)

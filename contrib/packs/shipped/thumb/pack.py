@@ -20,8 +20,8 @@ from quorum.numeric.arrays import Flags, Floats
 from quorum.statistics.correlation import correlation
 
 HUMAN_SYSTEM = "Human"
-SCORES = {"precision": "P", "recall": "R", "total": "human_score"}
-PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORES.values())
+SCORE_COLUMNS = {"precision": "P", "recall": "R", "total": "human_score"}
+PEOPLE_COLUMNS = ("SYS", "seg_id", "hyp", *SCORE_COLUMNS.values())
 # SacreBLEU's words are those of mteval-v13a. Punctuation marks are separate words, except apostrophes, and except
 # points, commas and hyphens between digits.
 _PUNCTUATION = re.compile(r"[!-&(-+/:-@\[-`{-~]|(?<![0-9])[.,]|[.,](?![0-9])|(?<=[0-9])-")
@@ -33,14 +33,14 @@ def analyse(run: Run) -> None:
         return
     folder = run.data["mscoco"]
     references = _read_references(folder / "mscoco_references.json")
-    rows = list(_records(folder / "mscoco_THumB-1.0.jsonl", PEOPLE_COLUMNS))
+    rows = list(_read_records(folder / "mscoco_THumB-1.0.jsonl", PEOPLE_COLUMNS))
     texts = [str(row.read("hyp", read_text)) for row in rows]
-    of_row = [_references_of(row, references) for row in rows]
+    references_by_row = [_references_of(row, references) for row in rows]
     people = {
         name: np.array(
             [row.read(key, lambda value: read_number(value, False)) for row in rows], dtype=np.float64
         )
-        for name, key in SCORES.items()
+        for name, key in SCORE_COLUMNS.items()
     }
     systems = [str(row.read("SYS", read_name)) for row in rows]
     run.judged(
@@ -49,33 +49,33 @@ def analyse(run: Run) -> None:
     run.progress(0.2, "scoring captions")
     metrics: dict[str, Floats] = {}
     for name, metric, prepare in (
-        ("bleu", "bleu-4|smoothing:nist", _words),
+        ("bleu", "bleu-4|smoothing:nist", _separate_words),
         ("rouge", "rouge-l|beta:1", str),
         ("cider", "cider-d", str),
     ):
-        scored = score(
+        result = score(
             [prepare(text) for text in texts],
-            [[prepare(text) for text in of_image] for of_image in of_row],
+            [[prepare(text) for text in image_texts] for image_texts in references_by_row],
             [metric],
             "ptb" if prepare is str else "space",
-            document_corpus=[[prepare(text) for text in of_image] for of_image in references.values()],
+            document_corpus=[[prepare(text) for text in image_texts] for image_texts in references.values()],
         ).scores[metric]
-        metrics[name] = scored.images
-        run.signed(name, scored.signature)
-    machine = np.array([system != HUMAN_SYSTEM for system in systems])
-    for among, keep in (("machines", machine), ("all", np.ones(len(rows), dtype=np.bool_))):
+        metrics[name] = result.images
+        run.signed(name, result.signature)
+    is_machine = np.array([system != HUMAN_SYSTEM for system in systems])
+    for group, keep in (("machines", is_machine), ("all", np.ones(len(rows), dtype=np.bool_))):
         for name, scores in metrics.items():
-            for part, grades in people.items():
+            for score_name, grades in people.items():
                 r = correlation(scores[keep], grades[keep], "pearson", resamples=0).value
-                run.number(f"{among}/{name}/{part}", Estimate(json_float(r), n=int(keep.sum())))
+                run.number(f"{group}/{name}/{score_name}", Estimate(json_float(r), n=int(keep.sum())))
     _add_section(run, systems, people | metrics)
 
 
 def _add_section(run: Run, systems: list[str], columns: dict[str, Floats]) -> None:
     names = list(dict.fromkeys(systems))
-    of_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
+    is_by_system: dict[str, Flags] = {name: np.array(systems) == name for name in names}
     means: list[tuple[Cell, ...]] = [
-        (name, *(float(column[of_system[name]].mean()) for column in columns.values())) for name in names
+        (name, *(float(column[is_by_system[name]].mean()) for column in columns.values())) for name in names
     ]
     heads = [("system", "text"), *((name, "score") for name in columns)]
     sentence = "What people, and metrics, give the captions of each system on average."
@@ -83,17 +83,17 @@ def _add_section(run: Run, systems: list[str], columns: dict[str, Floats]) -> No
     run.tabulate("systems", "Systems", sentence, heading, heads, means)
 
 
-def _words(text: str) -> str:
+def _separate_words(text: str) -> str:
     return " ".join(_PUNCTUATION.sub(r" \g<0> ", text).split())
 
 
-def _records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
+def _read_records(path: Path, columns: tuple[str, ...]) -> Iterator[Record]:
     return read_json_lines(path, Columns(columns, lenient=True), ImportNotes())
 
 
 def _read_references(path: Path) -> dict[str, list[str]]:
     references: dict[str, list[str]] = {}
-    for row in _records(path, ("seg_id", "refs")):
+    for row in _read_records(path, ("seg_id", "refs")):
         texts = row.values["refs"]
         if not isinstance(texts, list) or not texts or not all(isinstance(text, str) for text in texts):
             raise row.problem("refs", "no list of texts", "one or more")

@@ -43,17 +43,18 @@ METRICS = (
     "bleu-1|stem:porter", "bleu-2|stem:porter", "bleu-3|stem:porter", BLEU, "bleu-4", "bleu-4|stem:porter|length:mean",
     ROUGE_1, "rouge-1", "rouge-l", "rouge-s4", "cider", "cider-d", "cider-logn",
 )  # fmt: skip
-# METEOR is slow, so it is computed at fewer points, as in the paper.
-PROTOCOLS_BY_FIGURE = {
+# the metrics of Figure 3 by their labels; METEOR is added if it can be computed
+METRICS_BY_LABEL = {
     "BLEU-1": "bleu-1|stem:porter",
     "BLEU-4": BLEU,
     "ROUGE-1": ROUGE_1,
     "ROUGE-L": "rouge-l",
     "CIDEr": "cider",
 }
-SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5
-SCORES = "cider-v01"
+SIZES, DRAWS = (1, 2, 5, 10, 20, 48), 5  # numbers of references, and random subsets of each size
+AUTHOR_SCORES = "cider-v01"
 EQUAL_TOLERANCE = 1e-12
+# METEOR is slow, so it is computed at fewer points, as in the paper.
 METEOR_SIZES, METEOR_DRAWS = (1, 5, 48), 1
 
 
@@ -65,12 +66,12 @@ def analyse(run: Run) -> None:
         _record_judgments(run, name, data)
         run.progress(0.5 * index + 0.02, f"scoring {DATASET_TITLES[name]}")
         scores, signatures = data.scores(METRICS)
-        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(PROTOCOLS_BY_FIGURE.values(), SIZES)
+        sizes: dict[str, tuple[int, ...]] = dict.fromkeys(METRICS_BY_LABEL.values(), SIZES)
         for metric, signature in signatures.items():
             run.signed(f"{DATASET_TITLES[name]}: {metric}", signature)
         run.progress(0.5 * index + 0.1, f"subsets of references of {DATASET_TITLES[name]}")
         by_size = scores_by_shared_subsets(
-            data, list(PROTOCOLS_BY_FIGURE.values()), SIZES, draws=DRAWS, seed=run.seed
+            data, list(METRICS_BY_LABEL.values()), SIZES, draws=DRAWS, seed=run.seed
         )
         if "meteor" in computable_metrics(["meteor"]):
             run.progress(0.5 * index + 0.3, f"METEOR on {DATASET_TITLES[name]}")
@@ -82,7 +83,7 @@ def analyse(run: Run) -> None:
             sizes["meteor"] = METEOR_SIZES
         _add_table_1(run, name, data, scores)
         curves = {metric: curve_of_all(data, by_size[metric]) for metric in sizes}
-        names = PROTOCOLS_BY_FIGURE | ({"METEOR": "meteor"} if "meteor" in curves else {})
+        names = METRICS_BY_LABEL | ({"METEOR": "meteor"} if "meteor" in curves else {})
         panels.append(
             CurvePanel(
                 DATASET_TITLES[name],
@@ -101,9 +102,9 @@ def analyse(run: Run) -> None:
 
 
 def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
-    drawn = int((data.winners == 0).sum())
+    ties = int((data.winners == 0).sum())
     how = (
-        f"{data.votes.size:,} triplets as majorities of three judgments; {drawn} pairs are drawn"
+        f"{data.votes.size:,} triplets as majorities of three judgments; {ties} pairs are drawn"
         if data.votes.size
         else "only the winners are published; some 60 ties among them were broken at random and cannot be distinguished"
     )
@@ -114,23 +115,23 @@ def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
 
 def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats]) -> None:
     kinds = pair_kinds(data.kinds)
-    every = {metric: accuracy_of_all(data, both) for metric, both in scores.items()}
-    decided = {
-        metric: accuracy_of_pairs(both, data.people, data.kinds)["accuracy"]
-        for metric, both in scores.items()
+    accuracies = {metric: accuracy_of_all(data, pair_scores) for metric, pair_scores in scores.items()}
+    decided_accuracies = {
+        metric: accuracy_of_pairs(pair_scores, data.people, data.kinds)["accuracy"]
+        for metric, pair_scores in scores.items()
     }
-    other = every["bleu-4|stem:porter|length:mean"]
-    for printed, metric in METRICS_BY_NAME[name].items():
-        if metric not in every:
+    by_mean_length = accuracies["bleu-4|stem:porter|length:mean"]
+    for name_in_paper, metric in METRICS_BY_NAME[name].items():
+        if metric not in accuracies:
             continue
         for kind in kinds:
-            others = {"mean length of the references": other[kind].value} if metric == BLEU else {}
-            if metric in decided and (data.winners == 0).any():
-                others["undecided pairs left out"] = decided[metric][kind]["value"]
-            run.number(f"table-1/{name}/{printed}/{kind}", every[metric][kind], others=others)
+            others = {"mean length of the references": by_mean_length[kind].value} if metric == BLEU else {}
+            if metric in decided_accuracies and (data.winners == 0).any():
+                others["undecided pairs left out"] = decided_accuracies[metric][kind]["value"]
+            run.number(f"table-1/{name}/{name_in_paper}/{kind}", accuracies[metric][kind], others=others)
     shown_kinds = [*kinds, "all"]
     rows: list[tuple[Cell, ...]] = [
-        (metric, *(every[metric][kind] for kind in shown_kinds)) for metric in sorted(every)
+        (metric, *(accuracies[metric][kind] for kind in shown_kinds)) for metric in sorted(accuracies)
     ]
     columns = (Column("metric"), *(Column(f"{kind}, %", "share") for kind in shown_kinds))
     title = f"Accuracy on all pairs of {DATASET_TITLES[name]}, 48 references [95 % interval]"
@@ -138,7 +139,7 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
     if (data.winners == 0).any():
         rows = [
             (metric, *(estimate_of(accuracy[kind]) for kind in shown_kinds))
-            for metric, accuracy in sorted(decided.items())
+            for metric, accuracy in sorted(decided_accuracies.items())
         ]
         title = f"Accuracy on the pairs of {DATASET_TITLES[name]} that people decided [95 % interval]"
         tables.append(Table(f"accuracy-{name}-decided", title, columns, tuple(rows)))
@@ -148,8 +149,8 @@ def _add_table_1(run: Run, name: str, data: FiftySentenceData, scores: dict[str,
 def _record_section_7_2(
     run: Run, name: str, data: FiftySentenceData, scores: dict[str, Floats], curves: dict[str, ReferenceCurve]
 ) -> None:
-    every = accuracy_of_all(data, scores["cider"])["all"]
-    run.number(f"section-7.2/{name}/cider/48", every)
+    accuracy = accuracy_of_all(data, scores["cider"])["all"]
+    run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
         return
     at_blanks = scores_by_shared_subsets(
@@ -162,22 +163,24 @@ def _record_section_7_2(
 
 def _compare_with_authors(run: Run, data: FiftySentenceData) -> None:
     """Compare Quorum's CIDEr with the authors' scores of each pair's first candidate, by all fifty references."""
-    if not run.has(SCORES):
+    if not run.has(AUTHOR_SCORES):
         return
     references = references_by_image(open_dataset(PASCAL, run.data[PASCAL]).rows())
-    lines = (run.data[SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
-    author_scores = np.array([float(line.split("\t")[5]) for line in lines])
+    lines = (run.data[AUTHOR_SCORES] / "cider_v01_first.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    author_scores = np.array([float(line.split("\t")[5]) for line in lines])  # the sixth column
     texts = [pair.first for pair in data.pairs]
-    listed = [references[image] for image in data.images]
-    scored = score_texts(texts, listed, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER)
-    differences = np.abs(scored.scores["cider"].images - author_scores)
-    differ = np.flatnonzero(differences > EQUAL_TOLERANCE)
-    equal = len(author_scores) - differ.size
+    references_by_pair = [references[image] for image in data.images]
+    result = score_texts(
+        texts, references_by_pair, list(references.values()), metrics=["cider"], tokenizer=TOKENIZER
+    )
+    differences = np.abs(result.scores["cider"].images - author_scores)
+    differing_pairs = np.flatnonzero(differences > EQUAL_TOLERANCE)
+    equal = len(author_scores) - differing_pairs.size
     sentence = (
         f"Of {len(author_scores):,} scores of the authors' program {equal:,} are ours to {EQUAL_TOLERANCE:g}"
     )
-    if differ.size:
-        images = ", ".join(sorted({data.images[pair] for pair in differ.tolist()}))
+    if differing_pairs.size:
+        images = ", ".join(sorted({data.images[pair] for pair in differing_pairs.tolist()}))
         sentence += f"; those of {images} differ by {differences.max():.1e} at most"
     run.section("authors-scores", "The authors' own CIDEr scores", [f"{sentence}."])
 

@@ -49,7 +49,7 @@ METRICS_BY_NAME = {
     "BLEU-1 without brevity penalty": "bleu-h13",
     "ROUGE-1": ROUGE_1,
 }
-EXAMPLES = 12
+EXAMPLES = 12  # random pairs with different winners in a table
 
 
 def analyse(run: Run) -> None:
@@ -84,23 +84,23 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
     rows: list[tuple[Cell, ...]] = []
     points: dict[str, Estimate] = {}
     for metric, by_size in tables.items():
-        better = accuracy_by_references(by_size, data.preferred_captions, data.kinds, clusters=data.clusters)
+        better = accuracy_by_references(by_size, data.pairwise_winners, data.kinds, clusters=data.clusters)
         consensus = accuracy_by_references(by_size, data.winners, data.kinds, clusters=data.clusters)
         estimates = [estimates_of(curves[kind])[0] for curves in (better, consensus) for kind in kinds]
         points[metric] = drawn_point(better["all"], FIVE)
         rows.append((metric, *estimates))
     others = {"bleu-4": {"mean length of the references": points[MEAN_LENGTH].value}}
     if "meteor" in names:
-        at_blanks = scores_by_shared_subsets(
+        blank_separated = scores_by_shared_subsets(
             data, [PLAIN_METEOR], [FIVE], draws=METEOR_DRAWS, seed=run.seed, tokenizer="space"
         )
         plain = accuracy_by_references(
-            at_blanks[PLAIN_METEOR], data.preferred_captions, clusters=data.clusters
+            blank_separated[PLAIN_METEOR], data.pairwise_winners, clusters=data.clusters
         )["all"]
         what = "captions cut at blanks, without synonyms and paraphrases"
         others["meteor"] = {what: drawn_point(plain, FIVE).value}
-    for printed, metric in names.items():
-        run.number(f"appendix-1/{printed}/5", points[metric], others=others.get(printed))
+    for name, metric in names.items():
+        run.number(f"appendix-1/{name}/5", points[metric], others=others.get(name))
     scores_of_pairs, signatures = data.scores(["cider"])
     run.signed("CIDEr, 48 references", signatures["cider"])
     run.number("appendix-1/cider/48", accuracy_of_all(data, scores_of_pairs["cider"])["all"])
@@ -112,18 +112,18 @@ def _add_pairwise(run: Run, data: FiftySentenceData) -> None:
 
 def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     """Compare the better candidate of each pair with the more human-like one (appendices I and III)."""
-    is_known = (data.winners != 0) & (data.preferred_captions != 0)
-    different = is_known & (data.winners != data.preferred_captions)
-    more = _words_more_in_liked(data)
+    is_decided = (data.winners != 0) & (data.pairwise_winners != 0)
+    is_different = is_decided & (data.winners != data.pairwise_winners)
+    extra = _words_more_in_liked(data)
     rows = []
     for kind in [*pair_kinds(data.kinds), "all"]:
-        of_kind = is_known & (data.of_kind(kind) if kind != "all" else True)
+        keep = is_decided & (data.is_of_kind(kind) if kind != "all" else True)
         rows.append(
             (
                 kind,
-                share_by_image(~different, data.clusters, of_kind),
-                int((of_kind & different).sum()),
-                share_by_image(more > 0, data.clusters, of_kind & different & (more != 0)),
+                share_by_image(~is_different, data.clusters, keep),
+                int((keep & is_different).sum()),
+                share_by_image(extra > 0, data.clusters, keep & is_different & (extra != 0)),
             )
         )
     columns = (
@@ -133,9 +133,9 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     table = Table(
         "parting", "Triplets and pairwise votes on the same pairs [95 % interval]", columns, tuple(rows)
     )
-    liked = rows[-1][3]
+    longer_share = rows[-1][-1]  # over all pairs
     rng = np.random.default_rng(run.seed)
-    positions = rng.permutation(np.flatnonzero(different))[:EXAMPLES].tolist()
+    positions = rng.permutation(np.flatnonzero(is_different))[:EXAMPLES].tolist()
     examples = Table(
         "parting-examples",
         "Pairs on which they part, drawn at random",
@@ -146,7 +146,7 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
                 data.pairs[position].kind,
                 *(
                     _candidate(data, position, int(winner))
-                    for winner in (data.winners[position], data.preferred_captions[position])
+                    for winner in (data.winners[position], data.pairwise_winners[position])
                 ),
             )
             for position in positions
@@ -154,7 +154,7 @@ def _compare_preferences(run: Run, data: FiftySentenceData) -> None:
     )
     sentences = [
         "The paper says that pairwise judgments often favour the longer sentence. Where the two part, the liked one "
-        f"is the longer in {format_per_cent(liked)} of {liked.n:,} pairs of different lengths.",
+        f"is the longer in {format_per_cent(longer_share)} of {longer_share.n:,} pairs of different lengths."
     ]
     run.section(
         "parting", "Appendix III: human-like, and what humans like", sentences, tables=[table, examples]
@@ -165,7 +165,7 @@ def _words_more_in_liked(data: FiftySentenceData) -> Ints:
     """Return, for each of P pairs, the words of the better candidate minus those of the more human-like one: (P,)."""
     liked, human_like = (
         [len(_candidate(data, position, winner).split()) for position, winner in enumerate(winners.tolist())]
-        for winners in (data.preferred_captions, data.winners)
+        for winners in (data.pairwise_winners, data.winners)
     )
     return np.array(liked, dtype=np.int64) - np.array(human_like, dtype=np.int64)
 
@@ -182,7 +182,7 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     others = [
         captions[:index] + captions[index + 1 :] for captions in lists for index in range(len(captions))
     ]
-    scored = score_texts(
+    result = score_texts(
         texts,
         others,
         list(data.references.values()),
@@ -191,13 +191,13 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     )
     starts = np.cumsum([0, *map(len, lists)])
     scores = {
-        name: [scored.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
+        name: [result.scores[metric].images[start:end] for start, end in pairwise(starts.tolist())]
         for name, metric in METRICS_BY_NAME.items()
     }
     for name, metric in METRICS_BY_NAME.items():
-        run.signed(f"leave one out, {name}", scored.scores[metric].signature)
+        run.signed(f"leave one out, {name}", result.scores[metric].signature)
     rho = np.array(list(map(spearman, scores["CIDEr"], scores["CIDEr-D"])))
-    pooled = spearman(scored.scores["cider"].images, scored.scores["cider-d"].images)
+    pooled = spearman(result.scores["cider"].images, result.scores["cider-d"].images)
     run.number(
         "section-8/cider-d/spearman",
         Estimate(float(rho.mean()), n=len(rho)),
@@ -205,16 +205,16 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     )
 
     word_counts = [np.array([len(text.split()) for text in captions]) for captions in lists]
-    rows = []
-    for name, of_image in scores.items():
-        orders = [np.argsort(-image_scores, kind="stable") for image_scores in of_image]
+    rows, first_five, all_texts = [], {}, {}  # the dictionaries have mean numbers of words by metric
+    for name, image_scores in scores.items():
+        orders = [np.argsort(-scores_of_texts, kind="stable") for scores_of_texts in image_scores]
         ordered = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
-        top, middle, bottom = (
+        first_five[name], all_texts[name], last_five = (
             float(np.mean([counts[part].mean() for counts in ordered]))
-            for part in (slice(0, 5), slice(None), slice(-5, None))
+            for part in (slice(5), slice(None), slice(-5, None))
         )
-        with_cider = float(np.mean(list(map(spearman, of_image, scores["CIDEr"]))))
-        rows.append((name, top, middle, bottom, with_cider))
+        with_cider = float(np.mean(list(map(spearman, image_scores, scores["CIDEr"]))))
+        rows.append((name, first_five[name], all_texts[name], last_five, with_cider))
     columns = (
         Column("metric"), Column("words, first five", "number"), Column("words, all", "number"),
         Column("words, last five", "number"), Column("rho with CIDEr", "coefficient"),
@@ -223,8 +223,9 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     lengths = Table("leave-one-out", title, columns, tuple(rows))
     sentences = [
         "The paper says that ROUGE favours long sentences, and BLEU without brevity penalty short ones: the first five "
-        f"of an image have {rows[4][1]:.1f} words by ROUGE-1, {rows[3][1]:.1f} by BLEU-1 without brevity penalty and "
-        f"{rows[0][1]:.1f} by CIDEr; all have {rows[0][2]:.1f}."
+        f"of an image have {first_five['ROUGE-1']:.1f} words by ROUGE-1, "
+        f"{first_five['BLEU-1 without brevity penalty']:.1f} by BLEU-1 without brevity penalty and "
+        f"{first_five['CIDEr']:.1f} by CIDEr; all have {all_texts['CIDEr']:.1f}."
     ]
     run.section(
         "leave-one-out",
@@ -237,11 +238,12 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
 def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]]) -> Table:
     """Rank the first image's references as in Figure 5: the first and last three by each metric."""
     rows = []
-    for name, of_image in scores.items():
-        order = np.argsort(-of_image[0], kind="stable").tolist()
+    for name, by_image in scores.items():
+        image_scores = by_image[0]
+        ranked = list(enumerate(np.argsort(-image_scores, kind="stable").tolist(), start=1))
         rows += [
-            (name, rank, float(of_image[0][order[rank - 1]]), data.references[image][order[rank - 1]].strip())
-            for rank in [*range(1, 4), *range(len(order) - 2, len(order) + 1)]
+            (name, rank, float(image_scores[text]), data.references[image][text].strip())
+            for rank, text in ranked[:3] + ranked[-3:]
         ]
     columns = (Column("metric"), Column("rank", "count"), Column("score", "number"), Column("reference"))
     return Table("ranked-references", f"First and last references of {image}", columns, tuple(rows))

@@ -39,18 +39,18 @@ SYSTEMS = {
     "machine-1": "Midge", "machine-2": "Babytalk", "machine-3": "Story", "machine-4": "Video", "machine-5": "Video+",
 }  # fmt: skip
 TOURNAMENT_METRICS = ("cider", "cider-d", "bleu-4|stem:porter", "rouge-l")
-ON_HALVES = (
+HALVES_METRICS = (
     "bleu-1|stem:porter", "bleu-4|stem:porter", "rouge-1|measure:recall", "rouge-l", "cider", "cider-d", "meteor",
 )  # fmt: skip
 VOTES = "pascal-50s-votes"
-SPLITS, RESAMPLES = 20, 1000
+SPLITS, RESAMPLES = 20, 1000  # random halves of the references; resamples of the images
 
 
 def analyse(run: Run) -> None:
     """Run the tournament on PASCAL-50S, and the comparison of halves on ABSTRACT-50S."""
     pascal = read_fifty(PASCAL, run.data[PASCAL])
     run.judged(
-        f"PASCAL-50S: {int(pascal.of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
+        f"PASCAL-50S: {int(pascal.is_of_kind('MM').sum()):,} machine-machine pairs with the published winners of their "
         "triplets; the votes are not published."
     )
     run.progress(0.1, "tournament")
@@ -59,7 +59,7 @@ def analyse(run: Run) -> None:
     run.judged(
         f"ABSTRACT-50S: {abstract.votes.size:,} triplets of {len(abstract.pairs)} pairs, majorities of three."
     )
-    _add_halves(run, ABSTRACT, abstract, computable_metrics(ON_HALVES))
+    _add_halves(run, ABSTRACT, abstract, computable_metrics(HALVES_METRICS))
     if run.has(VOTES):
         votes = read_triplet_votes(run.data[VOTES] / "consensus_pascal.mat", pascal.pairs)
         run.judged(f"PASCAL-50S: {votes.size:,} triplets of {len(votes):,} pairs, majorities of three.")
@@ -70,8 +70,9 @@ def analyse(run: Run) -> None:
 class _Tournament:
     """The tournament of K systems by the winners that people or a metric name.
 
-    wins: (K,) each system's mean share of comparisons won over its opponents. draws: (B, K) the same in B resamples of
-    the images.
+    Attributes:
+        wins: (K,) each system's mean share of comparisons won over its opponents.
+        draws: (B, K) the same in B resamples of the images.
     """
 
     result: TournamentResult
@@ -84,7 +85,7 @@ class _Tournament:
 
 
 def _add_tournament(run: Run, data: FiftySentenceData) -> None:
-    mixed_pairs = np.flatnonzero(data.of_kind("MM"))
+    mixed_pairs = np.flatnonzero(data.is_of_kind("MM"))
     first, second = ([SYSTEMS[data.systems[position][side]] for position in mixed_pairs] for side in (0, 1))
     images = [data.images[position] for position in mixed_pairs]
     scores, signatures = data.scores(TOURNAMENT_METRICS)
@@ -162,15 +163,17 @@ def _draws(winners: Ints, first: list[str], second: list[str], images: list[str]
     firsts, seconds = (np.array([systems.index(name) for name in side]) for side in (first, second))
     _, image = np.unique(images, return_inverse=True)
     shape = (int(image.max()) + 1, len(systems), len(systems))
-    won, met = np.zeros(shape), np.zeros(shape)
+    won_counts, met_counts = np.zeros(shape), np.zeros(shape)
     for side, (system, other) in enumerate(((firsts, seconds), (seconds, firsts)), start=1):
-        np.add.at(met, (image, system, other), 1)
-        np.add.at(won, (image, system, other), winners == side)
+        np.add.at(met_counts, (image, system, other), 1)
+        np.add.at(won_counts, (image, system, other), winners == side)
     # Equal seeds draw equal images, so people and metrics are resampled together.
     weights = np.random.default_rng(seed).multinomial(
         shape[0], np.full(shape[0], 1 / shape[0]), size=RESAMPLES
     )
-    return _mean_wins(ratio(np.tensordot(weights, won, axes=1), np.tensordot(weights, met, axes=1)))
+    return _mean_wins(
+        ratio(np.tensordot(weights, won_counts, axes=1), np.tensordot(weights, met_counts, axes=1))
+    )
 
 
 def _correlations(people: Floats, metric: Floats) -> Floats:
@@ -222,11 +225,11 @@ class _Accuracy:
 def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[str]) -> None:
     """Predict the winner by one half of the references from the other half, by people and by metrics."""
     right = _right_predictions(run, dataset, data, metrics)
-    of_kind = {kind: data.of_kind(kind) for kind in pair_kinds(data.kinds)}
-    of_kind["all"] = np.ones(len(data.pairs), dtype=np.bool_)
+    counted_pairs = {kind: data.is_of_kind(kind) for kind in pair_kinds(data.kinds)}
+    counted_pairs["all"] = np.ones(len(data.pairs), dtype=np.bool_)
     # People's accuracy over all halves, in closed form, instead of that over the drawn halves.
     halves = halves_of_votes(*((data.votes == side).sum(axis=1) for side in (1, 2, 0)))
-    reached = {name: _mean_over_splits(rows) for name, rows in right.items()} | {
+    accuracies = {name: _mean_over_splits(rows) for name, rows in right.items()} | {
         "people": _Accuracy(ratio(halves.agree, halves.decided_chances), halves.decided_chances),
         "people, a tied half being half right": _Accuracy(
             ratio(halves.ties_half, halves.decided_chances), halves.decided_chances
@@ -235,11 +238,11 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
     cells = {
         name: {
             kind: share_by_image(
-                accuracy.share, data.clusters, is_of_kind & (accuracy.halves > 0), accuracy.halves
+                accuracy.share, data.clusters, is_counted & (accuracy.halves > 0), accuracy.halves
             )
-            for kind, is_of_kind in of_kind.items()
+            for kind, is_counted in counted_pairs.items()
         }
-        for name, accuracy in reached.items()
+        for name, accuracy in accuracies.items()
     }
     for name in ("people", "cider"):
         deviation = float(np.nanmean(right[name], axis=1).std(ddof=1))
@@ -247,7 +250,7 @@ def _add_halves(run: Run, dataset: str, data: FiftySentenceData, metrics: list[s
             f"section-7.4/{dataset}/{name}",
             estimate_of_draws(cells[name]["all"].value or 0.0, deviation, SPLITS),
         )
-    _report_halves(run, dataset, cells, list(of_kind))
+    _report_halves(run, dataset, cells, list(counted_pairs))
 
 
 def _right_predictions(
@@ -263,11 +266,13 @@ def _right_predictions(
     for split in range(SPLITS):
         run.progress(0.2 + 0.8 * split / SPLITS, f"halves of the references, {split + 1} of {SPLITS}")
         order = rng.permutation(data.votes.shape[1])
-        truth, shown_half = (np.sort(half) for half in np.split(order, 2))
-        majority, other = (_majority(data.votes[:, half]) for half in (truth, shown_half))
-        scores, signatures = data.scores(metrics, positions=shown_half.tolist())
-        named = {name: metric_winners(both[:, 0], both[:, 1]) for name, both in scores.items()}
-        for name, winners in ({"people": other} | named).items():
+        predicted_half, known_half = (np.sort(half) for half in np.split(order, 2))
+        majority, prediction = (_majority(data.votes[:, half]) for half in (predicted_half, known_half))
+        scores, signatures = data.scores(metrics, positions=known_half.tolist())
+        winners_by_metric = {
+            name: metric_winners(pair_scores[:, 0], pair_scores[:, 1]) for name, pair_scores in scores.items()
+        }
+        for name, winners in ({"people": prediction} | winners_by_metric).items():
             right.setdefault(name, []).append(np.where(majority == 0, np.nan, winners == majority))
     for metric, signature in signatures.items():
         run.signed(f"halves of {DATASET_TITLES[dataset]}, {metric}", signature)
@@ -287,11 +292,7 @@ def _report_halves(
     )
     columns = (Column("who predicts"), *(Column(f"{kind}, %", "share") for kind in kinds))
     table = Table(
-        f"halves-{dataset}",
-        title,
-        columns,
-        tuple((name, *cells[name].values()) for name in names),
-        note,
+        f"halves-{dataset}", title, columns, tuple((name, *cells[name].values()) for name in names), note
     )
     drawing = DotPlot(
         tuple(names),
@@ -328,6 +329,6 @@ def _mean_over_splits(right: Floats) -> _Accuracy:
     Args:
         right: (S, P) a result of ``_right_predictions``.
     """
-    decided = ~np.isnan(right)
-    share = ratio(np.where(decided, right, 0.0).sum(axis=0), decided.sum(axis=0))
-    return _Accuracy(share, decided.sum(axis=0).astype(np.float64))
+    has_winner = ~np.isnan(right)
+    share = ratio(np.where(has_winner, right, 0.0).sum(axis=0), has_winner.sum(axis=0))
+    return _Accuracy(share, has_winner.sum(axis=0).astype(np.float64))

@@ -39,7 +39,7 @@ DRAWS = 20  # number of draws of random boxes
 MAX_BOXES = 15  # number of boxes that a baseline chooses
 SHOWN_BOX_COUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15)
 COMBINED_PRIORS = ("unigram", "bigram")
-LABELS, IMAGES, PEOPLE = 40, 400, 7  # for the rehearsal
+LABELS, IMAGES, PEOPLE = 40, 400, 7  # of the rehearsal: labels, training and test images, people per image
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +53,7 @@ class Images:
 
 
 def analyse(run: Run) -> None:
+    # nine boxes, of which the walk over bigrams leaves out the last six
     nine = bigram_ranks([["a", "b", "c", *"uvwxyz"]], BigramPrior.fit([["a", "b", "c"]]))
     run.number("shared-rank", Estimate(float(nine.ranks[-1])))
     if run.has(DATA):
@@ -166,9 +167,9 @@ def _cells(score: ContentScore, seed: int) -> tuple[Estimate, Estimate, Estimate
 
 
 def _estimate(figure: ContentFigure, seed: int) -> Estimate:
-    defined = figure.images[~np.isnan(figure.images)]
-    interval = bootstrap_interval(defined, resamples=1000, seed=seed)
-    return replace(estimate_from(interval, defined.size), value=json_float(figure.mean))
+    image_values = figure.images[~np.isnan(figure.images)]
+    interval = bootstrap_interval(image_values, resamples=1000, seed=seed)
+    return replace(estimate_from(interval, image_values.size), value=json_float(figure.mean))
 
 
 def _read_images(file: Path) -> tuple[Images, Images]:
@@ -214,21 +215,22 @@ def _simulated_images(seed: int) -> tuple[Images, Images]:
             boxes.append(np.hstack([rng.uniform(0, 1, size=(count, 2)) * (100 - sides), sides]))
         truths = []
         for label, box in zip(labels, boxes, strict=True):
-            middle = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
-            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - middle / 40 + np.log(common[label]) / 2
+            # large, central and common boxes weigh more; people name the one to four heaviest
+            distance = np.hypot(*(box[:, :2] + box[:, 2:] / 2 - 50).T)
+            weight = np.sqrt(box[:, 2] * box[:, 3]) / 20 - distance / 40 + np.log(common[label]) / 2
             truths.append((np.argsort(np.argsort(-weight)) < rng.integers(1, 5)).astype(np.int64))
         judgments = rehearse_votes(
             np.concatenate(truths), (0, 1), PEOPLE, crowd=RehearsalCrowd(workers=30, seed=seed)
         )
         # The n-th answer about each box belongs to the n-th description of its image.
-        named = judgments.value.reshape(-1, PEOPLE) == 1
+        is_named = judgments.value.reshape(-1, PEOPLE) == 1
         starts = np.concatenate([[0], np.cumsum(counts)])
         descriptions = []
         for image, label in enumerate(labels):
-            part = named[starts[image] : starts[image + 1]]
+            image_answers = is_named[starts[image] : starts[image + 1]]
             order = np.argsort(label, kind="stable")
             descriptions.append(
-                [[int(box) for box in order if part[box, person]] for person in range(PEOPLE)]
+                [[int(box) for box in order if image_answers[box, person]] for person in range(PEOPLE)]
             )
         names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
         parts.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))

@@ -36,13 +36,15 @@ RANGES = (
     (CIDER, "cider-d|scale:1", 0.80, 0.97),
     ("meteor", CIDER, 0.55, 0.68),
 )
+NORMAL_QUANTILE = 1.96  # of a two-sided interval of 95 %
+ROUNDING = 0.005  # ranges are printed with two digits
 FIELDS = ("micro", "macro", "deviation", "median", "least", "most")
 # ROUGE options that were tried where our value differs from the published one.
 ROUGE_OPTIONS = ("measure:recall", "measure:precision", "stem:porter")
 
 
 def analyse(run: Run) -> None:
-    sets = dict(_sets(run))
+    sets = dict(_read_sets(run))
     corpus = read_corpus(run.data["brown"]) if run.has("brown") else []
     metrics = computable_metrics((*WG16_METRICS, PRECISION))
     run.judged(
@@ -71,7 +73,7 @@ def analyse(run: Run) -> None:
     _add_sections(run, by_set)
 
 
-def _sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
+def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
     """Yield the name and the captions of each image of each available dataset."""
     for name, format, file in (
         *((PASCAL, PASCAL, ""), (ABSTRACT, ABSTRACT, ""), ("flickr8k", "flickr8k", "")),
@@ -119,17 +121,17 @@ def _record_numbers(run: Run, by_set: Mapping[str, Bounds], sets: Mapping[str, l
             run.number(f"{name}/meteor/most", Estimate(bounds.upper["meteor"].most))
     highest = max(fifty, key=lambda name: fifty[name].upper[CIDER].micro)
     run.number("cider/most", _estimate(fifty[highest].upper[CIDER]))
-    tried = _rouge_options(sets[ABSTRACT], run.seed)
+    options = _rouge_options(sets[ABSTRACT], run.seed)
     abstract = by_set[ABSTRACT]
     run.number(
         "abstract-50s/rouge-1/upper",
         _estimate(abstract.upper["rouge-1"]),
-        others={option: upper for option, upper, _ in tried},
+        others={option: upper for option, upper, _ in options},
     )
     run.number(
         "abstract-50s/rouge-1/other-image",
         _estimate(abstract.lower["other-image"]["rouge-1"]),
-        others={option: lower for option, _, lower in tried},
+        others={option: lower for option, _, lower in options},
     )
     if "meteor" in abstract.upper:
         for what in ("other-image", "other-dataset"):
@@ -161,7 +163,7 @@ def _record_numbers_by_path(run: Run, name: str, bounds: Bounds) -> None:
 
 def _estimate(bound: Bound) -> Estimate:
     # Other texts are drawn for each image. A second draw would differ from the first by the errors of both.
-    half = 1.96 * bound.within * math.sqrt(2 / bound.n)
+    half = NORMAL_QUANTILE * bound.within * math.sqrt(2 / bound.n)
     return Estimate(bound.micro, bound.micro - half, bound.micro + half, bound.n)
 
 
@@ -200,19 +202,17 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
         ]
         columns = (Column("metric"), *(Column(field, "number") for field in (*FIELDS, *floors)))
         title = "Upper bounds, and what stood in the place of captions"
-        gap = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
+        people, others = bounds.upper["rouge-1"].micro, bounds.lower["other-image"]["rouge-1"].micro
         sentences = [
             f"{bounds.captions:,} captions of {bounds.images:,} images were left out. A caption has "
-            f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {gap[1] / gap[0]:.0%} of "
+            f"{bounds.mean_length} words on average. ROUGE-1 of captions of other images is {others / people:.0%} of "
             "what people reach."
         ]
         if "corpus" in bounds.lower:
-            of_sentences, of_ten_words = (
-                bounds.lower["corpus"][BLEU.format(1)].micro,
-                bounds.lower["corpus-words-10"][BLEU.format(1)].micro,
-            )
+            sentences_score = bounds.lower["corpus"][BLEU.format(1)].micro
+            words_score = bounds.lower["corpus-words-10"][BLEU.format(1)].micro
             sentences.append(
-                f"BLEU-1 of sentences of Brown is {of_sentences:.3f}, and of ten of its words {of_ten_words:.3f}: as "
+                f"BLEU-1 of sentences of Brown is {sentences_score:.3f}, and of ten of its words {words_score:.3f}: as "
                 "in the paper, BLEU favours the shorter."
             )
         run.section(
@@ -227,13 +227,13 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
             names = list(by_set[name].upper)
-            both_named = first in names and second in names
+            has_both = first in names and second in names
             tau = (
                 float(by_set[name].image_taus[names.index(first), names.index(second)])
-                if both_named
+                if has_both
                 else math.nan
             )
-            cells += [tau, "yes" if low - 0.005 <= tau <= high + 0.005 else "no"]
+            cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
         taus.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
     heads = [

@@ -14,8 +14,9 @@ from judgments.importers.tables.files import read_table
 from judgments.importers.textio import ImportNotes
 
 DATA, WAVES = "wmt24-news-systems", 4
-CODES = {"eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is",
-         "spa": "es"}  # fmt: skip
+LANGUAGE_CODES = {
+    "eng": "en", "ces": "cs", "hin": "hi", "zho": "zh", "jpn": "ja", "rus": "ru", "ukr": "uk", "isl": "is", "spa": "es"
+}  # fmt: skip
 OWN_COLUMNS = {
     "unit": ("{trgLang}/{system}/{itemID}",),
     "document": ("docID",),
@@ -28,30 +29,30 @@ def analyse(run: Run) -> None:
     if not run.has(DATA):
         return
     layout = read_layouts()["appraise"]
-    read = layout.model_copy(update={"columns": {**layout.columns, **OWN_COLUMNS}}).reader(
+    read_file = layout.model_copy(update={"columns": {**layout.columns, **OWN_COLUMNS}}).reader(
         read_table, alone=True
     )
     by_pair: defaultdict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for wave in range(WAVES):  # a segment that is in two waves is judged twice
         path = run.data[DATA] / f"esa_generalMT2024_wave{wave}.csv"
-        for record in read(path, Columns(()), ImportNotes(), None):
-            codes = (CODES[record.values[side]] for side in ("from", "to"))
+        for record in read_file(path, Columns(()), ImportNotes(), None):
+            codes = (LANGUAGE_CODES[record.values[side]] for side in ("from", "to"))
             by_pair["-".join(codes)].append(record.values)
     values: dict[str, float] = {}
     for pair, rows in sorted(by_pair.items()):
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
-        for number, row in enumerate(rows):
-            texts[row["system"]].setdefault(int(row["image"]), []).append(number)
+        for position, row in enumerate(rows):
+            texts[row["system"]].setdefault(int(row["image"]), []).append(position)
         ranked = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
         run.judged(f"{pair}: {len(rows):,} judgments of {len(ranked)} systems, as published.")
         for system in ranked:
             for name in ("score", "best", "worst"):
                 values[f"{pair}/{system.system}/{name}"] = getattr(system, name)
-    for printed in run.pack.numbers:
-        if printed.id in values:
-            run.number(printed.id, Estimate(values[printed.id]))
+    for number in run.pack.numbers:
+        if number.id in values:
+            run.number(number.id, Estimate(values[number.id]))
         else:
-            run.missing(printed.id, "the files have no judgments of it")
+            run.missing(number.id, "the files have no judgments of it")
 
 
 def _read_judgment(row: Mapping[str, Any]) -> Judged:
