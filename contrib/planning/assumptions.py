@@ -79,20 +79,20 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
         if assumptions.controls_per_hit < assumptions.units_per_hit:  # the other case is refused below
             assumptions.people()
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        if first["type"] == "extra_forbidden":
-            known_fields = ", ".join(Assumptions.model_fields)
+        first_error = error.errors(include_url=False)[0]
+        location = ".".join(str(part) for part in first_error["loc"])
+        if first_error["type"] == "extra_forbidden":
+            field_names = ", ".join(Assumptions.model_fields)
             raise EvaluationError(
                 _("%(where)s is not an assumption of the planner; expected one of %(known)s.")
-                % {"where": where, "known": known_fields}
+                % {"where": location, "known": field_names}
             ) from None
         raise EvaluationError(
             _("%(where)s is %(input)r; expected %(value)s.")
             % {
-                "where": where,
-                "input": first["input"],
-                "value": first["msg"].removeprefix("Input should be "),
+                "where": location,
+                "input": first_error["input"],
+                "value": first_error["msg"].removeprefix("Input should be "),
             }
         ) from None
     except StatisticsError as error:
@@ -111,9 +111,9 @@ def read_assumptions(values: Mapping[str, Any]) -> Assumptions:
 def assumptions_for(study: Study) -> dict[str, Any]:
     design = design_of(study)
     votes = design.judgments_per_unit
-    several = compares_with_references(design.protocol)
+    has_references = compares_with_references(design.protocol)
     return Assumptions().model_dump(mode="json") | {
-        "references": [1, 3, 5, 10] if several else [1],
+        "references": [1, 3, 5, 10] if has_references else [1],
         "votes": sorted({1, 3, 5, votes}),
         "seed": design.seed,
         "reward_cents": design.crowd.reward_cents,

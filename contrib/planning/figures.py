@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -26,39 +26,46 @@ MAX_LINES = 4
 LABEL_GAP = 0.07  # least distance between two labels, as a fraction of the axis
 
 
+class _LineKey(NamedTuple):
+    """What the designs of a line in the plot have in common."""
+
+    references: int
+    votes: int
+
+
 def power_figure(result: Mapping[str, Any]) -> str:
     """Plot the curve of the cheapest design with intervals, and the curves of similar designs in a muted colour."""
-    lines: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    lines: dict[_LineKey, list[Mapping[str, Any]]] = {}
     for row in result["tried"]:
-        lines.setdefault((row["references"], row["votes"]), []).append(row)
+        lines.setdefault(_LineKey(row["references"], row["votes"]), []).append(row)
     best = result["best"]
-    best_line = (best["references"], best["votes"]) if best else max(lines)
-    others = sorted(
-        (key for key in lines if key != best_line),
-        key=lambda key: (abs(key[0] - best_line[0]), abs(key[1] - best_line[1]), key),
+    best_key = _LineKey(best["references"], best["votes"]) if best else max(lines)
+    other_keys = sorted(
+        (key for key in lines if key != best_key),
+        key=lambda key: (abs(key.references - best_key.references), abs(key.votes - best_key.votes), key),
     )
-    shown_lines = [best_line, *others[: MAX_LINES - 1]]
-    height = 3.2
+    shown_keys = [best_key, *other_keys[: MAX_LINES - 1]]
+    height = 3.2  # inches
     figure, axes = new_plot(height, grid="both")
-    ends = []
-    for key in reversed(shown_lines):
+    labels = []
+    for key in reversed(shown_keys):
         rows = sorted(lines[key], key=lambda row: row["pairs"])
-        pairs, accent = [row["pairs"] for row in rows], key == best_line
-        colour = ACCENT if accent else INK
-        if accent:
+        pairs, is_best = [row["pairs"] for row in rows], key == best_key
+        colour = ACCENT if is_best else INK
+        if is_best:
             low, high = ([row[end] for row in rows] for end in ("low", "high"))
             axes.fill_between(pairs, low, high, color=ACCENT, alpha=0.18, linewidth=0)
         axes.plot(
-            pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if accent else 0.4,
-            linewidth=2 if accent else 1.2, markersize=5 if accent else 3, markeredgewidth=0,
+            pairs, [row["power"] for row in rows], "o-", color=colour, alpha=1 if is_best else 0.4,
+            linewidth=2 if is_best else 1.2, markersize=5 if is_best else 3, markeredgewidth=0,
         )  # fmt: skip
-        ends.append((rows[-1]["power"], pairs[-1], _name(key, shown_lines), colour))
-    above = 2.0
+        labels.append((rows[-1]["power"], pairs[-1], _format_line_name(key, shown_keys), colour))
+    label_height = 2.0  # above the axis
     # from the top down, since most lines end at the top
-    for power, pair, name, colour in sorted(ends, reverse=True):
-        above = min(power, above - LABEL_GAP)
+    for power, pair, name, colour in sorted(labels, reverse=True):
+        label_height = min(power, label_height - LABEL_GAP)
         alpha = 1 if colour == ACCENT else SOFT_OPACITY
-        write_beside(axes, name, (pair, above), (8, 0), color=colour, alpha=alpha, va="center")
+        write_beside(axes, name, (pair, label_height), (8, 0), color=colour, alpha=alpha, va="center")
     # End the line at the largest number of pairs: to the right of it, a label may be at the same height.
     max_pairs = max(row["pairs"] for row in result["tried"])
     axes.plot([0, max_pairs], [result["wanted"]] * 2, **LEVEL_STYLE, linestyle=DASH)
@@ -70,10 +77,7 @@ def power_figure(result: Mapping[str, Any]) -> str:
     axes.set_xlabel(_("pairs"), **SOFT_STYLE)
     figure.subplots_adjust(left=0.08, right=0.77, bottom=0.5 / height, top=0.97)
     return to_svg(
-        figure,
-        name="power",
-        title=_("Power by number of pairs"),
-        description=power_sentence(result),
+        figure, name="power", title=_("Power by number of pairs"), description=power_sentence(result)
     )
 
 
@@ -88,7 +92,7 @@ def power_sentence(result: Mapping[str, Any]) -> str:
             "wanted": percent(result["wanted"]),
             "design": describe_design(strongest),
             "power": percent(strongest["power"]),
-            "interval": _interval(strongest),
+            "interval": _format_interval(strongest),
         }
     sentence = _(
         "With %(design)s, %(power)s of studies find the difference (%(interval)s). In %(wrong)s of "
@@ -96,7 +100,7 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     ) % {
         "design": describe_design(best),
         "power": percent(best["power"]),
-        "interval": _interval(best),
+        "interval": _format_interval(best),
         "wrong": percent(best["wrong"], 1),
     }
     if result["fewer_votes"] is not None:
@@ -110,7 +114,7 @@ def power_sentence(result: Mapping[str, Any]) -> str:
     return sentence
 
 
-def _interval(row: Mapping[str, Any]) -> str:
+def _format_interval(row: Mapping[str, Any]) -> str:
     return _("95 %% interval %(ends)s") % {"ends": interval_in_text(row, percent)}
 
 
@@ -133,9 +137,9 @@ def describe_design(row: Mapping[str, Any]) -> str:
     }
 
 
-def _name(key: tuple[int, int], shown: list[tuple[int, int]]) -> str:
-    votes = ngettext("%(n)s vote", "%(n)s votes", key[1]) % {"n": key[1]}
-    if all(other[0] == 1 for other in shown):
+def _format_line_name(key: _LineKey, shown_keys: list[_LineKey]) -> str:
+    votes = ngettext("%(n)s vote", "%(n)s votes", key.votes) % {"n": key.votes}
+    if all(shown_key.references == 1 for shown_key in shown_keys):
         return votes
-    references = ngettext("%(n)s ref", "%(n)s refs", key[0]) % {"n": key[0]}
+    references = ngettext("%(n)s ref", "%(n)s refs", key.references) % {"n": key.references}
     return f"{references}, {votes}"

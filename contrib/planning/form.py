@@ -175,8 +175,8 @@ class PlanningForm(forms.Form):
 
 
 def initial_values(assumptions: Mapping[str, Any]) -> dict[str, Any]:
-    typed = {
+    form_values = {
         name: ", ".join(map(str, value)) if isinstance(value, list | tuple) else value
         for name, value in assumptions.items()
     }
-    return typed | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}
+    return form_values | {REWARD: f"{assumptions[REWARD] / 100:.2f}"}

@@ -35,15 +35,15 @@ def plan_power(
             study=find_study(pilot), question=assumptions["question"], first=first, second=second
         )
         assumptions, source = assumptions | estimates.assumptions, estimates.source
-    read = read_assumptions(assumptions)
+    model = read_assumptions(assumptions)
     design = design_of(study_row) if study_row else None
-    plan = compute_plan(assumptions=read, design=design, progress=run.progress)
+    plan = compute_plan(assumptions=model, design=design, progress=run.progress)
     with run.commit() as result:
         result |= {"designs": len(plan["tried"])}
         if study_row is None:
-            result |= {"plan": plan, "settings": read.model_dump(mode="json") | source}
+            result |= {"plan": plan, "settings": model.model_dump(mode="json") | source}
         else:
-            analysis = store_power_plan(study=study_row, assumptions=read, result=plan, pilot=source)
+            analysis = store_power_plan(study=study_row, assumptions=model, result=plan, pilot=source)
             result["analysis"] = analysis.pk
 
 
@@ -56,6 +56,7 @@ def rehearse(run: JobRun, *, study: str, **crowd: Any) -> None:
     if study_row.state == Study.State.DRAFT:
         run.progress(0.0, "generating HITs")
         generate_hits(study=study_row)
+    # answering is about 0.7 of the work, and evaluating the rest
     report = let_crowd_answer(
         study=study_row, crowd=people, progress=lambda share, message: run.progress(0.7 * share, message)
     )

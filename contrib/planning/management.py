@@ -14,7 +14,7 @@ from evaluation.presentation.content import Cell, Estimate, plain_table
 from judgments.studies.designs import design_of
 from judgments.studies.studies import find_study
 
-COLUMNS = [
+PLAN_COLUMNS = [
     ("pairs", "count"), ("references", "count"), ("votes", "count"), ("power in % [95 %]", "share"),
     ("wrong ahead", "percent"), ("cents", "count"),
 ]  # fmt: skip
@@ -69,7 +69,8 @@ class PlanPower(QuorumCommand):
                 assumptions=assumptions, design=design_of(study) if study else None, progress=progress
             )
         self.write_output(options, {"assumptions": assumptions.model_dump(mode="json"), **source, **result})
-        self.say_tables([plain_table("Designs", COLUMNS, [_row(design) for design in result["tried"]])])
+        rows = [_design_row(design) for design in result["tried"]]
+        self.say_tables([plain_table("Designs", PLAN_COLUMNS, rows)])
         if sentence := components_sentence(source.get("components", {})):
             self.say(sentence)
         best = result["best"]
@@ -80,7 +81,7 @@ class PlanPower(QuorumCommand):
             )
         else:
             title = f"Cheapest that surely reaches a power of {percent(assumptions.wanted)}, simulated anew"
-            self.say_tables([plain_table(title, COLUMNS, [_row(best)])])
+            self.say_tables([plain_table(title, PLAN_COLUMNS, [_design_row(best)])])
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -90,6 +91,6 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise EvaluationError(f"{path} is not TOML: {error}.") from None
 
 
-def _row(plan: dict[str, Any]) -> tuple[Cell, ...]:
+def _design_row(plan: dict[str, Any]) -> tuple[Cell, ...]:
     power = Estimate(plan["power"], plan["low"], plan["high"])
     return plan["pairs"], plan["references"], plan["votes"], power, plan["wrong"], plan["cost_cents"]

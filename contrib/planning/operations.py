@@ -70,8 +70,8 @@ def start_power_plan(
 def plan_args(
     assumptions: Mapping[str, Any], pilot: str = "", first: str = "", second: str = ""
 ) -> dict[str, Any]:
-    checked = read_assumptions(assumptions).model_dump(mode="json")
-    return {"assumptions": checked, "pilot": pilot, "first": first, "second": second}
+    values = read_assumptions(assumptions).model_dump(mode="json")
+    return {"assumptions": values, "pilot": pilot, "first": first, "second": second}
 
 
 @operation("use-plan", "Put a plan into the design")
@@ -85,25 +85,25 @@ def use_plan(*, study: Study, by: User | None) -> Outcome:
             _("Study %(slug)r has no plan in which a design reaches the target power.") % {"slug": study.slug}
         )
     values = study.design
-    kinds = {kind: count for kind, count in values["sampling"]["pairs"].items() if count} or dict.fromkeys(
-        ("HC", "HI", "HM", "MM"), 1
-    )
+    pairs_by_kind = {
+        kind: count for kind, count in values["sampling"]["pairs"].items() if count
+    } or dict.fromkeys(("HC", "HI", "HM", "MM"), 1)
     # Pair kinds keep their shares, and the first ones take the remainder. If there are no shares, all get equal
     # ones.
-    total, pairs_wanted = sum(kinds.values()), best["pairs"]
-    shares = {kind: pairs_wanted * count // total for kind, count in kinds.items()}
+    total, pairs_wanted = sum(pairs_by_kind.values()), best["pairs"]
+    shares = {kind: pairs_wanted * count // total for kind, count in pairs_by_kind.items()}
     for kind in list(shares)[: pairs_wanted - sum(shares.values())]:
         shares[kind] += 1
     sampling = values["sampling"] | {"pairs": shares}
     if compares_with_references(study.protocol):
         sampling["references"] = best["references"]
     settings = plan.settings
-    changed = values | {
+    changed_values = values | {
         "judgments_per_unit": best["votes"],
         "units_per_hit": settings["units_per_hit"],
         "controls": values["controls"] | {"per_hit": settings["controls_per_hit"]},
         "crowd": values["crowd"] | {"reward_cents": settings["reward_cents"]},
         "sampling": sampling,
     }
-    change_design(study=study, design=make_design(changed))
+    change_design(study=study, design=make_design(changed_values))
     return Outcome(_("The design now uses the plan's numbers of pairs, references and votes."))

@@ -36,8 +36,8 @@ from quorum.statistics.power import (
     true_share,
 )
 
-# numbers of pairs and of repetitions in the simulation of the probability that a consensus is right
-PAIRS, TIMES = 200, 200
+# in the simulation of the probability that a consensus is right
+SIMULATED_PAIRS, REPETITIONS = 200, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ def pilot_components(study: Study) -> dict[str, Any]:
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     rows = table.is_counted & ~np.isnan(table.value)
     images = loaders.clusters_of_units(study, units)
-    ratings, grouped = counted_ratings(table, units, rows, images, anonymous=False)
-    assert grouped is not None, "there are images"
-    return components_of(KINDS[study.protocol], ratings.labels[ratings.code], grouped)
+    ratings, clusters = counted_ratings(table, units, rows, images, anonymous=False)
+    assert clusters is not None, "there are images"
+    return components_of(KINDS[study.protocol], ratings.labels[ratings.code], clusters)
 
 
 def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> float:
@@ -105,6 +105,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     rows = table.is_counted & np.isin(table.value, SIDES) & np.isin(table.unit, list(side_of))
     unit = table.unit[rows]
     columns = {ITEM: unit, RATER: table.worker[rows]}
+    # The mean of q (1 - q), if the accuracies q of pairs have the variance spread * right * (1 - right).
     slope = people.right * (1 - people.right) * (1 - people.spread)
     if not rows.any() or not slope:
         return 0.0
@@ -112,19 +113,20 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
     if len(clusters.columns_used) < len(columns):
         return 0.0
     votes = (table.value[rows] == np.array([side_of[pk] for pk in unit.tolist()])) * 1.0
-    return min(MAX_TASTE, math.sqrt(float(clusters.components(votes)[1])) / slope)
+    variance_of_people = float(clusters.components(votes)[1])  # in the order of `columns`
+    return min(MAX_TASTE, math.sqrt(variance_of_people) / slope)
 
 
 def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
-    of_pair = loaders.systems_of_pairs(study)
-    names = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study)}
+    systems_by_pair = loaders.systems_of_pairs(study)
+    names = {pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study)}
     return {pk: both.index(first) + 1 for pk, both in names.items() if set(both) == {first, second}}
 
 
 def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:
     """Return the side that the first metric names, by pair row id, for pairs in which the second differs."""
-    named, other = (_winners_of_metric(study, metric) for metric in (first, second))
-    return {pk: side for pk, side in named.items() if side and other.get(pk) == 3 - side}
+    first_sides, second_sides = (_winners_of_metric(study, metric) for metric in (first, second))
+    return {pk: side for pk, side in first_sides.items() if side and second_sides.get(pk) == 3 - side}
 
 
 def pilot_people(study: Study) -> PilotPeople:
@@ -157,11 +159,13 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False)
     pairs = units.values("pair").distinct().count()
     size = Size(
-        PAIRS, max(1, round(units.count() / max(1, pairs))), max(1, round(people.votes / people.units))
+        SIMULATED_PAIRS,
+        max(1, round(units.count() / max(1, pairs))),
+        max(1, round(people.votes / people.units)),
     )
     crowd = People(right=people.right, pair_spread=people.spread, careless=0.0, worker_spread=0.0)
     # The assumed difference has no effect on the consensus.
-    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=TIMES, seed=0)
+    (result,) = power_of(TwoSystems(1.0), crowd, [size], simulations=REPETITIONS, seed=0)
     if not result.right_consensus > 0.5:
         raise EvaluationError(
             _("Study %(slug)r cannot be used as a pilot: its votes are no better than chance.")
@@ -170,7 +174,7 @@ def consensus_accuracy(study: Study, people: PilotPeople) -> float:
     return result.right_consensus
 
 
-def _consensus(study: Study) -> dict[int, int]:
+def _load_winners(study: Study) -> dict[int, int]:
     rows = Consensus.objects.filter(study=study, pair__isnull=False, value__isnull=False)
     consensus = {pair: int(value) for pair, value in rows.values_list("pair", "value") if pair and value}
     if not consensus:
@@ -189,17 +193,19 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
     Raises:
         EvaluationError: the systems were never compared, or no such pair has a consensus.
     """
-    consensus = _consensus(study)
-    of_pair = loaders.systems_of_pairs(study)
+    consensus = _load_winners(study)
+    systems_by_pair = loaders.systems_of_pairs(study)
     wins = losses = 0
     for pair in loaders.pair_rows(study):
-        value, names = consensus.get(pair.pk), of_pair[pair.key]
+        value, names = consensus.get(pair.pk), systems_by_pair[pair.key]
         if value is None or set(names) != {first, second} or first == second:
             continue
         won = names[value - 1] == first
         wins, losses = wins + won, losses + (not won)
     if not wins + losses:
-        known_names = sorted({name for names in of_pair.values() if len(set(names)) == 2 for name in names})
+        known_names = sorted(
+            {name for names in systems_by_pair.values() if len(set(names)) == 2 for name in names}
+        )
         raise EvaluationError(
             _(
                 "Study %(slug)r has no pair of %(first)r and %(second)r with a consensus; "
@@ -222,7 +228,7 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
         EvaluationError: a metric was not evaluated.
     """
     winners = {metric: _winners_of_metric(study, metric) for metric in (first, second)}
-    consensus = _consensus(study)
+    consensus = _load_winners(study)
     hits = {
         metric: {pair: winners[metric].get(pair) == value for pair, value in consensus.items()}
         for metric in winners
@@ -231,11 +237,8 @@ def pilot_metrics(study: Study, first: str, second: str, *, right: float = 1.0) 
     accuracy = {metric: true_share(sum(hits[metric].values()) / n, right) for metric in hits}
     a, b = accuracy[first], accuracy[second]
     same = sum(hits[first][pair] == hits[second][pair] for pair in consensus) / n
-    return {
-        "first": a,
-        "second": b,
-        "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b)),
-    }
+    # metrics with accuracies a and b agree on a share from |a + b - 1| to 1 - |a - b|
+    return {"first": a, "second": b, "agreement": min(max(same, abs(a + b - 1)), 1 - abs(a - b))}
 
 
 def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
@@ -247,5 +250,5 @@ def _winners_of_metric(study: Study, metric: str) -> dict[int, int]:
             _("Study %(slug)r has no results for metric %(metric)r; compute the metric first.")
             % {"slug": study.slug, "metric": metric}
         )
-    named = metric_winners(np.array([row[1] for row in rows]), np.array([row[2] for row in rows]))
-    return dict(zip((row[0] for row in rows), named.tolist(), strict=True))
+    pairs, first, second = zip(*rows, strict=True)
+    return dict(zip(pairs, metric_winners(np.array(first), np.array(second)).tolist(), strict=True))

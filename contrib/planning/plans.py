@@ -58,14 +58,14 @@ def cost_of(size: Size, assumptions: Assumptions, design: StudyDesign | None) ->
     units = size.pairs * size.references
     hits = math.ceil(units / (assumptions.units_per_hit - assumptions.controls_per_hit))
     places = hits * size.votes
-    again = math.ceil(places * assumptions.replaced)
+    repeated_places = math.ceil(places * assumptions.replaced)
     if design is None:
-        return (places + again) * (assumptions.reward_cents + assumptions.fee_cents)
+        return (places + repeated_places) * (assumptions.reward_cents + assumptions.fee_cents)
     crowd = design.crowd.model_copy(update={"reward_cents": assumptions.reward_cents})
-    priced = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
-    forecast = forecast_of_design(priced, hits=hits, items=units + hits * assumptions.controls_per_hit)
+    priced_design = design.model_copy(update={"judgments_per_unit": size.votes, "crowd": crowd})
+    forecast = forecast_of_design(priced_design, hits=hits, items=units + hits * assumptions.controls_per_hit)
     # repeated work costs as much as the average slot, rounded up
-    return forecast.cents + -(-forecast.cents * again // max(1, forecast.places))
+    return forecast.cents + -(-forecast.cents * repeated_places // max(1, forecast.places))
 
 
 def _plan_as_json(plan: Plan, assumptions: Assumptions, design: StudyDesign | None) -> dict[str, Any]:

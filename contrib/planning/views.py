@@ -27,6 +27,7 @@ from judgments.studies.study_page import add_start_page, add_step, study_page, s
 
 MAX_PILOTS = 50
 MAX_EARLIER_PLANS = 20
+BIGINT_DIGITS = 19  # shorter numbers fit into a row id
 
 
 @study_page(
@@ -38,9 +39,9 @@ MAX_EARLIER_PLANS = 20
 )
 def show_planning(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     plan, refusal = Analysis.objects.newest(study, Analysis.Kind.PLAN), take_refusal(request, study)
-    begin = assumptions_for(study) | (plan.settings if plan else {})
+    start_values = assumptions_for(study) | (plan.settings if plan else {})
     form = PlanningForm(
-        initial=initial_values(begin) | (refusal.posted_values if refusal else {}),
+        initial=initial_values(start_values) | (refusal.posted_values if refusal else {}),
         pilots=_pilots(request),
         currency=context["currency"],
     )
@@ -66,7 +67,7 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
     """Show the page for a plan without a study. The plan is stored in its job."""
     user = signed_in(request)
     plans = Job.objects.filter(kind="plan_power", created_by=user, args__study__isnull=True)
-    refusal, sent = "", {}
+    refusal, posted_values = "", {}
     if request.method == "POST":
         form = PlanningForm(request.POST, pilots=_pilots(request))
         try:
@@ -76,21 +77,21 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
             args = {"assumptions": assumptions, **form.pilot_source()}
             enqueue(kind="plan_power", args=args, user=user, once=True)
         except QuorumError as error:
-            refusal, sent = str(error), request.POST.dict()
+            refusal, posted_values = str(error), request.POST.dict()
         else:
             return redirect("admin:judgments_study_start_plan")
     done_plans = plans.filter(state=Job.State.DONE)
     pk = request.GET.get("plan", "")
-    shown_plan = done_plans.filter(pk=pk).first() if pk.isdecimal() and len(pk) < 19 else None
+    shown_plan = done_plans.filter(pk=pk).first() if pk.isdecimal() and len(pk) < BIGINT_DIGITS else None
     job = shown_plan or done_plans.first()
     plan: dict[str, Any] | None = job.result if job else None
-    begin = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
-    last = plans.first()
+    start_values = Assumptions().model_dump(mode="json") | (plan["settings"] if plan else {})
+    last_job = plans.first()
     context |= {
-        "form": PlanningForm(initial=initial_values(begin) | sent, pilots=_pilots(request)),
+        "form": PlanningForm(initial=initial_values(start_values) | posted_values, pilots=_pilots(request)),
         "refusal": refusal,
         "currency": USUAL_CURRENCY,
-        "jobs": [last] if last is not None and (last.is_under_way or last.error) else [],
+        "jobs": [last_job] if last_job is not None and (last_job.is_under_way or last_job.error) else [],
         "earlier": list(done_plans[:MAX_EARLIER_PLANS]) if done_plans.count() > 1 else [],
     }
     if plan is not None:
@@ -103,10 +104,10 @@ def show_planning_first(request: HttpRequest, context: Context) -> HttpResponse:
 
 def _pilots(request: HttpRequest) -> list[tuple[str, str]]:
     protocols = [name for name, kind in KINDS.items() if kind.compares_pairs]
-    seen = Study.objects.visible_to(signed_in(request)).filter(
+    visible_studies = Study.objects.visible_to(signed_in(request)).filter(
         protocol__in=protocols, state=Study.State.CLOSED
     )
-    return list(seen.order_by("-created_at").values_list("slug", "name")[:MAX_PILOTS])
+    return list(visible_studies.order_by("-created_at").values_list("slug", "name")[:MAX_PILOTS])
 
 
 def _start_plan(request: HttpRequest, study: Study) -> HttpResponse:

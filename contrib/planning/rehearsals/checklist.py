@@ -86,9 +86,9 @@ def _power_rows(rehearsal: Analysis, purpose: str) -> list[Mapping[str, Any]]:
 
     Without a purpose, return those of the two with the lower power.
     """
-    about, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
+    topic, rows = purpose.replace("ranking", "systems"), power_rows_of(rehearsal)
     groups = [
-        [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if about in ("", what)
+        [row for row in rows if row["what"] == what] for what in ("systems", "metrics") if topic in ("", what)
     ]
     return min(filter(None, groups), key=lambda group: _main_row(group)["power"] or 0.0, default=[])
 
@@ -99,6 +99,7 @@ def _main_row(rows: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
+    # by whether pairs are compared, and by what is ranked
     sentences = {
         (True, "systems"): _(
             "Suppose that the better of two systems wins %(differences)s of the pairs. Then %(powers)s of "
@@ -113,11 +114,11 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
             "studies like this one would find the better system (numbers in the same order)."
         ),
     }
-    of_pairs = "pairs" in rows[0]
-    return sentences[of_pairs, rows[0]["what"]] % {
+    has_pairs = "pairs" in rows[0]
+    return sentences[has_pairs, rows[0]["what"]] % {
         "powers": join_names([str(round(100 * (row["power"] or 0.0))) for row in rows]),
         "differences": join_names(
-            [percent(row["difference"]) if of_pairs else coefficient(row["difference"]) for row in rows]
+            [percent(row["difference"]) if has_pairs else coefficient(row["difference"]) for row in rows]
         ),
     }
 
@@ -125,9 +126,11 @@ def _power_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
 def _newest_visible(study: Study, user: User | None) -> Analysis | None:
     """Return the study's newest rehearsal that the user may see. If ``user`` is None, return the newest of all."""
     copies = rehearsals_of(study)
-    seen = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
+    copies = copies.filter(pk__in=Study.objects.visible_to(user)) if user else copies
     return (
-        Analysis.objects.filter(study__in=seen, what=Analysis.Kind.REHEARSAL).order_by("-created_at").first()
+        Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL)
+        .order_by("-created_at")
+        .first()
     )
 
 
@@ -138,7 +141,7 @@ def _power_doubt(study: Study, by: User | None) -> str:
 
 
 def _power_at_largest_difference(rows: Sequence[Mapping[str, Any]]) -> float:
-    """Return the power at the largest difference."""
+    """Return the power at the largest difference, which is the highest power of the rows."""
     return max(row["power"] or 0.0 for row in rows)
 
 

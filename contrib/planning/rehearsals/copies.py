@@ -27,7 +27,7 @@ def copy_for_rehearsal(*, study: Study, user: User | None = None) -> Study:
             _("Study %(slug)r is the copy of a rehearsal. Rehearse the original study instead.")
             % {"slug": study.slug}
         )
-    stem = f"{study.slug[:64]}-rehearsal-"
+    stem = f"{study.slug[:64]}-rehearsal-"  # short enough for a slug with a number behind it
     taken_slugs = set(Study.objects.filter(slug__startswith=stem).values_list("slug", flat=True))
     number = next(number for number in range(1, len(taken_slugs) + 2) if f"{stem}{number}" not in taken_slugs)
     copy = duplicate_study(
@@ -43,6 +43,6 @@ def rehearsals_of(study: Study) -> QuerySet[Study]:
     return Study.objects.filter(**{f"notes__{ORIGINAL_NOTE}": study.pk}, simulated=True).order_by("-pk")
 
 
-def study_rehearsed(copy: Study) -> Study | None:
+def original_of_copy(copy: Study) -> Study | None:
     number = copy.notes.get(ORIGINAL_NOTE)
     return Study.objects.filter(pk=number).first() if number else None

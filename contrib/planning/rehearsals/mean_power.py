@@ -47,7 +47,7 @@ def power_of_means(
     low, high = relevance.ends
     step = 1.0 if high - low <= MAX_GRADES else (high - low) / MAX_GRADES
     true_means = _true_means(proposals, truths)
-    alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
+    are_alike = true_means[0] - true_means[1] < min(STEPS_APART) * step
     return [
         {
             "what": "systems",
@@ -58,7 +58,7 @@ def power_of_means(
             "n": standings.items,
             "power": as_json(contrast.spread.power(steps * step, LEVEL)),
             "needed": None,
-            "alike": bool(alike),
+            "alike": bool(are_alike),
         }
         for steps in STEPS_APART
     ]
@@ -68,6 +68,6 @@ def _true_means(proposals: Proposals, truths: Mapping[int, Any]) -> Floats:
     """Return the systems' mean true answers, highest first."""
     output, unit = proposals.credits()
     value = np.array([float(truths.get(pk, math.nan)) for pk in proposals.units.pk.tolist()])[unit]
-    drawn, system = ~np.isnan(value), proposals.system[output]
-    number, total = np.bincount(system[drawn]), np.bincount(system[drawn], value[drawn])
-    return np.sort(total[number > 0] / number[number > 0])[::-1]
+    has_truth, system = ~np.isnan(value), proposals.system[output]
+    counts, totals = np.bincount(system[has_truth]), np.bincount(system[has_truth], value[has_truth])
+    return np.sort(totals[counts > 0] / counts[counts > 0])[::-1]

@@ -19,7 +19,7 @@ from annotation.rehearsal.sorts import CARELESS_TYPES
 from common.amounts import spell_hours, thousands
 from common.errors import WrongState
 from common.parameters import Parameters
-from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, study_rehearsed
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, copy_for_rehearsal, original_of_copy
 from judgments.access.rights import Right
 from judgments.access.study_log import note_event
 from judgments.jobs.queues import enqueue
@@ -39,15 +39,15 @@ class SortsField(serializers.CharField):
         return ",".join(filter(None, dictionary.getlist(self.field_name))) or empty
 
 
-def _number(label: str, usual: float, low: float, high: float) -> Any:
-    whole = isinstance(usual, int)
-    field: Any = serializers.IntegerField if whole else serializers.FloatField
+def _number_field(label: str, default: float, low: float, high: float) -> Any:
+    is_integer = isinstance(default, int)
+    field: Any = serializers.IntegerField if is_integer else serializers.FloatField
     return field(
         label=label,
-        help_text=f"Default: {usual}." if whole else f"{label} (default: {usual}).",
+        help_text=f"Default: {default}." if is_integer else f"{label} (default: {default}).",
         min_value=low,
         max_value=high,
-        initial=usual,
+        initial=default,
         required=False,
     )
 
@@ -55,12 +55,14 @@ def _number(label: str, usual: float, low: float, high: float) -> Any:
 class RehearsalRequest(Parameters):
     """The simulated workers of a rehearsal."""
 
-    workers = _number("Participants", DEFAULT_CROWD.workers, 1, 2000)
-    spammers = _number("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
-    accuracy = _number("Mean accuracy of participants who are not spammers", DEFAULT_CROWD.accuracy, 0, 1)
-    drop_outs = _number("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
-    speed = _number("Speed relative to the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
-    seed = _number("Seed", DEFAULT_CROWD.seed, 0, 2**53)
+    workers = _number_field("Participants", DEFAULT_CROWD.workers, 1, 2000)
+    spammers = _number_field("Share of spammers", DEFAULT_CROWD.spammers, 0, 1)
+    accuracy = _number_field(
+        "Mean accuracy of participants who are not spammers", DEFAULT_CROWD.accuracy, 0, 1
+    )
+    drop_outs = _number_field("Probability that a page of work is returned", DEFAULT_CROWD.drop_outs, 0, 0.9)
+    speed = _number_field("Speed relative to the expected speed", DEFAULT_CROWD.speed, 0.01, 100)
+    seed = _number_field("Seed", DEFAULT_CROWD.seed, 0, 2**53)
     sorts = SortsField(
         required=False,
         initial=DEFAULT_CROWD.sorts,
@@ -94,7 +96,7 @@ def rehearse_copy(*, study: Study, by: User, **crowd: Any) -> Outcome:
 class LargeRehearsalRequest(RehearsalRequest):
     """Simulated workers who answer the study itself instead of a copy: up to 100,000."""
 
-    workers = _number("Participants", DEFAULT_CROWD.workers, 1, 100_000)
+    workers = _number_field("Participants", DEFAULT_CROWD.workers, 1, 100_000)
 
 
 @operation("rehearse", "Let simulated participants answer", parameters=LargeRehearsalRequest, job="rehearse")
@@ -122,8 +124,8 @@ def rehearse_study(*, study: Study, by: User | None, progress: Progress, **crowd
 @transaction.atomic
 def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
     """Delete a rehearsed copy with all its simulated answers. Only its owner can do so."""
-    locked = Study.objects.select_for_update().get(pk=study.pk)
-    if not locked.simulated or ORIGINAL_NOTE not in locked.notes:
+    copy = Study.objects.select_for_update().get(pk=study.pk)
+    if not copy.simulated or ORIGINAL_NOTE not in copy.notes:
         raise WrongState(
             _(
                 "Study %(slug)r is not the copy of a rehearsal. Only such copies can be deleted "
@@ -136,27 +138,25 @@ def delete_rehearsal(*, study: Study, by: User | None) -> Outcome:
             _("Study %(slug)r is being rehearsed. Wait until the rehearsal has finished.")
             % {"slug": study.slug}
         )
-    work = Assignment.objects.filter(study=locked)
-    if work.exclude(worker__source=Worker.Source.REHEARSAL).exists():
+    assignments = Assignment.objects.filter(study=copy)
+    if assignments.exclude(worker__source=Worker.Source.REHEARSAL).exists():
         raise WrongState(
             _("Study %(slug)r has answers of people, so it cannot be deleted.") % {"slug": study.slug}
         )
-    note_event(
-        study=locked, what="deleted", sentence="Deleted with its simulated answers.", design=locked.design
-    )
-    rehearsed = study_rehearsed(locked)
-    if rehearsed is not None:
+    note_event(study=copy, what="deleted", sentence="Deleted with its simulated answers.", design=copy.design)
+    original = original_of_copy(copy)
+    if original is not None:
         note_event(
-            study=rehearsed, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
+            study=original, what="rehearsal-deleted", sentence=f"The rehearsal {study.slug} was deleted."
         )
     try:
-        Case.objects.filter(study=locked).delete()
-        work.delete()
-        Exclusion.objects.filter(study=locked).delete()
-        Worker.objects.filter(study=locked, source=Worker.Source.REHEARSAL).delete()
-        locked.delete()
+        Case.objects.filter(study=copy).delete()
+        assignments.delete()
+        Exclusion.objects.filter(study=copy).delete()
+        Worker.objects.filter(study=copy, source=Worker.Source.REHEARSAL).delete()
+        copy.delete()
     except ProtectedError:
         raise WrongState(
             _("Study %(slug)r cannot be deleted, because other data depend on it.") % {"slug": study.slug}
         ) from None
-    return Outcome(_("“%(name)s” and its simulated answers were deleted.") % {"name": study.name}, rehearsed)
+    return Outcome(_("“%(name)s” and its simulated answers were deleted.") % {"name": study.name}, original)

@@ -11,7 +11,7 @@ from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
 from contrib.planning.rehearsals.checklist import power_rows_of
-from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, rehearsals_of, study_rehearsed
+from contrib.planning.rehearsals.copies import ORIGINAL_NOTE, original_of_copy, rehearsals_of
 from contrib.planning.rehearsals.operations import delete_rehearsal, rehearse_copy
 from evaluation.models import Analysis
 from judgments.admin.base import signed_in
@@ -21,7 +21,7 @@ from judgments.studies.pages import Context, StudyPlace, was_opened
 from judgments.studies.step_form import add_operation, take_refusal
 from judgments.studies.study_page import study_page, study_page_address
 
-MAX_SHOWN = 20
+MAX_SHOWN_COPIES = 20
 
 
 class CopyRow(NamedTuple):
@@ -68,7 +68,7 @@ def show_rehearsal(request: HttpRequest, study: Study, context: Context) -> Http
 
 def _visible_original(copy: Study, user: User) -> Study | None:
     """Return the study of which this one is a copy, if there is one that the account may see."""
-    original = study_rehearsed(copy)
+    original = original_of_copy(copy)
     if original is not None and not Study.objects.visible_to(user).filter(pk=original.pk).exists():
         return None
     return original
@@ -76,7 +76,7 @@ def _visible_original(copy: Study, user: User) -> Study | None:
 
 def _copies_with_analyses(study: Study, user: User) -> list[CopyRow]:
     """Return the newest copies that the account may see, newest first."""
-    copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN])
+    copies = list(rehearsals_of(study).filter(pk__in=Study.objects.visible_to(user))[:MAX_SHOWN_COPIES])
     analyses = Analysis.objects.filter(study__in=copies, what=Analysis.Kind.REHEARSAL).order_by("created_at")
     newest = {analysis.study_id: analysis for analysis in analyses}
     return [CopyRow(copy, newest.get(copy.pk)) for copy in copies]

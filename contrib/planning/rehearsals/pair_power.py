@@ -21,22 +21,25 @@ from judgments.models import Study, Unit
 from judgments.studies.designs import design_of
 from quorum.statistics.power import People, Question, Size, TwoMetrics, TwoSystems, power_of
 
-SIMULATIONS = 400
+SIMULATIONS = 400  # simulated studies for a power that is reported
 QUICK_SIMULATIONS = 100  # for results of which only the order of magnitude matters
 # The differences for which the power is reported: the share of pairs that the better system wins, and the difference
 # of two metrics' accuracies. The power at the main differences decides whether a study counts as ready.
 TRUE_SHARES_WON = (0.6, 0.7, 0.8)
 ACCURACY_DIFFERENCES = (0.05, 0.1, 0.2)
 MAIN_DIFFERENCES = {"systems": 0.7, "metrics": 0.1}
-MAX_DOUBLINGS, MAX_JUDGMENTS = 6, 50_000
+MAX_DOUBLINGS, MAX_JUDGMENTS = 6, 50_000  # in the search for a number of pairs that suffices
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """A question to simulate.
 
-    what: "systems" or "metrics". first, second: their names. pairs: number of pairs in the rehearsal that compare them.
-    difference: one of TRUE_SHARES_WON or of ACCURACY_DIFFERENCES.
+    Attributes:
+        what: "systems" or "metrics".
+        first, second: the names of two of them.
+        pairs: the number of pairs in the rehearsal that compare them.
+        difference: one of TRUE_SHARES_WON or of ACCURACY_DIFFERENCES.
     """
 
     what: str
@@ -57,7 +60,7 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
     if people is None:
         return []
     shares_won = [row["truth"]["value"] or 0.0 for row in findings.systems]
-    alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
+    are_alike = bool(shares_won) and max(shares_won) < min(TRUE_SHARES_WON)
     units = Unit.objects.filter(study=study, control=False, pair__isnull=False).count()
     references = max(1, round(units / max(1, len(findings.truth.winners))))
     votes = design_of(study).judgments_per_unit
@@ -66,31 +69,33 @@ def simulate_power(study: Study, findings: PairFindings, seed: int) -> list[dict
         question, size = comparison.question, Size(comparison.pairs, references, votes)
         (estimate,) = power_of(question, people, [size], simulations=SIMULATIONS, seed=seed)
         figures = {key: as_json(value) for key, value in asdict(estimate).items() if key != "size"}
-        main = comparison.difference == MAIN_DIFFERENCES[comparison.what]
-        needed = needed_pairs(question, people, size, estimate.power, seed) if main else None
+        is_main = comparison.difference == MAIN_DIFFERENCES[comparison.what]
+        needed = needed_pairs(question, people, size, estimate.power, seed) if is_main else None
         rows.append(
             {
                 "what": comparison.what,
                 "first": comparison.first,
                 "second": comparison.second,
                 "difference": comparison.difference,
-                "main": main,
+                "main": is_main,
                 "n": comparison.pairs,
             }
             | asdict(size)
             | figures
-            | {"needed": needed, "alike": comparison.what == "systems" and alike}
+            | {"needed": needed, "alike": comparison.what == "systems" and are_alike}
         )
     return rows
 
 
 def _comparisons_of_systems(study: Study, findings: PairFindings) -> Iterator[Comparison]:
-    met = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
-    if met and KINDS[study.protocol].rehearses_systems:
+    meetings = Counter(tuple(sorted(names)) for names in findings.compared_systems.values())
+    if meetings and KINDS[study.protocol].rehearses_systems:
         # Prefer two systems to a system and people's texts, then those that met most often.
-        first, second = both = max(met, key=lambda names: ("people" not in names, met[names], names))
+        first, second = pair = max(
+            meetings, key=lambda names: ("people" not in names, meetings[names], names)
+        )
         for share in TRUE_SHARES_WON:
-            yield Comparison("systems", first, second, met[both], share, TwoSystems(share))
+            yield Comparison("systems", first, second, meetings[pair], share, TwoSystems(share))
 
 
 def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
@@ -98,18 +103,18 @@ def _comparisons_of_metrics(findings: PairFindings) -> Iterator[Comparison]:
         return
     first, second = (row["name"] for row in findings.metrics[:2])
     winners = findings.truth.winners
-    right = [
+    is_right, second_is_right = (
         {pair: side == winners[pair] for pair, side in findings.sides_of_metrics[name].items()}
         for name in (first, second)
-    ]
-    same = float(np.mean([right[0][pair] == right[1][pair] for pair in right[0]]))
+    )
+    agreement = float(np.mean([is_right[pair] == second_is_right[pair] for pair in is_right]))
     for difference in ACCURACY_DIFFERENCES:
         # The better metric is as accurate as in the rehearsal, and the other one is not worse than chance.
         accuracy = max(findings.metrics[0]["truth"]["value"], 0.5 + difference)
         # Two metrics of these accuracies agree on no fewer and no more pairs.
-        least, max_share = abs(2 * accuracy - difference - 1), 1 - difference
-        question = TwoMetrics(accuracy, accuracy - difference, min(max(same, least), max_share))
-        yield Comparison("metrics", first, second, len(right[0]), difference, question)
+        low, high = abs(2 * accuracy - difference - 1), 1 - difference
+        question = TwoMetrics(accuracy, accuracy - difference, min(max(agreement, low), high))
+        yield Comparison("metrics", first, second, len(is_right), difference, question)
 
 
 def needed_pairs(question: Question, people: People, size: Size, power: float, seed: int) -> int | None:

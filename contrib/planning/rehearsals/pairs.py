@@ -20,8 +20,8 @@ from quorum.statistics.inputs import StatisticsError
 from quorum.statistics.meta import metric_winners
 from quorum.statistics.power import People
 
-ESTIMATE = ("value", "low", "high", "n")
-NO_ESTIMATE = dict.fromkeys(ESTIMATE) | {"n": 0}
+ESTIMATE_KEYS = ("value", "low", "high", "n")
+NO_ESTIMATE = dict.fromkeys(ESTIMATE_KEYS) | {"n": 0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class PairTruth:
 
 @dataclass(frozen=True, slots=True)
 class PairFindings:
-    """What a rehearsed study found about its pairs, and what is true.
+    """The results of a rehearsed study of pairs, next to the simulated truth.
 
     Attributes:
         people: how often people are right; None if they are right no more often than by chance.
         sides_of_metrics: the side that each metric names, by metric and by the pair's row id.
         compared_systems: the two systems of the pairs that compare two, by the pair's row id.
-        metrics, systems: a row for each, best first: its name, the share of pairs on which it is right or wins in
-            "truth", and the same by people's votes in "found".
+        metrics, systems: one row each, best first. "name"; "truth": share of pairs on which the metric is right, or
+            that the system wins, by the truth; "found": the same share by people's votes.
     """
 
     truth: PairTruth
@@ -53,10 +53,7 @@ class PairFindings:
 
 
 def find_on_pairs(
-    study: Study,
-    truths: Mapping[int, Any],
-    evaluation: MetaEvaluation | None,
-    verdict: SystemsVerdict | None,
+    study: Study, truths: Mapping[int, Any], evaluation: MetaEvaluation | None, verdict: SystemsVerdict | None
 ) -> PairFindings:
     """Compare a rehearsed study of pairs with the truth.
 
@@ -128,36 +125,38 @@ def _sides_of_metrics(evaluation: MetaEvaluation | None, truth: PairTruth) -> di
     }
 
 
-def _share_of_truth(named: Mapping[int, int], truth: PairTruth) -> dict[str, Any]:
-    """Return the share of pairs whose named side is the true winner.
+def _share_of_truth(sides: Mapping[int, int], truth: PairTruth) -> dict[str, Any]:
+    """Return the share of pairs on which a metric or a system is right.
 
     Args:
-        named: the named side by pair row id.
+        sides: the side that the metric names, or that is the system's, by pair row id.
     """
-    right = [side == truth.winners[pair] for pair, side in named.items()]
-    return share_by_item(right, [truth.cluster[pair] for pair in named])
+    right = [side == truth.winners[pair] for pair, side in sides.items()]
+    return share_by_item(right, [truth.cluster[pair] for pair in sides])
 
 
 def _accuracy_of(evaluation: MetaEvaluation | None, metric: str) -> dict[str, Any]:
     """Return the accuracy of a metric from an evaluation."""
     assert evaluation is not None, "it has the metric"
-    return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE}
+    return {name: evaluation.result["metrics"][metric]["accuracy"]["all"][name] for name in ESTIMATE_KEYS}
 
 
 def _compared_systems(study: Study, truth: PairTruth) -> dict[int, tuple[str, str]]:
-    of_pair = loaders.systems_of_pairs(study)
-    rows = {pair.pk: of_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in truth.winners}
+    systems_by_pair = loaders.systems_of_pairs(study)
+    rows = {
+        pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study) if pair.pk in truth.winners
+    }
     return {pk: names for pk, names in rows.items() if names[0] != names[1]}
 
 
 def _system_rows(
-    compared: Mapping[int, tuple[str, str]], truth: PairTruth, verdict: SystemsVerdict | None
+    systems_by_pair: Mapping[int, tuple[str, str]], truth: PairTruth, verdict: SystemsVerdict | None
 ) -> list[dict[str, Any]]:
     """Return for each system how often it truly wins, and how often it wins by the votes, as in the verdict."""
     results = {row["system"]: row for row in verdict["systems"]} if verdict else {}
     rows = []
-    for name in sorted({name for names in compared.values() for name in names}):
-        sides = {pk: names.index(name) + 1 for pk, names in compared.items() if name in names}
-        voted = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE}
-        rows.append({"name": name, "truth": _share_of_truth(sides, truth), "found": voted})
+    for name in sorted({name for names in systems_by_pair.values() for name in names}):
+        sides = {pk: names.index(name) + 1 for pk, names in systems_by_pair.items() if name in names}
+        estimate = {key: results.get(name, NO_ESTIMATE)[key] for key in ESTIMATE_KEYS}
+        rows.append({"name": name, "truth": _share_of_truth(sides, truth), "found": estimate})
     return sorted(rows, key=lambda row: -(row["truth"]["value"] or 0.0))

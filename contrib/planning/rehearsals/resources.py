@@ -57,7 +57,7 @@ class RehearsalSerializer(RehearsalHeadSerializer):
         return analysis.result if analysis else None
 
 
-def _of_study(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
+def _copies_of(rows: QuerySet[Study], name: str, value: Study) -> QuerySet[Study]:
     return rows.filter(**{f"notes__{ORIGINAL_NOTE}": value.pk})
 
 
@@ -83,7 +83,9 @@ class RehearsalResource(Resource):
     """Copies of studies that simulated workers answered, with the results."""
 
     study_path, scope = "pk", "studies"
-    filterset_class = filters_of(Study, "state", of=study_filter(method=_of_study, label="The study's slug."))
+    filterset_class = filters_of(
+        Study, "state", of=study_filter(method=_copies_of, label="The study's slug.")
+    )
     orderings: ClassVar[dict[str, str]] = {"created_at": "created_at"}
     lookup_field, lookup_value_regex = "slug", SLUG
 
@@ -92,8 +94,8 @@ class RehearsalResource(Resource):
         if getattr(self, "swagger_fake_view", False):
             return copies
         number = Cast(KeyTextTransform(ORIGINAL_NOTE, "notes"), BigIntegerField())
-        seen = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
-        return copies.annotate(of_pk=number).annotate(of=Subquery(seen.values("slug")[:1]))
+        visible_originals = studies_of(self.request).order_by().filter(pk=OuterRef("of_pk"))
+        return copies.annotate(of_pk=number).annotate(of=Subquery(visible_originals.values("slug")[:1]))
 
     def get_serializer_class(self) -> type[serializers.BaseSerializer[Any]]:
         return RehearsalHeadSerializer if self.action == "list" else RehearsalSerializer

@@ -87,8 +87,8 @@ def _share_recovered(
 ) -> dict[str, Any]:
     """Return the share of judged units whose consensus is the truth, with its interval by item."""
     rehearsal, of_unit = rehearsal_of(study), aggregation.consensus.of_unit
-    judged = Judgment.objects.of_study(study).current().filter(unit__control=False)
-    items = dict(judged.order_by().values_list("unit_id", "unit__item_id").distinct())
+    judgments = Judgment.objects.of_study(study).current().filter(unit__control=False)
+    items = dict(judgments.order_by().values_list("unit_id", "unit__item_id").distinct())
     right = [pk in of_unit and rehearsal.matches(of_unit[pk], truths[pk]) for pk in items]
     return share_by_item(right, loaders.clusters_of_items(study, list(items.values())))
 
@@ -103,7 +103,7 @@ def _count_work(study: Study) -> dict[str, Any]:
         .order_by()
     )
     total = sum(filter(None, seconds.values()))
-    handed_in = Assignment.objects.filter(study=study).finished().count()
+    finished_count = Assignment.objects.filter(study=study).finished().count()
     reward = design.crowd.reward_cents
     return {
         "cost": {
@@ -113,7 +113,7 @@ def _count_work(study: Study) -> dict[str, Any]:
             "cents": forecast.cents,
         },
         "longest_hours": max(filter(None, seconds.values()), default=0.0) / 3600,
-        "wage_cents": round(reward * handed_in * 3600 / total) if reward and total else None,
+        "wage_cents": round(reward * finished_count * 3600 / total) if reward and total else None,
     }
 
 
