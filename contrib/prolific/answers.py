@@ -13,6 +13,7 @@ from common.http.client import HTTPReply
 from common.incoming.json_documents import load_json
 
 _MAX_DETAIL_LENGTH = 400
+_SETTING_SECONDS = 60.0  # wait before a call that failed because of a wrong setting is tried again
 # The reference has no error code for an account without money; people reported these words.
 _OUT_OF_FUNDS = re.compile(r"balance|funds|top[ -]?up|wallet", re.IGNORECASE)
 
@@ -23,10 +24,10 @@ def column_of(name: str) -> str:
 
 def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
     try:
-        read = load_json(answer.content)
+        content = load_json(answer.content)
     except ValueError as error:
         raise RetryLater(f"Prolific's answer to POST {path} was cut short.") from error
-    rows = read.get("results") if isinstance(read, dict) else read
+    rows = content.get("results") if isinstance(content, dict) else content
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise RetryLater(f"Prolific's answer to POST {path} holds no rows; expected a list of objects.")
     return rows
@@ -34,16 +35,18 @@ def rows_of_answer(answer: HTTPReply, path: str) -> list[dict[str, Any]]:
 
 def object_of_answer(answer: HTTPReply, request: str) -> dict[str, Any]:
     try:
-        read = load_json(answer.content, parse_float=Decimal)
+        content = load_json(answer.content, parse_float=Decimal)
     except ValueError as error:
         raise RetryLater(f"Prolific's answer to {request} was cut short.") from error
-    if not isinstance(read, dict):
+    if not isinstance(content, dict):
         raise RetryLater(f"Prolific's answer to {request} is no object.")
-    return read
+    return content
 
 
-def not_configured(why: str) -> RetryLater:
-    return RetryLater(f"Nothing was asked of Prolific: {why}", after=60.0, had_no_effect=True, final=True)
+def setting_error(why: str) -> RetryLater:
+    return RetryLater(
+        f"Nothing was asked of Prolific: {why}", after=_SETTING_SECONDS, had_no_effect=True, final=True
+    )
 
 
 def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
@@ -58,25 +61,27 @@ def failure_of(method: str, path: str, answer: HTTPReply) -> CrowdProblem:
     detail = _detail(answer)[:_MAX_DETAIL_LENGTH]
     message = f"Prolific refused {method} {path} ({status}): {detail}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-        return RetryLater(f"{message} Check PROLIFIC_TOKEN.", after=60.0, had_no_effect=True, final=True)
+        return RetryLater(
+            f"{message} Check PROLIFIC_TOKEN.", after=_SETTING_SECONDS, had_no_effect=True, final=True
+        )
     return OutOfFunds(message) if _OUT_OF_FUNDS.search(detail) else CrowdRefusal(message)
 
 
 def _detail(answer: HTTPReply) -> str:
     """Return the API's error message. It is a text, a list or fields, either at the top level or in ``error``."""
     try:
-        read = load_json(answer.content)
+        content = load_json(answer.content)
     except ValueError:
         return answer.content.decode(errors="replace").strip() or responses.get(answer.status, "")
-    error = read.get("error", read) if isinstance(read, dict) else read
+    error = content.get("error", content) if isinstance(content, dict) else content
     if isinstance(error, dict):
         error = error.get("detail") or error.get("message") or error.get("title") or error
-    return _words(error)
+    return _format_error(error)
 
 
-def _words(error: object) -> str:
+def _format_error(error: object) -> str:
     if isinstance(error, dict):
-        return "; ".join(f"{name}: {_words(what)}" for name, what in error.items())
+        return "; ".join(f"{name}: {_format_error(what)}" for name, what in error.items())
     if isinstance(error, list):
-        return " ".join(_words(part) for part in error)
+        return " ".join(_format_error(part) for part in error)
     return str(error)

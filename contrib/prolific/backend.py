@@ -56,14 +56,14 @@ class ProlificBackend(ExternalBackend):
 
     def refuse(self, study: Study, design: StudyDesign) -> None:
         super().refuse(study, design)
-        public = urlsplit(settings.PUBLIC_URL)
-        trying = urlsplit(feature_settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
+        public_url = urlsplit(settings.PUBLIC_URL)
+        is_emulated = urlsplit(feature_settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
         if not feature_settings.PROLIFIC_TOKEN:
             raise WrongState(
                 pgettext("staff", "Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
                 % {"slug": study.slug}
             )
-        if public.scheme != "https" and not trying:
+        if public_url.scheme != "https" and not is_emulated:
             raise WrongState(
                 pgettext(
                     "staff",
@@ -154,13 +154,13 @@ class ProlificBackend(ExternalBackend):
         raise CrowdRefusal(f"Prolific cannot be asked to {call.kind}.")
 
     def fetch_publications(self, study: Study, *, known: Iterable[Publication]) -> Iterator[CrowdPublication]:
-        ours = {
+        tokens_by_id = {
             publication.external_id: publication.token for publication in known if publication.external_id
         }
         unconfirmed = at_crowd(Publication, study).filter(external_id="")
         tokens = set(unconfirmed.values_list("token", flat=True))
         with open_client() as client:
-            for external_id, token in ours.items():
+            for external_id, token in tokens_by_id.items():
                 yield read_publication(client, client.get_study(external_id), token)
             if tokens:
                 for row in client.list_studies(project=feature_settings.PROLIFIC_PROJECT):
@@ -180,8 +180,8 @@ class ProlificBackend(ExternalBackend):
             return None
         except CrowdRefusal:
             return False
-        mine = (submission.participant, submission.study) == (worker, publication.external_id)
-        return mine and (submission.state in WORKING_STATES or not at_work)
+        is_same_work = (submission.participant, submission.study) == (worker, publication.external_id)
+        return is_same_work and (submission.state in WORKING_STATES or not at_work)
 
     def fetch_work_ids(self, publication: Publication) -> frozenset[str] | None:
         try:
@@ -203,13 +203,13 @@ class ProlificBackend(ExternalBackend):
         with open_client() as client:
             for submission in client.submissions(publication.external_id):
                 status = SESSION_STATUS[submission.state]
-                ours = own_statuses.get(self.session_id(publication.platform, submission.id))
-                paid = status in DECIDED_STATUSES or (
+                own_status = own_statuses.get(self.session_id(publication.platform, submission.id))
+                is_paid = status in DECIDED_STATUSES or (
                     status == Status.SCREENED_OUT and publication.screen_out_cents
                 )
-                if ours is None and not paid:
+                if own_status is None and not is_paid:
                     continue
-                if status == Status.SUBMITTED and ours not in FINISHED_STATUSES:
+                if status == Status.SUBMITTED and own_status not in FINISHED_STATUSES:
                     status = Status.WORKING
                 yield CrowdWork(
                     external_id=submission.id,

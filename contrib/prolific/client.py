@@ -16,7 +16,7 @@ from annotation.crowds.base import CrowdRefusal, RetryLater
 from common.features import feature_settings
 from common.http.addresses import keeps_secrets
 from common.http.client import CallFailed, Client, HTTPReply
-from contrib.prolific.answers import column_of, failure_of, not_configured, object_of_answer, rows_of_answer
+from contrib.prolific.answers import column_of, failure_of, object_of_answer, rows_of_answer, setting_error
 from contrib.prolific.records import (
     BonusSetUp,
     Hook,
@@ -26,9 +26,9 @@ from contrib.prolific.records import (
     ParticipantGroup,
     StudyAction,
     decimal_text,
-    known_id,
     read_cents_rounded_up,
     read_whole_number,
+    valid_id,
 )
 
 # least number of characters of the message of a rejection ("Approve or reject a submission" in the reference)
@@ -48,9 +48,9 @@ def open_client(*, timeout: float = 30.0) -> ProlificClient:
 class ProlificClient(Client):
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
         if not token:
-            raise not_configured("the setting PROLIFIC_TOKEN is empty.")
+            raise setting_error("the setting PROLIFIC_TOKEN is empty.")
         if not keeps_secrets(url):
-            raise not_configured(
+            raise setting_error(
                 f"PROLIFIC_API_URL is {url!r}; expected an https address, since the token is sent with every call."
             )
         super().__init__(
@@ -69,7 +69,7 @@ class ProlificClient(Client):
 
     def list_studies(self, *, project: str = "") -> list[PanelStudy]:
         """Return the studies of a project or the account, oldest first. (Ids increase with time.)"""
-        path = f"projects/{known_id(project, 'project')}/studies/" if project else "studies/"
+        path = f"projects/{valid_id(project, 'project')}/studies/" if project else "studies/"
         studies = self._list_rows(path, {}, PanelStudy.read)
         return sorted(studies, key=lambda study: study.id)
 
@@ -77,22 +77,22 @@ class ProlificClient(Client):
         return [study for study in self.list_studies(project=project) if study.internal_name == internal_name]
 
     def get_study(self, study: str) -> PanelStudy:
-        return PanelStudy.read(self._request_object("GET", f"studies/{known_id(study, 'study')}/"))
+        return PanelStudy.read(self._request_object("GET", f"studies/{valid_id(study, 'study')}/"))
 
     def transition_study(self, study: str, action: StudyAction) -> None:
-        path = f"studies/{known_id(study, 'study')}/transition/"
+        path = f"studies/{valid_id(study, 'study')}/transition/"
         self._send_call("POST", path, body={"action": action.value})
 
     def increase_places(self, study: str, places: int) -> None:
         """Set the total number of slots. A published study refuses a lower number; a completed study reopens."""
-        path = f"studies/{known_id(study, 'study')}/"
+        path = f"studies/{valid_id(study, 'study')}/"
         self._send_call("PATCH", path, body={"total_available_places": places})
 
     def set_screen_outs(self, study: str, *, code: str, slots: int) -> None:
         """Set the total number of paid screen-outs ("FixedScreenOut"). It can be raised for a published study."""
-        changed = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
-        path = f"studies/{known_id(study, 'study')}/"
-        self._send_call("PATCH", path, body={"completion_codes": [changed]})
+        completion_code = {"code": code, "actions": [{"action": SCREEN_OUT, "slots": slots}]}
+        path = f"studies/{valid_id(study, 'study')}/"
+        self._send_call("PATCH", path, body={"completion_codes": [completion_code]})
 
     def cost_cents(self, *, reward_cents: int, places: int) -> int:
         """Return the cost of slots, including this account's fee and tax."""
@@ -111,20 +111,20 @@ class ProlificClient(Client):
         return str(self._fetch_balance_json(workspace).get("currency_code") or "")
 
     def _fetch_balance_json(self, workspace: str) -> dict[str, Any]:
-        return self._request_object("GET", f"workspaces/{known_id(workspace, 'workspace')}/balance/")
+        return self._request_object("GET", f"workspaces/{valid_id(workspace, 'workspace')}/balance/")
 
     def filters(self, *, workspace: str = "") -> list[ListedFilter]:
-        parameters = {"workspace_id": known_id(workspace, "workspace")} if workspace else {}
+        parameters = {"workspace_id": valid_id(workspace, "workspace")} if workspace else {}
         return self._list_rows("filters/", parameters, ListedFilter.read)
 
     def submissions(self, study: str) -> list[PanelSubmission]:
         """Return a study's submissions by start time. Bonuses are not included."""
-        parameters = {"study": known_id(study, "study"), "ordering": "started_at"}
+        parameters = {"study": valid_id(study, "study"), "ordering": "started_at"}
         return self._list_rows("submissions/", parameters, lambda row: PanelSubmission.read(row, study=study))
 
     def submission(self, submission: str) -> PanelSubmission:
         return PanelSubmission.read(
-            self._request_object("GET", f"submissions/{known_id(submission, 'submission')}/")
+            self._request_object("GET", f"submissions/{valid_id(submission, 'submission')}/")
         )
 
     def approve(self, submission: str) -> None:
@@ -141,14 +141,14 @@ class ProlificClient(Client):
         )
 
     def _send_decision(self, submission: str, body: Mapping[str, object]) -> None:
-        path = f"submissions/{known_id(submission, 'submission')}/transition/"
+        path = f"submissions/{valid_id(submission, 'submission')}/transition/"
         self._send_call("POST", path, body=body)
 
     def set_up_bonus(self, study: str, submission: str, cents: int) -> BonusSetUp:
         """Set up a bonus without paying it. ``pay_bonus`` pays it."""
         body = {
-            "study_id": known_id(study, "study"),
-            "csv_bonuses": f"{known_id(submission, 'submission')},{decimal_text(cents)}",
+            "study_id": valid_id(study, "study"),
+            "csv_bonuses": f"{valid_id(submission, 'submission')},{decimal_text(cents)}",
         }
         return BonusSetUp.read(self._request_object("POST", "submissions/bonus-payments/", body=body))
 
@@ -157,15 +157,15 @@ class ProlificClient(Client):
 
         *A repeated call pays twice*: never repeat it after a lost response.
         """
-        self._send_call("POST", f"bulk-bonus-payments/{known_id(set_up, 'bonus payment')}/pay/")
+        self._send_call("POST", f"bulk-bonus-payments/{valid_id(set_up, 'bonus payment')}/pay/")
 
     def groups(self, workspace: str) -> list[ParticipantGroup]:
-        parameters = {"workspace_id": known_id(workspace, "workspace"), "active": "true"}
+        parameters = {"workspace_id": valid_id(workspace, "workspace"), "active": "true"}
         return self._list_rows("participant-groups/", parameters, ParticipantGroup.read)
 
     def create_group(self, workspace: str, *, name: str) -> ParticipantGroup:
         """Create an empty group. This is not idempotent: first search for its name."""
-        body = {"workspace_id": known_id(workspace, "workspace"), "name": name, "description": ""}
+        body = {"workspace_id": valid_id(workspace, "workspace"), "name": name, "description": ""}
         return ParticipantGroup.read(self._request_object("POST", "participant-groups/", body=body))
 
     def add_to_group(self, group: str, participants: Sequence[str]) -> None:
@@ -175,15 +175,15 @@ class ProlificClient(Client):
         self._change_group("DELETE", group, participants)
 
     def _change_group(self, method: str, group: str, participants: Sequence[str]) -> None:
-        path = f"participant-groups/{known_id(group, 'participant group')}/participants/"
-        members = [known_id(participant, "participant") for participant in participants]
+        path = f"participant-groups/{valid_id(group, 'participant group')}/participants/"
+        members = [valid_id(participant, "participant") for participant in participants]
         self._send_call(method, path, body={"participant_ids": members})
 
     def send_message(self, *, participant: str, study: str, text: str) -> None:
         """Send a person a message about a study. Afterwards it is impossible to find out whether it was sent."""
         body = {
-            "recipient_id": known_id(participant, "participant"),
-            "study_id": known_id(study, "study"),
+            "recipient_id": valid_id(participant, "participant"),
+            "study_id": valid_id(study, "study"),
             "body": text,
         }
         self._send_call("POST", "messages/", body=body)
@@ -194,51 +194,47 @@ class ProlificClient(Client):
         The basic export, without filters, can be requested again. The reference promises only JSON; Prolific's own
         command-line client gets a CSV file. Both are read.
         """
-        path = f"studies/{known_id(study, 'study')}/demographic-export/"
+        path = f"studies/{valid_id(study, 'study')}/demographic-export/"
         answer = self._send_call("POST", path, body={"filters": []})
         text = answer.content.decode("utf-8-sig", errors="replace")
         if text.lstrip()[:1] in ("[", "{"):
             rows = rows_of_answer(answer, path)
         else:
             rows = list(csv.DictReader(io.StringIO(text)))
-        # The file is incomplete, or there is none.
+        # The file is incomplete, or the answer is another text.
         if any(None in row or None in row.values() or len(row) < 2 for row in rows):
             raise RetryLater(f"Prolific's answer to POST {path} is no table of demographics.")
         return [{column_of(name): str(value or "") for name, value in row.items()} for row in rows]
 
     def hook_secret(self, workspace: str) -> str:
         """Return the secret that signs the workspace's webhooks; "" if there is none."""
-        parameters = {"workspace_id": known_id(workspace, "workspace")}
+        parameters = {"workspace_id": valid_id(workspace, "workspace")}
         rows = self._request_object("GET", "hooks/secrets/", parameters=parameters).get("results") or []
         values = [str(row.get("value") or "") for row in rows if row.get("workspace_id") == workspace]
         return values[0] if values else ""
 
     def create_hook_secret(self, workspace: str) -> str:
         """Create a new secret. It replaces an existing secret for all subscriptions."""
-        body = {"workspace_id": known_id(workspace, "workspace")}
+        body = {"workspace_id": valid_id(workspace, "workspace")}
         return str(self._request_object("POST", "hooks/secrets/", body=body).get("value") or "")
 
     def hooks(self, workspace: str) -> list[Hook]:
-        parameters = {"workspace_id": known_id(workspace, "workspace"), "is_enabled": "true"}
+        parameters = {"workspace_id": valid_id(workspace, "workspace"), "is_enabled": "true"}
         return self._list_rows("hooks/subscriptions/", parameters, Hook.read)
 
     def subscribe_to_event(self, workspace: str, *, event: str, address: str) -> None:
         """Subscribe to an event, and confirm the subscription, as the reference requires."""
-        body = {
-            "workspace_id": known_id(workspace, "workspace"),
-            "event_type": event,
-            "target_url": address,
-        }
+        body = {"workspace_id": valid_id(workspace, "workspace"), "event_type": event, "target_url": address}
         answer = self._send_call("POST", "hooks/subscriptions/", body=body)
         hook = Hook.read(object_of_answer(answer, "POST hooks/subscriptions/"))
         secret = answer.headers.get("X-Hook-Secret", "")
         self._send_call("POST", f"hooks/subscriptions/{hook.id}/", body={"secret": secret})
 
     def _list_rows(
-        self, path: str, parameters: Parameters, read: Callable[[Mapping[str, Any]], Row]
+        self, path: str, parameters: Parameters, read_row: Callable[[Mapping[str, Any]], Row]
     ) -> list[Row]:
         """Return every row of a paged list once, even if rows move between pages meanwhile."""
-        rows = {row.id: row for page in self._pages(path, parameters) for row in map(read, page)}
+        rows = {row.id: row for page in self._pages(path, parameters) for row in map(read_row, page)}
         return list(rows.values())
 
     def _pages(self, path: str, parameters: Parameters) -> Iterator[list[Mapping[str, Any]]]:
@@ -256,11 +252,11 @@ class ProlificClient(Client):
             previous_rows = rows
             links = answer.get("_links")
             if isinstance(links, dict):
-                following = (links.get("next") or {}).get("href")
-                if not following:
+                next_address = (links.get("next") or {}).get("href")
+                if not next_address:
                     return
                 # Use only the parameters of the link: the token must be sent only to the configured address.
-                query = {**query, "page": number, **dict(parse_qsl(urlsplit(str(following)).query))}
+                query = {**query, "page": number, **dict(parse_qsl(urlsplit(str(next_address)).query))}
             elif len(rows) < PAGE_SIZE:
                 return
             else:

@@ -23,7 +23,7 @@ from judgments.studies.designs import design_of
 # The reference names the data ("Export demographic data"), but not the columns. These are the columns of published
 # exports.
 PARTICIPANT_COLUMNS, SUBMISSION_COLUMNS = ("participant id",), ("submission id",)
-COLUMNS: dict[str, tuple[str, ...]] = {
+COLUMNS_BY_NAME: dict[str, tuple[str, ...]] = {
     "age": ("age",),
     "sex": ("sex",),
     "ethnicity": ("ethnicity simplified", "ethnicity (simplified)", "ethnicity"),
@@ -74,11 +74,11 @@ def _store_demographics(
     answers_by_worker: dict[int, dict[str, str]] = {}
     for row in rows:
         ids = (
-            backend.session_id(study.platform, _cell(row, SUBMISSION_COLUMNS)),
-            pseudonym(study.platform, _cell(row, PARTICIPANT_COLUMNS)),
+            backend.session_id(study.platform, _read_cell(row, SUBMISSION_COLUMNS)),
+            pseudonym(study.platform, _read_cell(row, PARTICIPANT_COLUMNS)),
         )
         if ids in worker_ids:
-            cells = {name: _cell(row, COLUMNS[name]) for name in names}
+            cells = {name: _read_cell(row, COLUMNS_BY_NAME[name]) for name in names}
             answers_by_worker[worker_ids[ids]] = {
                 name: answer for name, answer in cells.items() if answer not in MISSING_VALUES
             }
@@ -89,7 +89,7 @@ def _store_demographics(
     return len(answers_by_worker)
 
 
-def _cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
+def _read_cell(row: DemographicRow, columns: tuple[str, ...]) -> str:
     return next((row[name].strip() for name in columns if name in row), "")
 
 

@@ -23,14 +23,14 @@ from common.incoming.json_documents import load_json
 from contrib.prolific.client import open_client
 
 PATH = "/hooks/prolific/"
-SUBMISSION, STUDY = "submission.status.change", "study.status.change"
-EVENTS = (SUBMISSION, STUDY)
+SUBMISSION_EVENT, STUDY_EVENT = "submission.status.change", "study.status.change"
+EVENTS = (SUBMISSION_EVENT, STUDY_EVENT)
 MAX_AGE = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
 MAX_BYTES = 100_000
 
 
 class HookUnreadable(QuorumError):
-    pass
+    """Raised if a webhook is too long, or is not in the documented format."""
 
 
 class HookForged(QuorumError):
@@ -51,9 +51,9 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
             raise ValueError
     except (ValueError, KeyError, TypeError, RecursionError):
         raise HookUnreadable("The notification is no JSON object with event_type and resource_id.") from None
-    if kind == STUDY:
+    if kind == STUDY_EVENT:
         return [resource]
-    if kind != SUBMISSION:
+    if kind != SUBMISSION_EVENT:
         return []
     sessions = CrowdSession.objects.filter(
         platform="prolific", external_id=session_pseudonym("prolific", resource)
@@ -62,18 +62,18 @@ def studies_with_news(body: bytes, *, signature: str, timestamp: str, now: datet
 
 
 def _check_signature(body: bytes, signature: str, timestamp: str, now: datetime) -> None:
-    wanted = hmac.new(
+    expected = hmac.new(
         feature_settings.PROLIFIC_HOOK_SECRET.encode(), timestamp.encode() + body, hashlib.sha256
     )
-    if not hmac.compare_digest(base64.b64encode(wanted.digest()), signature.encode()):
+    if not hmac.compare_digest(base64.b64encode(expected.digest()), signature.encode()):
         raise HookForged("The notification is not signed with PROLIFIC_HOOK_SECRET.")
     try:
-        sent = datetime.fromtimestamp(float(timestamp), UTC)
+        sent_at = datetime.fromtimestamp(float(timestamp), UTC)
     except (ValueError, OverflowError, OSError):
         raise HookForged(f"The notification's time {timestamp[:40]!r} is none.") from None
-    if abs(now - sent) > MAX_AGE:
+    if abs(now - sent_at) > MAX_AGE:
         raise HookForged(
-            f"The notification was sent at {sent:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
+            f"The notification was sent at {sent_at:%Y-%m-%d %H:%M} UTC; expected less than ten minutes from now."
         )
 
 
@@ -91,8 +91,8 @@ def subscribe_to_events() -> tuple[str, list[str]]:
         )
     with open_client() as client:
         secret = client.hook_secret(workspace) or client.create_hook_secret(workspace)
-        subscribed = {hook.event for hook in client.hooks(workspace) if hook.address == address}
-        new = [event for event in EVENTS if event not in subscribed]
-        for event in new:
+        earlier_events = {hook.event for hook in client.hooks(workspace) if hook.address == address}
+        new_events = [event for event in EVENTS if event not in earlier_events]
+        for event in new_events:
             client.subscribe_to_event(workspace, event=event, address=address)
-    return secret, new
+    return secret, new_events

@@ -75,7 +75,7 @@ class PanelStudy:
         return cls(
             id=read_id(row.get("id"), "study"),
             internal_name=str(row.get("internal_name") or ""),
-            state=_state(StudyState, row.get("status"), StudyState.UNKNOWN),
+            state=_read_state(StudyState, row.get("status"), StudyState.UNKNOWN),
             places=read_whole_number(row.get("total_available_places", 0), "total_available_places"),
             reward_cents=read_whole_number(row.get("reward", 0), "reward"),
         )
@@ -101,10 +101,10 @@ class PanelSubmission:
         return cls(
             id=read_id(row.get("id"), "submission"),
             participant=read_id(row.get("participant_id") or row.get("participant"), "participant"),
-            state=_state(SubmissionState, row.get("status"), SubmissionState.UNKNOWN),
+            state=_read_state(SubmissionState, row.get("status"), SubmissionState.UNKNOWN),
             code=str(row.get("study_code") or row.get("entered_code") or ""),
-            started_at=_time(row.get("started_at")),
-            completed_at=_time(row.get("completed_at")),
+            started_at=_read_time(row.get("started_at")),
+            completed_at=_read_time(row.get("completed_at")),
             study=str(row.get("study_id") or study),
             bonus_cents=None
             if bonuses is None
@@ -169,17 +169,17 @@ class ListedFilter:
             choices={str(choice): str(text) for choice, text in choices.items()}
             if isinstance(choices, dict)
             else {},
-            minimum=_bound(row.get("min")),
-            maximum=_bound(row.get("max")),
+            minimum=_read_bound(row.get("min")),
+            maximum=_read_bound(row.get("max")),
         )
 
 
-def _bound(value: object) -> int | None:
+def _read_bound(value: object) -> int | None:
     """Return a whole bound; None if it is missing or is a date."""
     return int(value) if isinstance(value, (int, Decimal)) and not isinstance(value, bool) else None
 
 
-def known_id(value: object, what: str) -> str:
+def valid_id(value: object, what: str) -> str:
     """Return a valid id. Raise an error for a text that could change the meaning of a path or a CSV row."""
     if isinstance(value, str) and _ID.fullmatch(value):
         return value
@@ -200,7 +200,7 @@ def decimal_text(cents: int) -> str:
 
 
 def read_whole_number(value: object, what: str) -> int:
-    number = _number(value, what)
+    number = _read_number(value, what)
     if number != number.to_integral_value():
         raise RetryLater(f"Prolific's {what} is {value}; expected a whole number.")
     return int(number)
@@ -208,16 +208,16 @@ def read_whole_number(value: object, what: str) -> int:
 
 def read_cents_rounded_up(value: object, what: str) -> int:
     """Return a cost in cents. It is rounded up, so that budgets suffice."""
-    return int(_number(value, what).to_integral_value(rounding=ROUND_CEILING))
+    return int(_read_number(value, what).to_integral_value(rounding=ROUND_CEILING))
 
 
-def _number(value: object, what: str) -> Decimal:
+def _read_number(value: object, what: str) -> Decimal:
     if isinstance(value, (int, Decimal)) and not isinstance(value, bool):
         return Decimal(value)
     raise RetryLater(f"Prolific's {what} is {str(value)[:60]!r}; expected a number.")
 
 
-def _time(value: object) -> datetime | None:
+def _read_time(value: object) -> datetime | None:
     """Parse a time. The API writes UTC, sometimes without a time zone."""
     if not isinstance(value, str) or not value:
         return None
@@ -228,6 +228,6 @@ def _time(value: object) -> datetime | None:
         raise RetryLater(f"Prolific's time {value[:60]!r} is none; expected ISO 8601.") from error
 
 
-def _state(kind: type[State], value: object, otherwise: State) -> State:
+def _read_state(kind: type[State], value: object, otherwise: State) -> State:
     """Return the state with that name. For a name that this version does not know, return ``otherwise``."""
     return kind(str(value)) if value in set(kind) else otherwise

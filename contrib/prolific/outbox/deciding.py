@@ -21,8 +21,8 @@ from contrib.prolific.records import SubmissionState
 State = SubmissionState
 # the reference says "in the following minutes"; an hour leaves a margin
 BONUS_SHOWS_WITHIN = timedelta(hours=1)
-RECHECK_SECONDS = 60.0
-RETURN_SECONDS = 600.0
+RECHECK_SECONDS = 60.0  # until a bonus is searched for again
+RETURN_SECONDS = 600.0  # until a submission is read again whose author is at work
 # values of CrowdSession.Status
 SESSION_STATUS = {
     State.RESERVED: CrowdSession.Status.WORKING,
@@ -48,19 +48,19 @@ def decide_submission(client: ProlificClient, call: CrowdCall) -> dict[str, Any]
             "back there.",
             after=RETURN_SECONDS,
         )
-    approve = call.kind == Ability.APPROVE
-    undo = approve and submission.state is State.REJECTED
-    if undo or submission.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
-        hint = "; undo the rejection on Prolific's page of the study" if undo else ""
+    is_approval = call.kind == Ability.APPROVE
+    is_undoing = is_approval and submission.state is State.REJECTED
+    if is_undoing or submission.state in (State.RETURNED, State.TIMED_OUT, State.SCREENED_OUT, State.UNKNOWN):
+        hint = "; undo the rejection on Prolific's page of the study" if is_undoing else ""
         raise CrowdRefusal(
             f"Submission {submission.id} is {submission.state.value} at Prolific and cannot be decided here{hint}."
         )
     if submission.state is State.AWAITING_REVIEW:
-        if approve:
+        if is_approval:
             client.approve(submission.id)
         else:
             client.reject(submission.id, message=rejection_words(call.why))
-        return {"status": str(CrowdSession.Status.APPROVED if approve else CrowdSession.Status.REJECTED)}
+        return {"status": str(CrowdSession.Status.APPROVED if is_approval else CrowdSession.Status.REJECTED)}
     return {"status": str(SESSION_STATUS[submission.state])}
 
 
@@ -82,8 +82,8 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     bonus_count = list(submission.bonus_cents or ()).count(cents)
     if "paying" in call.answer:
         return _look_for_bonus(call, bonus_count)
-    earlier = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
-    if any("paying" in other.answer for other in earlier.exclude(state=CrowdCall.State.DONE)):
+    other_calls = CrowdCall.objects.filter(session=call.session, kind=Ability.BONUS).exclude(pk=call.pk)
+    if any("paying" in other_call.answer for other_call in other_calls.exclude(state=CrowdCall.State.DONE)):
         raise RetryLater("Another bonus of this submission is being looked for.", after=RECHECK_SECONDS)
     if "set_up" not in call.answer:
         set_up = client.set_up_bonus(panel_study_id(call), submission.id, cents)
@@ -93,10 +93,10 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
                 f"{call.reserved_cents} is reserved; set PROLIFIC_FEE_PERCENT to this account's fee with its tax."
             )
         store_facts(call, set_up=set_up.id)
-    # The bonus was paid, but perhaps it is not listed yet.
+    # Bonuses of the same amount that were paid may not be listed yet.
     paid_count = sum(
-        int(other.payload.get("bonus_cents", 0)) == cents
-        for other in earlier.filter(state=CrowdCall.State.DONE)
+        int(other_call.payload.get("bonus_cents", 0)) == cents
+        for other_call in other_calls.filter(state=CrowdCall.State.DONE)
     )
     set_up_id = str(call.answer["set_up"])
     store_facts(call, paying=timezone.now().isoformat(), before=max(bonus_count, paid_count))
@@ -109,16 +109,16 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     return {"bonus": set_up_id}
 
 
-def _look_for_bonus(call: CrowdCall, seen: int) -> dict[str, Any]:
-    if seen > int(call.answer["before"]):
+def _look_for_bonus(call: CrowdCall, bonus_count: int) -> dict[str, Any]:
+    if bonus_count > int(call.answer["before"]):
         return {"bonus": call.answer["set_up"], "found": True}
-    since = datetime.fromisoformat(call.answer["paying"])
-    if timezone.now() - since < BONUS_SHOWS_WITHIN:
+    asked_at = datetime.fromisoformat(call.answer["paying"])
+    if timezone.now() - asked_at < BONUS_SHOWS_WITHIN:
         raise RetryLater(
             f"Whether bonus {call.answer['set_up']} was paid is not known; it is being looked for.",
             after=RECHECK_SECONDS,
         )
     raise UnknownOutcome(
-        f"Bonus {call.answer['set_up']} was asked for at {since:%Y-%m-%d %H:%M} UTC, the answer was lost, and no bonus "
-        "shows at Prolific. Look at the submission there, then say here whether it was paid."
+        f"Bonus {call.answer['set_up']} was asked for at {asked_at:%Y-%m-%d %H:%M} UTC, the answer was lost, and no "
+        "bonus shows at Prolific. Look at the submission there, then say here whether it was paid."
     )

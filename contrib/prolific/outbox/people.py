@@ -101,5 +101,7 @@ def participant_groups_of(
         for people_of_call in batched(people, MEMBERS_PER_CALL):
             for group_id in by_name[name]:
                 client.add_to_group(group_id, people_of_call)
-    blocked = [group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]]
-    return blocked, [by_name[name] for name in workers.requires]
+    blocked_groups = [
+        group_id for name in (blocked_group_name(), *workers.forbids) for group_id in by_name[name]
+    ]
+    return blocked_groups, [by_name[name] for name in workers.requires]

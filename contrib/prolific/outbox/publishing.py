@@ -25,7 +25,7 @@ from contrib.prolific.client import SCREEN_OUT, ProlificClient
 from contrib.prolific.outbox.filters import requirement_filters
 from contrib.prolific.outbox.people import participant_groups_of
 from contrib.prolific.outbox.subjects import store_facts
-from contrib.prolific.records import PanelStudy, StudyAction, StudyState, SubmissionState, known_id
+from contrib.prolific.records import PanelStudy, StudyAction, StudyState, SubmissionState, valid_id
 from judgments.design.study_design import StudyDesign
 from judgments.models import HIT, Study
 from judgments.studies.designs import design_of
@@ -109,17 +109,17 @@ def study_payload(client: ProlificClient, publication: Publication) -> dict[str,
     units = HIT.objects.filter(study=study).annotate(n=Count("units")).aggregate(most=Max("n"))["most"] or 1
     minutes = max(1, math.ceil(units * design.panel.hits * design.seconds_per_unit / 60))
     # Prolific's formula for maximum_allowed_time (docs.prolific.com)
-    least = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
+    min_minutes = math.ceil(2 + 2 * minutes + 2 * math.sqrt(minutes))
     description = design.crowd.description or plain_text(design.question) or design.name
-    earlier = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
-    blocked, needed = participant_groups_of(client, design, platform=publication.platform)
-    studies = list(earlier.values_list("external_id", flat=True))
+    publications = at_crowd(Publication, study).exclude(external_id="").order_by("pk")
+    blocked_groups, required_groups = participant_groups_of(client, design, platform=publication.platform)
+    studies = list(publications.values_list("external_id", flat=True))
     # only people in a group of each required qualification see the study, and nobody in a blocked group or study
     filters = [
-        *_id_filter("participant_group_blocklist", blocked, "participant group"),
+        *_id_filter("participant_group_blocklist", blocked_groups, "participant group"),
         *_id_filter("previous_studies_blocklist", studies, "study"),
     ]
-    for groups in needed:
+    for groups in required_groups:
         filters += _id_filter("participant_group_allowlist", groups, "participant group")
     filters += requirement_filters(client, design.workers, workspace=feature_settings.PROLIFIC_WORKSPACE)
     project = feature_settings.PROLIFIC_PROJECT
@@ -132,18 +132,18 @@ def study_payload(client: ProlificClient, publication: Publication) -> dict[str,
         "completion_codes": completion_codes(study, design, screen_outs=publication.screen_outs),
         "total_available_places": publication.places,
         "estimated_completion_time": minutes,
-        "maximum_allowed_time": max(least, design.crowd.lease_minutes * design.panel.hits),
+        "maximum_allowed_time": max(min_minutes, design.crowd.lease_minutes * design.panel.hits),
         "reward": publication.reward_cents,
         "device_compatibility": list(design.workers.devices),
         "peripheral_requirements": [],
         "submissions_config": {"max_submissions_per_participant": 1},
         "filters": filters,
-        **({"project": known_id(project, "project")} if project else {}),
+        **({"project": valid_id(project, "project")} if project else {}),
     }
 
 
 def _id_filter(name: str, ids: Collection[str], what: str) -> list[dict[str, object]]:
-    values = [known_id(value, what) for value in ids]
+    values = [valid_id(value, what) for value in ids]
     return [{"filter_id": name, "selected_values": values}] if values else []
 
 
@@ -174,14 +174,12 @@ def completion_codes(study: Study, design: StudyDesign, *, screen_outs: int = 0)
 def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
     """Set the total number of slots, so that a repeated call adds none. Resume a paused study."""
     publication = call.publication_now()
-    more, reopened = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
-    total = publication.places + more
-    screen_outs, again = (
-        int(call.payload.get("screen_outs", 0)),
-        int(call.payload.get("screen_outs_again", 0)),
-    )
+    new_places, reopened_places = int(call.payload.get("places", 0)), int(call.payload.get("reopened", 0))
+    total_places = publication.places + new_places
+    screen_outs = int(call.payload.get("screen_outs", 0))
+    reopened_screen_outs = int(call.payload.get("screen_outs_again", 0))
     remote = client.get_study(publication.external_id)
-    if not more and remote.state is StudyState.COMPLETED:
+    if not new_places and remote.state is StudyState.COMPLETED:
         raise CrowdRefusal(
             f"Study {remote.id} is stopped at Prolific, where a stopped one opens again with more places only: add one."
         )
@@ -192,18 +190,19 @@ def extend_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
         client.set_screen_outs(
             publication.external_id, code=code, slots=publication.screen_outs + screen_outs
         )
-    if remote.places < total:
+    if remote.places < total_places:
         refuse_dearer(
             client,
             reward_cents=publication.reward_cents,
-            places=more + reopened,
-            reserved=call.reserved_cents - (screen_outs + again) * publication.screen_out_cents,
+            places=new_places + reopened_places,
+            reserved=call.reserved_cents
+            - (screen_outs + reopened_screen_outs) * publication.screen_out_cents,
         )
-        client.increase_places(publication.external_id, total)
+        client.increase_places(publication.external_id, total_places)
         remote = client.get_study(publication.external_id)
     if remote.state is StudyState.PAUSED:
         client.transition_study(publication.external_id, StudyAction.START)
-    return {"places": total}
+    return {"places": total_places}
 
 
 def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
@@ -229,11 +228,11 @@ def expire_panel_study(client: ProlificClient, call: CrowdCall) -> dict[str, Any
 
 def read_publication(client: ProlificClient, study: PanelStudy, token: str) -> CrowdPublication:
     states = [submission.state for submission in client.submissions(study.id)]
-    closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
+    is_closed = study.state in {StudyState.PAUSED, StudyState.AWAITING_REVIEW, StudyState.COMPLETED}
     return CrowdPublication(
         external_id=study.id,
         token=token,
-        is_over=closed and not any(state in WORKING_STATES for state in states),
+        is_over=is_closed and not any(state in WORKING_STATES for state in states),
         places=study.places,
         reward_cents=study.reward_cents,
         facts={"status": study.state.value, **Counter(state.value for state in states)},

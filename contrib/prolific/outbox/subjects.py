@@ -19,12 +19,12 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
     """Return the submission of a call, as read from Prolific. This verifies its id, which a browser sent."""
     session = call.session_now()
     panel = design_of(session.study).panel
-    raw = session.raw_ids.filter(name=session_parameter(panel)).first()
-    if raw is None:
+    raw_id = session.raw_ids.filter(name=session_parameter(panel)).first()
+    if raw_id is None:
         raise CrowdRefusal(
             f"The ids of session {session.external_id} were deleted here; decide it on Prolific's own pages."
         )
-    submission = client.submission(raw.value)
+    submission = client.submission(raw_id.value)
     if submission.participant != person_of_call(call) or submission.study != session.publication.external_id:
         raise CrowdRefusal(
             f"Submission {submission.id} belongs to another person or study at Prolific than to session "
@@ -36,17 +36,17 @@ def submission_of(client: ProlificClient, call: CrowdCall) -> PanelSubmission:
 def person_of_call(call: CrowdCall) -> str:
     worker = call.worker or call.session_now().worker
     panel = design_of(call.study).panel
-    raw = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
-    if raw is None:
+    raw_id = worker.raw_ids.filter(session=None, name=worker_parameter(panel)).first()
+    if raw_id is None:
         raise CrowdRefusal(f"The id of {worker.name} was deleted here; Prolific's own pages know the person.")
-    return raw.value
+    return raw_id.value
 
 
 def panel_study_id(call: CrowdCall) -> str:
     session = call.session
     if session is None and call.worker is not None:
-        took_part = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
-        session = took_part.select_related("publication").order_by("pk").last()
+        sessions = call.worker.crowd_sessions.filter(study=call.study, platform=call.platform)
+        session = sessions.select_related("publication").order_by("pk").last()
     publication = call.publication or (session.publication if session else None)
     if publication is None or not publication.external_id:
         raise CrowdRefusal("The call names nothing that was published at Prolific.")
