@@ -59,7 +59,7 @@ class CocoDataset(DatasetSource):
     def rows(self) -> Iterator[ReferenceRow]:
         members: set[str] = set()
         images: dict[str, _Image] = {}
-        for record in self._records("images", members):
+        for record in self._read_records("images", members):
             image = _IMAGE.read(record)
             if images.setdefault(image.id, image) != image:
                 raise record.problem("id", f"image {quote_value(image.id)} a second time", "every image once")
@@ -68,7 +68,7 @@ class CocoDataset(DatasetSource):
             raise ImportProblem(self.path, None, None, actual, 'an object with "images" and "annotations"')
         register = CaptionRegister(self.notes)
         captioned_images: set[str] = set()
-        for record in self._records("annotations", members):
+        for record in self._read_records("annotations", members):
             row = _ANNOTATION.read(record)
             if row.image_id not in images:
                 raise record.problem(
@@ -85,11 +85,11 @@ class CocoDataset(DatasetSource):
             raise ImportProblem(self.path, None, "annotations", "an empty list", "at least one caption")
         self.notes.count("no-captions", len(images) - len(captioned_images))
 
-    def _records(self, wanted: str, there: set[str]) -> Iterator[Record]:
-        """Yield the objects of one list of the document. Add the names of all members of the document to ``there``."""
+    def _read_records(self, list_name: str, members: set[str]) -> Iterator[Record]:
+        """Yield the objects of one list of the document. Add the names of all its members to ``members``."""
         for key, number, value, line in read_document(self.path, self._encoding):
-            there.add(key)
-            if key == wanted:
+            members.add(key)
+            if key == list_name:
                 yield from _record(self.path, key, number, value, line)
 
 

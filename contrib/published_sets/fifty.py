@@ -55,39 +55,39 @@ _PAIRS = {
 _SOURCES = {n: f"machine-{n}" for n in range(1, 6)} | {6: HUMAN_SYSTEM, 7: HUMAN_OTHER}
 
 
-def _texts(value: Any) -> list[str]:
+def _read_texts(value: Any) -> list[str]:
     if not isinstance(value, list) or not value:
         raise BadCell(quote_value(value), "a list of texts")
     for index, entry in enumerate(value):
         try:
             read_text(entry)
-        except BadCell as unfit:
-            raise BadCell(unfit.actual, unfit.expected, f"[{index}]") from None
+        except BadCell as error:
+            raise BadCell(error.actual, error.expected, f"[{index}]") from None
     return value
 
 
-def _votes(value: Any) -> list[int]:
+def _read_votes(value: Any) -> list[int]:
     votes = value if isinstance(value, list) else []
     if not votes or not all(type(vote) is int and vote in (1, 2) for vote in votes):
         raise BadCell(quote_value(value), "a list of votes that are 1 or 2")
     return votes
 
 
-def _source(value: Any) -> int:
+def _read_source(value: Any) -> int:
     number = read_integer(value, textual=False)
     if number not in _SOURCES:
         raise BadCell(quote_value(number), "a source from 1 to 7")
     return number
 
 
-def _kind(value: Any) -> str:
+def _read_kind(value: Any) -> str:
     kind = read_name(value)
     if kind not in PAIR_KINDS:
         raise BadCell(quote_value(kind), f"one of {', '.join(PAIR_KINDS)}")
     return kind
 
 
-def _winner(value: Any) -> int:
+def _read_winner(value: Any) -> int:
     winner = read_integer(value, textual=False, expected="1 or 2")
     if winner not in (1, 2):
         raise BadCell(quote_value(winner), "1 or 2")
@@ -97,22 +97,24 @@ def _winner(value: Any) -> int:
 @dataclass(frozen=True, slots=True)
 class _ReferencesOfImage:
     image: ImageName
-    references: Annotated[list[str], PlainValidator(_texts)]
+    references: Annotated[list[str], PlainValidator(_read_texts)]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
     pair: ShortName
     image: ImageName
-    kind: Annotated[str, PlainValidator(_kind)]
+    kind: Annotated[str, PlainValidator(_read_kind)]
     first: Annotated[str, cached_validator(read_text, expected="a candidate")]
     second: Annotated[str, cached_validator(read_text, expected="a candidate")]
 
 
-_OF_IMAGE, _PAIR = Shape(_ReferencesOfImage), Shape(_Pair)
+_REFERENCES_SHAPE, _PAIR_SHAPE = Shape(_ReferencesOfImage), Shape(_Pair)
 
 
 class _Folder:
+    """The two files of a set. Errors are raised for contradictions within a file and between both."""
+
     def __init__(self, name: str, path: Path, encoding: str | None, notes: ImportNotes) -> None:
         self.name = name
         self.notes = notes
@@ -127,7 +129,7 @@ class _Folder:
     def images(self) -> Iterator[tuple[Record, str, list[str]]]:
         images_read: set[str] = set()
         for record in read_json_lines(self._references_file, _REFERENCES, self.notes, self._encoding):
-            row = _OF_IMAGE.read(record)
+            row = _REFERENCES_SHAPE.read(record)
             if row.image in images_read:
                 raise record.problem(
                     "image", f"{quote_value(row.image)} a second time", "every image on one line"
@@ -141,7 +143,7 @@ class _Folder:
         references = {image: texts for _, image, texts in self.images()}
         pairs_read: set[str] = set()
         for record in read_json_lines(self._pairs_file, _PAIRS[self.name], self.notes, self._encoding):
-            row = _PAIR.read(record)
+            row = _PAIR_SHAPE.read(record)
             if row.pair in pairs_read:
                 raise record.problem("pair", f"{quote_value(row.pair)} a second time", "every pair once")
             pairs_read.add(row.pair)
@@ -169,7 +171,7 @@ class _Folder:
                 HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
                 HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
             )
-        numbers = [record.read(column, _source) for column in ("first_source", "second_source")]
+        numbers = [record.read(column, _read_source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
         if (high == 7 and low != 6) or implied != kind:
@@ -178,7 +180,7 @@ class _Folder:
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
 
 
-def _judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
+def _make_judgment(row: CandidatePairRow, **values: Any) -> JudgmentRow:
     return JudgmentRow(
         image=row.image,
         first_text=row.first_text,
@@ -235,11 +237,11 @@ class FiftyPairwise(_FiftyReader, JudgmentSource):
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
         for record, row in self._folder.pairs(images):
-            votes = record.read("pairwise_votes", _votes)
+            votes = record.read("pairwise_votes", _read_votes)
             self.notes.count("fewer-votes", len(votes) < _PAIRWISE_VOTES, detail=f"{len(votes)}")
             self.notes.count("anonymous-totals")
             for rater, vote in enumerate(votes, 1):
-                yield _judgment(
+                yield _make_judgment(
                     row,
                     unit=f"{self._folder.name}-pair-{row.pair}",
                     worker=f"anon-{rater}",
@@ -262,7 +264,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
             return
         references = {image: texts for _, image, texts in self._folder.images()}
         for record, row in self._folder.pairs(images):
-            votes, texts = record.read("triplet_votes", _votes), references[row.image]
+            votes, texts = record.read("triplet_votes", _read_votes), references[row.image]
             if len(votes) != len(texts):
                 expected = f"{len(texts)}, one for each reference of the image"
                 raise record.problem("triplet_votes", with_noun(len(votes), "vote"), expected)
@@ -271,7 +273,7 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
                 reference = f"{row.image}#{position}"
                 if captions is not None and reference not in captions:
                     raise record.problem("image", f"no caption {quote_value(reference)}", "it in the dataset")
-                yield _judgment(
+                yield _make_judgment(
                     row,
                     unit=f"{self._folder.name}-pair-{row.pair}-reference-{position}",
                     worker="anon-1",
@@ -287,6 +289,6 @@ class FiftyTriplets(_FiftyReader, JudgmentSource):
         if self._folder.name != "pascal-50s":
             return
         for record, row in self._folder.pairs(images):
-            winner = record.read("triplet_winner", _winner)
+            winner = record.read("triplet_winner", _read_winner)
             self.notes.count("published-winners")
             yield WinnerRow(row.pair, row.image, row.kind, row.first_text, row.second_text, winner)

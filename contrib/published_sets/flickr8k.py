@@ -34,7 +34,9 @@ SPLIT_FILES = {
 _CAPTION_ID = re.compile(r"(?P<image>.+?\.(?:jpe?g|png))(?P<stray>\.\d+)?#(?P<number>\d{1,4})", re.IGNORECASE)
 
 
-def _records(path: Path, encoding: str | None, columns: tuple[str, ...], expected: str) -> Iterator[Record]:
+def _read_records(
+    path: Path, encoding: str | None, columns: tuple[str, ...], expected: str
+) -> Iterator[Record]:
     for number, line in read_lines(path, encoding=encoding):
         if line.isspace():
             continue
@@ -55,7 +57,7 @@ class Flickr8kDataset(DatasetSource):
         register = CaptionRegister(self.notes)
         images: set[str] = set()
         columns, expected = ("caption id", "caption"), "image.jpg#number, a tab, the caption"
-        for record in _records(self.path, self._encoding, columns, expected):
+        for record in _read_records(self.path, self._encoding, columns, expected):
             image, position, stray = record.read("caption id", read_caption_key)
             if stray:
                 self.notes.count("repaired-key", detail=f"{image}{stray}")
@@ -101,8 +103,8 @@ class _AnonymousJudgments(JudgmentSource):
     def judgments(
         self, images: Container[str] | None = None, captions: Mapping[str, str] | None = None
     ) -> Iterator[JudgmentRow]:
-        lines: dict[int, int | None] = {}
-        for record in _records(self.path, self._encoding, self.columns, self.expected):
+        lines_by_unit: dict[int, int | None] = {}  # by hashes of units, which need less memory
+        for record in _read_records(self.path, self._encoding, self.columns, self.expected):
             image = record.read("image", read_image)
             image_of_caption, position, stray = record.read("caption id", read_caption_key)
             caption = f"{image_of_caption}#{position}"
@@ -112,10 +114,10 @@ class _AnonymousJudgments(JudgmentSource):
                 raise record.problem("image", quote_value(image), "an image of the dataset")
             if captions is not None and caption not in captions:
                 raise record.problem("caption id", quote_value(caption), "a caption of the dataset")
-            unit = _unit(image, caption)
-            first = lines.setdefault(hash(unit), record.line)
-            if first != record.line:
-                actual = f"a pair that line {first} has already"
+            unit = _unit_id(image, caption)
+            earlier_line = lines_by_unit.setdefault(hash(unit), record.line)
+            if earlier_line != record.line:
+                actual = f"a pair that line {earlier_line} has already"
                 raise record.problem(None, actual, "every pair of image and caption once")
             if image_of_caption == image:
                 self.notes.count("own-caption")
@@ -129,12 +131,12 @@ class _AnonymousJudgments(JudgmentSource):
                     first=caption,
                     anonymous=True,
                 )
-        if not lines:
+        if not lines_by_unit:
             raise ImportProblem(self.path, None, None, "no judgments", "at least one line")
 
     @abstractmethod
     def _values(self, record: Record) -> list[int]:
-        pass
+        """Return the judgments in a line."""
 
 
 class Flickr8kExpert(_AnonymousJudgments):
@@ -180,11 +182,11 @@ class Flickr8kCrowd(_AnonymousJudgments):
     def _check_share(self, record: Record, yes: int, no: int) -> None:
         share = record.values["share"]
         try:
-            stated = float(share)
+            stated_share = float(share)
         except ValueError:
             raise record.problem("share", quote_value(share), "a share from 0 to 1") from None
         # the file has rounded shares; nan fails the comparison, too
-        if not abs(stated - yes / (yes + no)) < 0.005:
+        if not abs(stated_share - yes / (yes + no)) < 0.005:
             expected = f"{yes}/{yes + no}, the share of its own counts"
             raise record.problem("share", quote_value(share), expected)
 
@@ -201,6 +203,6 @@ def read_caption_key(value: Any) -> tuple[str, int, str]:
     return read_image(match["image"]), int(match["number"]), match["stray"] or ""
 
 
-def _unit(image: str, caption: str) -> str:
+def _unit_id(image: str, caption: str) -> str:
     unit = f"{image}|{caption}"
     return unit if len(unit) <= SHORT_NAME_LIMIT else hashlib.sha256(unit.encode()).hexdigest()

@@ -19,8 +19,8 @@ def recognise_set(part: UploadPart, file: Path, head: Callable[[], str]) -> Uplo
     One file of the set returns the part for the set. The other files return ``part`` unchanged.
     """
     folder, name = str(PurePosixPath(part.file).parent), unpacked_name(file.name)
-    fifty = (REFERENCES_FILE, PAIRS_FILE)
-    if file.name in fifty and all((file.parent / other).exists() for other in fifty):
+    fifty_files = (REFERENCES_FILE, PAIRS_FILE)
+    if file.name in fifty_files and all((file.parent / other).exists() for other in fifty_files):
         if file.name == PAIRS_FILE:
             return part
         return replace(part, file=folder, format="abstract-50s" if "abstract" in str(file) else "pascal-50s")
