@@ -123,9 +123,7 @@ class QuizView(WorkView):
     worker_methods: ClassVar[tuple[str, ...]] = ("GET", "POST")
 
     @worker_call(
-        "studies_quiz",
-        "Your status in the quiz",
-        {200: QuizReply, 403: bodies.Problem, 404: bodies.Problem},
+        "studies_quiz", "Your status in the quiz", {200: QuizReply, 403: bodies.Problem, 404: bodies.Problem}
     )
     def get(self, request: Request, slug: str) -> Response:
         """Return whether a quiz comes before the work, whether it is passed, and the latest attempt."""
@@ -161,12 +159,12 @@ class QuizView(WorkView):
             )
         number = body.get("number")
         if number is None:  # use the latest attempt: it is finished if its last answers are sent again
-            last = quiz_status(study=study, worker=worker).last_attempt
-            if last is None:
+            last_attempt = quiz_status(study=study, worker=worker).last_attempt
+            if last_attempt is None:
                 raise ObjectNotFound(
                     "No attempt at the test is in progress; start one by a call without answers."
                 )
-            number = last.number
+            number = last_attempt.number
         answer_attempt(
             attempt=own_attempt(study=study, worker=worker, number=number), answers=body["answers"]
         )

@@ -57,13 +57,13 @@ def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:
     if not asks_anything(design.quiz):
         return QuizStatus(is_needed=False, is_passed=True, last_attempt=None, attempts_left=0)
     rows = QuizAttempt.objects.filter(worker=worker, qualification=qualification_of(study, design))
-    tries = list(rows.select_related("study__dataset").order_by("number"))
-    passed = any(attempt.passed for attempt in tries)
+    attempts = list(rows.select_related("study__dataset").order_by("number"))
+    is_passed = any(attempt.passed for attempt in attempts)
     return QuizStatus(
         is_needed=True,
-        is_passed=passed,
-        last_attempt=tries[-1] if tries else None,
-        attempts_left=0 if passed else max(0, design.quiz.attempts - len(tries)),
+        is_passed=is_passed,
+        last_attempt=attempts[-1] if attempts else None,
+        attempts_left=0 if is_passed else max(0, design.quiz.attempts - len(attempts)),
     )
 
 
@@ -112,21 +112,22 @@ def start_attempt(*, study: Study, worker: Worker) -> QuizAttempt:
 
 
 def _draw_items(
-    study: Study, design: StudyDesign, worker: Worker, number: int, seen: set[str]
+    study: Study, design: StudyDesign, worker: Worker, number: int, earlier_keys: set[str]
 ) -> list[dict[str, Any]]:
     """Draw the items in the order shown. If the kind groups units by image, those of one image are adjacent."""
     rng = rng_for(design.seed, f"quiz {qualification_of(study, design)} {worker.name} {number}")
     questions = questions_of(design.quiz)
     groups: list[list[dict[str, Any]]] = [
         [{"question": key, "order": [int(index) for index in rng.permutation(len(questions[key].options))]}]
-        for key in draw_questions(sorted(questions), design.quiz.ask, seen=seen, rng=rng)
+        for key in draw_questions(sorted(questions), design.quiz.ask, seen=earlier_keys, rng=rng)
     ]
     pool: dict[int, list[Unit]] = {}
     for unit in quiz_units(study):
         pool.setdefault(unit.item_id, []).append(unit)
-    firsts = {units[0].key: units for units in pool.values()}
-    for key in draw_questions(sorted(firsts), design.quiz.items, seen=seen, rng=rng):
-        units = shuffle(firsts[key], rng)
+    # all units of an image are asked together; the key of the first one stands for them
+    units_by_first_key = {units[0].key: units for units in pool.values()}
+    for key in draw_questions(sorted(units_by_first_key), design.quiz.items, seen=earlier_keys, rng=rng):
+        units = shuffle(units_by_first_key[key], rng)
         sides = KINDS[design.protocol].sides.draw(units, rng)
         groups.append(
             [{"unit": unit.key, "side": sides[index] if sides else None} for index, unit in enumerate(units)]
@@ -136,8 +137,8 @@ def _draw_items(
 
 def own_attempt(*, study: Study, worker: Worker, number: int | None = None) -> QuizAttempt:
     """Return the worker's attempt with this number, or the one in progress."""
-    named = qualification_of(study, design_of(study))
-    rows = QuizAttempt.objects.filter(worker=worker, qualification=named).select_related("study__dataset")
+    name = qualification_of(study, design_of(study))
+    rows = QuizAttempt.objects.filter(worker=worker, qualification=name).select_related("study__dataset")
     attempt = (rows.filter(number=number) if number is not None else rows.filter(finished_at=None)).last()
     if attempt is None:
         raise ObjectNotFound(_("You have not started the test, or you have already finished it."))
@@ -150,36 +151,34 @@ def answer_attempt(*, attempt: QuizAttempt, answers: Sequence[Mapping[str, Any]]
     A repeated call changes nothing. If an answer is invalid, or differs from an earlier one, nothing is stored.
     """
     sheet = sheet_of(attempt)
-    answers_checked = _check_answers(sheet, answers)
+    new_answers = _check_answers(sheet, answers)
     with transaction.atomic():
-        locked = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
-        locked.study = attempt.study
-        other = [
-            key
-            for key in answers_checked
-            if key in locked.answers and locked.answers[key] != answers_checked[key]
+        row = QuizAttempt.objects.select_for_update().get(pk=attempt.pk)
+        row.study = attempt.study
+        contradicted_positions = [
+            key for key in new_answers if key in row.answers and row.answers[key] != new_answers[key]
         ]
-        if other:
+        if contradicted_positions:
             raise AlreadyEnded(
                 _(
                     "Nothing was changed: you have already answered question %(position)s, and that answer stays."
                 )
-                % {"position": other[0]}
+                % {"position": contradicted_positions[0]}
             )
-        if locked.finished_at is not None or set(answers_checked) <= set(locked.answers):
-            return locked
-        locked.answers = {**locked.answers, **answers_checked}
-        if len(locked.answers) == len(locked.items):
-            _finish_attempt(locked, sheet)
-        locked.save(update_fields=["answers", "right", "passed", "finished_at"])
-    return locked
+        if row.finished_at is not None or set(new_answers) <= set(row.answers):
+            return row
+        row.answers = {**row.answers, **new_answers}
+        if len(row.answers) == len(row.items):
+            _finish_attempt(row, sheet)
+        row.save(update_fields=["answers", "right", "passed", "finished_at"])
+    return row
 
 
 def _finish_attempt(attempt: QuizAttempt, sheet: QuizSheet) -> None:
-    complete = replace(sheet, attempt=attempt)
-    right = sum(complete.is_right(position) is True for position in range(1, complete.size + 1))
+    finished_sheet = replace(sheet, attempt=attempt)
+    right = sum(finished_sheet.is_right(position) is True for position in range(1, finished_sheet.size + 1))
     attempt.right = right
-    attempt.passed = reaches_pass_mark(right, complete.size, sheet.design.quiz.pass_mark)
+    attempt.passed = reaches_pass_mark(right, finished_sheet.size, sheet.design.quiz.pass_mark)
     attempt.finished_at = timezone.now()
 
 
@@ -191,7 +190,7 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
             )
         )
     by_position: dict[str, dict[str, Any]] = {}
-    of_units: list[Mapping[str, Any]] = []
+    unit_answers: list[Mapping[str, Any]] = []
     for answer in answers:
         position = answer.get("position") if isinstance(answer, Mapping) else None
         if type(position) is not int or not 1 <= position <= sheet.size:
@@ -200,7 +199,7 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
                 % {"position": abbreviate(position), "most": sheet.size}
             )
         if position in sheet.page_units:
-            of_units.append(answer)
+            unit_answers.append(answer)
             continue
         value, option_count = answer.get("value"), len(sheet.questions[position].order)
         if type(value) is not int or not 1 <= value <= option_count:
@@ -216,8 +215,9 @@ def _check_answers(sheet: QuizSheet, answers: Sequence[Mapping[str, Any]]) -> di
                 _("Nothing was saved: position %(position)d is answered twice.") % {"position": position}
             )
         by_position[str(position)] = {"value": value}
-    if of_units:
+    if unit_answers:
         key = answer_key(KINDS[sheet.design.protocol])
-        checked = check_answers(of_units, design=sheet.design, page_units=list(sheet.page_units.values()))
-        by_position |= {position: {key: answer_checked[key]} for position, answer_checked in checked.items()}
+        page_units = list(sheet.page_units.values())
+        stored_answers = check_answers(unit_answers, design=sheet.design, page_units=page_units)
+        by_position |= {position: {key: unit_answer[key]} for position, unit_answer in stored_answers.items()}
     return by_position

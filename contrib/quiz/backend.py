@@ -19,8 +19,8 @@ class Quizzes(QuizBackend):
     address = QUIZ_ADDRESS
 
     def check_passed(self, *, study: Study, design: StudyDesign, worker: Worker) -> None:
-        named = qualification_of(study, design)
-        if QuizAttempt.objects.filter(worker=worker, qualification=named, passed=True).exists():
+        qualification = qualification_of(study, design)
+        if QuizAttempt.objects.filter(worker=worker, qualification=qualification, passed=True).exists():
             return
         status = quiz_status(study=study, worker=worker)
         if status.open_attempt is None and not status.attempts_left:
@@ -31,16 +31,16 @@ class Quizzes(QuizBackend):
         return not quiz_status(study=study, worker=worker).is_passed
 
     def states_for(self, worker: Worker, studies: Iterable[Study]) -> Mapping[int, str]:
-        tries: dict[str, list[QuizAttempt]] = {}
+        attempts_by_qualification: dict[str, list[QuizAttempt]] = {}
         for attempt in QuizAttempt.objects.filter(worker=worker):
-            tries.setdefault(attempt.qualification, []).append(attempt)
+            attempts_by_qualification.setdefault(attempt.qualification, []).append(attempt)
         states = {}
         for study in studies:
             design = design_of(study)
-            mine = tries.get(qualification_of(study, design), [])
-            if not any(attempt.passed for attempt in mine):
-                used_up = all(attempt.finished_at for attempt in mine) and len(mine) >= design.quiz.attempts
-                states[study.pk] = "failed" if used_up else "open"
+            rows = attempts_by_qualification.get(qualification_of(study, design), [])
+            if not any(attempt.passed for attempt in rows):
+                may_try = len(rows) < design.quiz.attempts or not all(attempt.finished_at for attempt in rows)
+                states[study.pk] = "open" if may_try else "failed"
         return states
 
     def qualification_test(self, design: StudyDesign, *, title: str) -> QualificationTest:

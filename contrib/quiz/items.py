@@ -45,32 +45,34 @@ def divide_for_quiz_items(design: StudyDesign, material: Material) -> QuizDivisi
     own_split = has_splits and split != design.sampling.split
     pool = [image for image in material.images if image.split == split or not has_splits]
     makers = KINDS[design.protocol].for_design(design).control_items(design)
-    usable = [image for image in pool if makers.quiz_usable(image)]
-    reserved = (max(2, per_hit) if per_hit else 0) if own_split else len(usable) - len(usable) // 2
-    available_count = len(usable) - reserved
-    if available_count < items or len(usable) < MIN_IMAGES:
+    usable_images = [image for image in pool if makers.quiz_usable(image)]
+    usable_count = len(usable_images)
+    # for the control items of a HIT or, without a split for controls, half of the images
+    reserved = (max(2, per_hit) if per_hit else 0) if own_split else usable_count - usable_count // 2
+    available_count = usable_count - reserved
+    if available_count < items or usable_count < MIN_IMAGES:
         raise DesignError(
             gettext(
                 "quiz.items is %(items)s, but the control split %(split)r has too few suitable items (%(n)s), and the "
                 "check questions of the study need %(kept)s of them."
             )
-            % {"items": items, "split": split, "n": len(usable), "kept": reserved},
+            % {"items": items, "split": split, "n": usable_count, "kept": reserved},
             field="quiz.items",
         )
     wanted_count = min(max(items * design.quiz.attempts, MIN_IMAGES), available_count)
-    images = tuple(shuffle(usable, rng_for(design.seed, "quiz images"))[:wanted_count])
+    images = tuple(shuffle(usable_images, rng_for(design.seed, "quiz images"))[:wanted_count])
     names = {image.name for image in images}
-    rest = replace(
+    remainder = replace(
         material,
         images=tuple(image for image in material.images if image.name not in names),
         published_pairs=tuple(pair for pair in material.published_pairs if pair.image not in names),
     )
     return QuizDivision(
-        remaining_material=rest, images=images, other_images=tuple(pool) if own_split else images
+        remaining_material=remainder, images=images, other_images=tuple(pool) if own_split else images
     )
 
 
-def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
+def quiz_groups(design: StudyDesign, division: QuizDivision) -> tuple[Group, ...]:
     kind, rng = KINDS[design.protocol].for_design(design), rng_for(design.seed, "quiz")
     make = kind.control_items(design).reference
     if make is None:
@@ -83,8 +85,8 @@ def quiz_groups(design: StudyDesign, aside: QuizDivision) -> tuple[Group, ...]:
             field="quiz.items",
         )
     groups = []
-    for index, image in enumerate(aside.images):
-        group = make(ControlSlot(design, f"quiz.{index}", aside.other_images, rng), image)
+    for index, image in enumerate(division.images):
+        group = make(ControlSlot(design, f"quiz.{index}", division.other_images, rng), image)
         units = tuple(replace(unit, control=True, control_kind=QUIZ) for unit in group.units)
         groups.append(Group(group.image, units))
     return tuple(groups)
@@ -94,5 +96,5 @@ def divide_for_items(
     design: StudyDesign, material: Material
 ) -> tuple[Material, Callable[[], tuple[Group, ...]]]:
     """Return the material without the images of the quiz, and a function that creates the quiz's items."""
-    aside = divide_for_quiz_items(design, material)
-    return aside.remaining_material, partial(quiz_groups, design, aside)
+    division = divide_for_quiz_items(design, material)
+    return division.remaining_material, partial(quiz_groups, design, division)

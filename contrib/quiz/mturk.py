@@ -40,8 +40,8 @@ def qualification_test(quiz: Quiz, *, seed: int, title: str) -> QualificationTes
     questions = [question_list[key] for key in shuffle(list(question_list), rng)[: questions_asked(quiz)]]
     orders = [shuffle(range(len(question.options)), rng) for question in questions]
     return QualificationTest(
-        test=_check_document_size("test", document_text(_form(title, questions, orders))),
-        answer_key=_check_document_size("answer key", document_text(_key(questions))),
+        test=_check_document_size("test", document_text(_make_form(title, questions, orders))),
+        answer_key=_check_document_size("answer key", document_text(_make_key(questions))),
         questions=len(questions),
         required_score=percent_needed(len(questions), quiz.pass_mark),
     )
@@ -57,7 +57,7 @@ def percent_needed(questions: int, pass_mark: float) -> int:
     return math.ceil(Fraction(100 * right, questions) - Fraction(1, 2))
 
 
-def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
+def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[int]]) -> Element:
     document = root_element("QuestionForm", QUESTION_FORM)
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
@@ -76,7 +76,7 @@ def _form(title: str, questions: Sequence[Question], orders: Sequence[Sequence[i
     return document
 
 
-def _key(questions: Sequence[Question]) -> Element:
+def _make_key(questions: Sequence[Question]) -> Element:
     document = root_element("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
         part = add_element(document, "Question")

@@ -102,15 +102,15 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
     context |= {"design": design, "quiz": design.quiz, "has_quiz": asks_anything(design.quiz)}
     if not context["has_quiz"]:
         return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
-    named = qualification_of(study, design)
-    rows = QuizAttempt.objects.filter(qualification=named).select_related("worker", "study")
+    qualification = qualification_of(study, design)
+    rows = QuizAttempt.objects.filter(qualification=qualification).select_related("worker", "study")
     attempts = list(rows.order_by("-started_at")[:MAX_ATTEMPTS])
-    of_questions = question_results(sheets_of(attempts, study=study))
+    results_by_key = question_results(sheets_of(attempts, study=study))
     workers = worker_results(attempts)
     context |= {
         "preset": preset_of(design.quiz),
-        "questions": _question_rows(study, of_questions),
-        "items": _item_rows(study, of_questions),
+        "questions": _question_rows(study, results_by_key),
+        "items": _item_rows(study, results_by_key),
         "asks": questions_asked(design.quiz),
         "mark": f"{design.quiz.pass_mark * 100:g}",
         "may_withdraw": context["may_change"],
@@ -119,7 +119,7 @@ def show_quiz(request: HttpRequest, study: Study, context: Context) -> HttpRespo
         "people": len(workers),
         "passed": sum(row.is_passed for row in workers),
         "page": Paginator(workers, PAGE_SIZE).get_page(request.GET.get("page")),
-        "suspects": sum(result.suspect for result in of_questions.values()),
+        "suspects": sum(result.suspect for result in results_by_key.values()),
     }
     return TemplateResponse(request, "admin/annotation/study_quiz.html", context)
 

@@ -85,8 +85,8 @@ def own_questions(quiz: Quiz) -> list[Question]:
 
 def questions_of(quiz: Quiz) -> dict[str, Question]:
     preset = preset_of(quiz)
-    ready = preset.questions if preset is not None else ()
-    return {question.key: question for question in (*ready, *own_questions(quiz))}
+    preset_questions = preset.questions if preset is not None else ()
+    return {question.key: question for question in (*preset_questions, *own_questions(quiz))}
 
 
 def questions_asked(quiz: Quiz) -> int:
@@ -97,10 +97,10 @@ def draw_questions(
     keys: Sequence[str], count: int, *, seen: Collection[str], rng: np.random.Generator
 ) -> list[str]:
     """Draw ``count`` of ``keys``. Keys in ``seen`` are drawn only if the other keys do not suffice."""
-    mixed = shuffle(keys, rng)
-    fresh = [key for key in mixed if key not in seen]
-    again = [key for key in mixed if key in seen]
-    return shuffle([*fresh, *again][:count], rng)
+    shuffled_keys = shuffle(keys, rng)
+    new_keys = [key for key in shuffled_keys if key not in seen]
+    repeated_keys = [key for key in shuffled_keys if key in seen]
+    return shuffle([*new_keys, *repeated_keys][:count], rng)
 
 
 def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:

@@ -67,13 +67,13 @@ class QuizSheet:
         steps: list[list[int]] = []
         for position in range(1, self.size + 1):
             page_unit, previous_unit = self.page_units.get(position), self.page_units.get(position - 1)
-            together = (
+            is_same_step = (
                 page_unit is not None
                 and previous_unit is not None
                 and page_unit.unit.item_id == previous_unit.unit.item_id
                 and (kind.grouped or screen_of(page_unit.unit) is not None)
             )
-            if together:
+            if is_same_step:
                 steps[-1].append(position)
             else:
                 steps.append([position])
@@ -124,14 +124,14 @@ def translate_sheet(sheet: QuizSheet) -> QuizSheet:
     language = get_language() or ""
     if language not in sheet.design.translations:
         return sheet
-    translated = sheet.design.translations[language].questions
+    translations = sheet.design.translations[language].questions
     texts = {
         question.key: translation.filled_texts
-        for question, translation in zip(own_questions(sheet.design.quiz), translated, strict=False)
+        for question, translation in zip(own_questions(sheet.design.quiz), translations, strict=False)
     }
     questions = {
-        position: replace(shown, question=replace(shown.question, **texts.get(shown.question.key, {})))
-        for position, shown in sheet.questions.items()
+        position: replace(row, question=replace(row.question, **texts.get(row.question.key, {})))
+        for position, row in sheet.questions.items()
     }
     return replace(sheet, design=translate_design(sheet.design, language), questions=questions)
 
@@ -152,21 +152,21 @@ def sheet_of(attempt: QuizAttempt) -> QuizSheet:
     design = design_of(attempt.study)
     questions_by_key = questions_of(design.quiz)
     questions: dict[int, ShownQuestion] = {}
-    sides: dict[int, tuple[str, Any]] = {}
+    keys_and_sides: dict[int, tuple[str, Any]] = {}
     for position, item in enumerate(attempt.items, start=1):
         if "question" in item:
             questions[position] = ShownQuestion(
                 position, questions_by_key[item["question"]], tuple(item["order"])
             )
         else:
-            sides[position] = (item["unit"], item["side"])
+            keys_and_sides[position] = (item["unit"], item["side"])
     units: dict[str, Unit] = {}
-    if sides:
-        rows = Unit.objects.filter(study=attempt.study, key__in=[key for key, _ in sides.values()])
+    if keys_and_sides:
+        rows = Unit.objects.filter(study=attempt.study, key__in=[key for key, _ in keys_and_sides.values()])
         units = {unit.key: unit for unit in rows.select_related("item", "reference", "first", "second")}
     page_units = {
         position: PageUnit(position=position, unit=units[key], side=side)
-        for position, (key, side) in sides.items()
+        for position, (key, side) in keys_and_sides.items()
     }
     return QuizSheet(attempt=attempt, design=design, questions=questions, page_units=page_units)
 
@@ -195,11 +195,11 @@ def sheets_of(attempts: Sequence[QuizAttempt], *, study: Study) -> list[QuizShee
 
 def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit], str]) -> dict[str, Any]:
     if position in sheet.questions:
-        shown = sheet.questions[position]
+        row = sheet.questions[position]
         return {
             "position": position,
-            "question": shown.question.text,
-            "options": [{"value": value, "text": text} for value, text in enumerate(shown.options, start=1)],
+            "question": row.question.text,
+            "options": [{"value": value, "text": text} for value, text in enumerate(row.options, start=1)],
         }
     return shown_unit(sheet.page_units[position], design=sheet.design, picture_url=picture_url)
 
@@ -244,10 +244,11 @@ def may_explain(sheet: QuizSheet, position: int) -> bool:
     return explain == "after-each" or (explain == "at-the-end" and sheet.attempt.finished_at is not None)
 
 
-def labelled_texts(shown: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
+def labelled_texts(presented_unit: dict[str, Any], letters: Sequence[str] = ()) -> list[tuple[str, str]]:
+    """Return the label and the text of each text that a unit shows. Without ``letters``, labels are ""."""
     texts = [
         str(part["text"])
-        for value in shown.values()
+        for value in presented_unit.values()
         for part in (value if isinstance(value, list) else [value])
         if isinstance(part, dict) and isinstance(part.get("text"), str)
     ]

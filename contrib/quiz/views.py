@@ -47,10 +47,11 @@ def quiz(request: HttpRequest, study: Study, worker: Worker) -> HttpResponse:
     status = quiz_status(study=study, worker=worker)
     if not status.is_needed:
         return redirect("annotation:work", study.slug)
-    seen = request.GET.get("seen", "")
-    if status.last_attempt is not None and seen.isascii() and seen.isdigit() and len(seen) < 4:
+    first = request.GET.get("seen", "")
+    # longer numbers are no positions
+    if status.last_attempt is not None and first.isascii() and first.isdigit() and len(first) < 4:
         sheet = translate_sheet(sheet_of(status.last_attempt))
-        step = next((positions for positions in sheet.steps() if positions[0] == int(seen)), None)
+        step = next((positions for positions in sheet.steps() if positions[0] == int(first)), None)
         if step is not None and all(may_explain(sheet, position) for position in step):
             return _explanation_page(request, study, status, sheet, step)
     if status.open_attempt is not None:
@@ -143,8 +144,8 @@ def _steps_context(study: Study, sheet: QuizSheet, step: list[int]) -> dict[str,
 def _question_page(
     request: HttpRequest, study: Study, sheet: QuizSheet, *, missing: bool = False, status: int = 200
 ) -> HttpResponse:
-    opened = set(sheet.open_positions)
-    step = next((positions for positions in sheet.steps() if opened & set(positions)), sheet.steps()[-1])
+    open_positions, steps = set(sheet.open_positions), sheet.steps()
+    step = next((positions for positions in steps if open_positions & set(positions)), steps[-1])
     context = _steps_context(study, sheet, step) | {"missing": missing}
     return render(request, "quiz/question.html", context, status=status)
 
@@ -168,7 +169,7 @@ def _start_context(study: Study, status: QuizStatus) -> dict[str, Any]:
         "design": design,
         "quiz_status": status,
         "size": questions_asked(design.quiz) + design.quiz.items,
-        "mark": _percent(design.quiz.pass_mark),
+        "mark": _format_percent(design.quiz.pass_mark),
     }
 
 
@@ -187,14 +188,14 @@ def _result_page(
         "quiz_status": status,
         "attempt": attempt,
         "of": sheet.size,
-        "mark": _percent(sheet.design.quiz.pass_mark),
+        "mark": _format_percent(sheet.design.quiz.pass_mark),
         "lines": lines,
         "came_from_panel": session_of(study=study, worker=attempt.worker) is not None,
     }
     return render(request, "quiz/result.html", context)
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     return spell_number(share * 100)
 
 
