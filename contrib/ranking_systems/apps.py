@@ -11,7 +11,7 @@ class RankingSystemsConfig(Feature):
                 "rank_captions",
                 "baseline systems rank captions for pictures",
                 "contrib.ranking_systems.management.RankCaptions",
-            ),
+            )
         }
     }
     kernels = ("contrib.ranking_systems.compiling.compile_text_kernels",)

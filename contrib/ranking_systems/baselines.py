@@ -44,8 +44,8 @@ SIMILARITIES = {
     "tri5-align": (alignment_similarity,),
     "tri5sem": (distributional_similarity, alignment_similarity),
 }
-COMPARISONS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
-PICTURES = 200  # H13: number of training images for the codebooks
+PICTURE_KERNELS = dict(zip(IMAGE_KERNELS, (pyramid_kernel, histogram_kernel), strict=True))
+CODEBOOK_PICTURES = 200  # H13: training images whose points make the codebooks
 Progress = Callable[[float, str], object]
 
 
@@ -55,6 +55,7 @@ class RankedPool:
 
     Attributes:
         rankings: for Q queries, the (Q, pool) positions in the pool, best first, by system.
+        sizes: the numbers of images for training, for development and in the pool.
     """
 
     queries: list[str]
@@ -101,15 +102,15 @@ def rank_pool(
     images = _image_kernels(parts, image_kernel, image_power, generator, progress)
     rankings: dict[str, Ints] = {}
     settings: dict[str, list[Setting]] = {}
-    single = [[document[int(generator.integers(len(document)))]] for document in training.documents]
-    wanted_names = [name for name in SYSTEMS if name in systems and name != JOINED]
-    for number, name in enumerate(wanted_names):
-        progress(0.6 + 0.4 * number / len(wanted_names), f"ranking by {name}")
+    single_captions = [[document[int(generator.integers(len(document)))]] for document in training.documents]
+    names = [name for name in SYSTEMS if name in systems and name != JOINED]
+    for number, name in enumerate(names):
+        progress(0.6 + 0.4 * number / len(names), f"ranking by {name}")
         if name == NEIGHBOUR:
             texts = idf_overlaps(test.pool_words, training.documents, idf_of(training.documents))
             rankings[name] = rank_by_neighbours(images.test, texts, task)
         else:
-            documents = single if name == "bow1" else training.documents
+            documents = single_captions if name == "bow1" else training.documents
             kernel = _text_kernel(name, documents)
             captions = Kernels(
                 *(kernel(rows, documents) for rows in (documents, development.pool_words, test.pool_words))
@@ -136,15 +137,16 @@ def _image_kernels(
     parts: Sequence[DatasetPart], kernel: str, power: int, generator: np.random.Generator, progress: Progress
 ) -> Kernels:
     training = parts[0].pictures
-    few = training
-    if len(training) > PICTURES:
-        few = [training[index] for index in generator.choice(len(training), PICTURES, replace=False).tolist()]
+    sample = training
+    if len(training) > CODEBOOK_PICTURES:
+        indices = generator.choice(len(training), CODEBOOK_PICTURES, replace=False)
+        sample = [training[index] for index in indices.tolist()]
     progress(0.0, "finding the words of pictures")
-    codebooks = find_codebooks([read_points(path) for path in few], generator)
+    codebooks = find_codebooks([read_points(path) for path in sample], generator)
     histograms: list[Histograms] = []
     for part, purpose in zip(parts, SPLIT_NAMES, strict=True):
         progress(0.1 + 0.1 * len(histograms), f"reading the pictures for {purpose}")
         histograms.append(histograms_of(map(read_points, part.pictures), codebooks))
     progress(0.4, "comparing pictures")
-    compare = COMPARISONS[kernel]
+    compare = PICTURE_KERNELS[kernel]
     return Kernels(*(compare(rows, histograms[0], power) for rows in histograms))

@@ -72,13 +72,13 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
             mean = kernel.mean(axis=0)
             kernel = kernel - mean - mean[:, None] + mean.mean()
         values, vectors = np.linalg.eigh(kernel)
-        positive = values > TINY * max(values[-1], 0.0)
-        sides.append((values[positive], vectors[:, positive]))
-    (d, u), (e, v) = sides
+        is_positive = values > TINY * max(values[-1], 0.0)
+        sides.append((values[is_positive], vectors[:, is_positive]))
+    (d, u), (e, v) = sides  # as in the module's docstring
     if not (d.size and e.size):
         raise EvaluationError("All training items are alike to a kernel; expected some that differ.")
-    shrunk = np.sqrt(d / (d + regularisation))[:, None] * (u.T @ v) * np.sqrt(e / (e + regularisation))
-    left, correlations, right = np.linalg.svd(shrunk, full_matrices=False)
+    product = np.sqrt(d / (d + regularisation))[:, None] * (u.T @ v) * np.sqrt(e / (e + regularisation))
+    left, correlations, right = np.linalg.svd(product, full_matrices=False)
     return Projections(
         u @ (left / np.sqrt(d**2 + regularisation * d)[:, None]),
         v @ (right.T / np.sqrt(e**2 + regularisation * e)[:, None]),

@@ -17,7 +17,7 @@ from judgments.studies.studies import find_dataset
 if TYPE_CHECKING:
     from contrib.ranking_systems.baselines import RankedPool
 
-CUTS = (1, 5, 10)
+CUTOFFS = (1, 5, 10)
 
 
 class RankCaptions(QuorumCommand):
@@ -79,10 +79,10 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         if not 1 <= options["text_diagonal"] < math.inf:
             raise EvaluationError(f"--text-diagonal is {options['text_diagonal']}; expected 1 or more.")
         with progress_bar() as progress:
-            ranked = rank_pool(
+            ranked_pool = rank_pool(
                 dataset,
                 task=options["task"],
-                systems=_systems(options["systems"]),
+                systems=_read_system_names(options["systems"]),
                 image_kernel=options["image_kernel"],
                 image_power=options["image_power"],
                 text_diagonal=options["text_diagonal"],
@@ -91,27 +91,27 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
                 progress=progress,
             )
         with atomic_write(options["output"]) as file:
-            for line in ranked.run_lines():
+            for line in ranked_pool.run_lines():
                 file.write_text(f"{line}\n")
-        self._print_summary(ranked)
+        self._print_summary(ranked_pool)
 
-    def _print_summary(self, ranked: RankedPool) -> None:
+    def _print_summary(self, ranked_pool: RankedPool) -> None:
         from quorum.statistics.ranking import judge_rankings, median_rank, recall_at_k
 
-        training, development, test = ranked.sizes
+        training, development, test = ranked_pool.sizes
         self.say(
             f"{training:,} images for training, {development:,} for choosing settings, {test:,} in the pool."
         )
         rows: list[tuple[Cell, ...]] = []
-        for name, rankings in ranked.rankings.items():
+        for name, rankings in ranked_pool.rankings.items():
             lists = judge_rankings(rankings.tolist(), [[position] for position in range(len(rankings))])
-            recalls = [recall_at_k(lists, k=cut).value for cut in CUTS]
+            recalls = [recall_at_k(lists, k=cut).value for cut in CUTOFFS]
             rows.append((name, *recalls, median_rank(lists).value))
-        columns = [("system", "text"), *((f"R@{cut}", "score") for cut in CUTS), ("median rank", "number")]
+        columns = [("system", "text"), *((f"R@{cut}", "score") for cut in CUTOFFS), ("median rank", "number")]
         self.say_tables([plain_table("Rank of the original item", columns, rows)])
 
 
-def _systems(text: str) -> list[str]:
+def _read_system_names(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = next((name for name in names if name not in SYSTEMS), None)
     if unknown or not names:

@@ -13,8 +13,8 @@ from evaluation.errors import EvaluationError
 from judgments.models import Caption, Dataset, Item
 
 SPLIT_NAMES = ("train", "dev", "test")
-# for a dataset without splits: where the first and the second part of a random order end
-SHARES = (0.6, 0.8)
+# For a dataset without splits, the first two parts of a random order end at these shares of it.
+SPLIT_ENDS = (0.6, 0.8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
     items = list(dataset.items.order_by("position"))
     captions: dict[int, list[tuple[str, str]]] = {}
     rows = Caption.objects.filter(dataset=dataset, role=Caption.Role.REFERENCE).order_by("position")
-    for owner, key, text in rows.values_list("item", "key", "text"):
-        captions.setdefault(owner, []).append((key, text))
+    for image, key, text in rows.values_list("item", "key", "text"):
+        captions.setdefault(image, []).append((key, text))
     splits = _splits(items, seed)
     parts = []
     for name in SPLIT_NAMES:
@@ -55,7 +55,7 @@ def read_parts(dataset: Dataset, caption: int, seed: int) -> list[DatasetPart]:
             )
         for item in images:
             _check_image(item, captions.get(item.pk, ()), caption, name)
-        parts.append(_part(images, captions, caption))
+        parts.append(_make_part(images, captions, caption))
     return parts
 
 
@@ -64,7 +64,7 @@ def _splits(items: Sequence[Item], seed: int) -> dict[int, str]:
     splits = {item.pk: item.split for item in items}
     if not any(splits.values()):
         order = np.random.default_rng(seed).permutation(len(items)).tolist()
-        ends = [round(share * len(items)) for share in SHARES]
+        ends = [round(share * len(items)) for share in SPLIT_ENDS]
         for position, number in enumerate(order):
             splits[items[number].pk] = SPLIT_NAMES[sum(position >= end for end in ends)]
     return splits
@@ -88,19 +88,19 @@ def _check_image(item: Item, captions: Sequence[tuple[str, str]], caption: int, 
         )
 
 
-def _part(
+def _make_part(
     images: Sequence[Item], captions: Mapping[int, Sequence[tuple[str, str]]], caption: int
 ) -> DatasetPart:
     tokens = stems_of([text for item in images for _, text in captions[item.pk]])
-    counts = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
+    ends = np.cumsum([len(captions[item.pk]) for item in images])[:-1].tolist()
     documents: list[Document] = [
-        tokens[start:end] for start, end in zip([0, *counts], [*counts, len(tokens)], strict=True)
+        tokens[start:end] for start, end in zip([0, *ends], [*ends, len(tokens)], strict=True)
     ]
-    chosen_captions = [min(caption, len(document) - 1) for document in documents]
+    caption_numbers = [min(caption, len(document) - 1) for document in documents]
     return DatasetPart(
         [item.name for item in images],
         [Path(item.picture.path) for item in images],
         documents,
-        [captions[item.pk][number][0] for item, number in zip(images, chosen_captions, strict=True)],
-        [[document[number]] for document, number in zip(documents, chosen_captions, strict=True)],
+        [captions[item.pk][number][0] for item, number in zip(images, caption_numbers, strict=True)],
+        [[document[number]] for document, number in zip(documents, caption_numbers, strict=True)],
     )

@@ -21,8 +21,8 @@ from quorum.statistics.aggregation import borda_count
 
 Task = Literal["annotation", "search"]
 REGULARISATIONS = (0.1, 0.5, 1.0, 5.0)
-DIMENSIONS, MIN_DIMENSION = 46, 10  # H13: number of values to try, and the first of them
-CUTS, PER_CUT = (1, 5, 10), 5
+DIMENSIONS, MIN_DIMENSION = 46, 10  # H13: numbers of dimensions to try, and the least of them
+CUTOFFS, PER_CUTOFF = (1, 5, 10), 5  # ranks k of R@k, and the number of settings with the best R@k
 
 
 class Kernels(NamedTuple):
@@ -63,20 +63,20 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
     """
     trials: list[tuple[Setting, Projections]] = []
     for regularisation in REGULARISATIONS:
-        fitted = fit_kcca(images.training, captions.training, regularisation)
-        sides = fitted.project_first(images.development), fitted.project_second(captions.development)
-        for size, affinity in affinities(*sides, _sizes(fitted.correlations.size)):
+        model = fit_kcca(images.training, captions.training, regularisation)
+        sides = (model.project_first(images.development), model.project_second(captions.development))
+        for size, affinity in affinities(*sides, _dimensions_to_try(model.correlations.size)):
             places = original_places(affinity if task == "annotation" else affinity.T)
-            recalls = tuple(float((places < cut).mean()) for cut in CUTS)
-            trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), fitted))
-    best_setting = _best_settings([setting for setting, _ in trials])
+            recalls = tuple(float((places < cut).mean()) for cut in CUTOFFS)
+            trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), model))
+    best_indices = _best_settings([setting for setting, _ in trials])
     rankings = []
-    for index in best_setting:
-        setting, fitted = trials[index]
-        sides = fitted.project_first(images.test), fitted.project_second(captions.test)
+    for index in best_indices:
+        setting, model = trials[index]
+        sides = model.project_first(images.test), model.project_second(captions.test)
         ((_, affinity),) = affinities(*sides, [setting.dimensions])
         rankings.append(rank_by_affinity(affinity if task == "annotation" else affinity.T))
-    return join_rankings(rankings), [trials[index][0] for index in best_setting]
+    return join_rankings(rankings), [trials[index][0] for index in best_indices]
 
 
 def join_rankings(rankings: Sequence[Ints]) -> Ints:
@@ -101,19 +101,19 @@ def affinities(first: Floats, second: Floats, sizes: Iterable[int]) -> Iterable[
     """
     products = np.zeros((len(first), len(second)))
     squares = np.zeros(len(first)), np.zeros(len(second))
-    done = 0
+    used_size = 0
     for size in sizes:
-        left, right = first[:, done:size], second[:, done:size]
+        left, right = first[:, used_size:size], second[:, used_size:size]
         products = products + left @ right.T
         squares = squares[0] + (left**2).sum(axis=1), squares[1] + (right**2).sum(axis=1)
         lengths = np.sqrt(np.outer(*squares))
         yield size, np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0)
-        done = size
+        used_size = size
 
 
-def _sizes(most: int) -> list[int]:
-    spread = np.geomspace(min(MIN_DIMENSION, most), most, DIMENSIONS)
-    return sorted(set(np.rint(spread).astype(int).tolist()))
+def _dimensions_to_try(max_dimension: int) -> list[int]:
+    sizes = np.geomspace(min(MIN_DIMENSION, max_dimension), max_dimension, DIMENSIONS)
+    return sorted(set(np.rint(sizes).astype(int).tolist()))
 
 
 def _best_settings(settings: Sequence[Setting]) -> list[int]:
@@ -122,8 +122,8 @@ def _best_settings(settings: Sequence[Setting]) -> list[int]:
     None is chosen twice, and ties go to the better median rank.
     """
     best_indices: list[int] = []
-    for cut in range(len(CUTS)):
+    for cut in range(len(CUTOFFS)):
         remaining = [index for index in range(len(settings)) if index not in best_indices]
         remaining.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
-        best_indices += remaining[:PER_CUT]
+        best_indices += remaining[:PER_CUTOFF]
     return best_indices

@@ -34,22 +34,22 @@ def affinities_of_texts(
     pool: list[Document] = [stems_of([text]) for text in captions]
     training_stems = [stems_of(texts) for texts in training]
     idf = idf_of(documents)
-    firsts = [document[:1] for document in documents]
-    both = distributional_similarity, alignment_similarity
+    first_captions = [document[:1] for document in documents]
+    similarities = distributional_similarity, alignment_similarity
     return {
         "f1-idf": idf_overlaps(documents, pool, idf),
         "tag4": TagRank.from_training(documents)(documents, pool),
-        "bow1": BagOfWords()(firsts, pool),
-        "bow1-idf": BagOfWords(idf)(firsts, pool),
+        "bow1": BagOfWords()(first_captions, pool),
+        "bow1-idf": BagOfWords(idf)(first_captions, pool),
         "bow4": BagOfWords()(documents, pool),
         "bow4-idf": BagOfWords(idf)(documents, pool),
-        "tri1": Trigrams()(firsts, pool),
-        "tri1-idf": Trigrams(idf)(firsts, pool),
+        "tri1": Trigrams()(first_captions, pool),
+        "tri1-idf": Trigrams(idf)(first_captions, pool),
         "tri4": Trigrams()(documents, pool),
         "tri4-idf": Trigrams(idf)(documents, pool),
         "tri4-dist": SimilarTrigrams.from_training(training_stems, [distributional_similarity])(
             documents, pool
         ),
         "tri4-align": SimilarTrigrams.from_training(training_stems, [alignment_similarity])(documents, pool),
-        "tri4-sem": SimilarTrigrams.from_training(training_stems, both, idf)(documents, pool),
+        "tri4-sem": SimilarTrigrams.from_training(training_stems, similarities, idf)(documents, pool),
     }

@@ -61,7 +61,7 @@ def points_of(picture: Image.Image) -> Points:
         np.arange(STEP // 2, max(size, STEP // 2 + 1), STEP).clip(max=size - 1) for size in (height, width)
     )
     grid = np.ix_(rows, columns)
-    maps = {"colour": lab, "texture": _texture(light), "sift": _sift_descriptors(light)}
+    maps = {"colour": lab, "texture": _texture_responses(light), "sift": _sift_descriptors(light)}
     places = np.stack(np.meshgrid((rows + 0.5) / height, (columns + 0.5) / width, indexing="ij"), axis=-1)
     return Points(
         places.reshape(-1, 2),
@@ -69,7 +69,7 @@ def points_of(picture: Image.Image) -> Points:
     )
 
 
-def _texture(light: Floats) -> Floats:
+def _texture_responses(light: Floats) -> Floats:
     """Return the strength of response to D kinds of edges and bars at each of H x W pixels: (H, W, D)."""
     responses = []
     for size in TEXTURE_SIZES:
@@ -89,6 +89,7 @@ def _sift_descriptors(light: Floats) -> Floats:
     """Return SIFT descriptors around each of H x W pixels: (H, W, 128). They have one orientation and one size."""
     dy, dx = (scipy.ndimage.gaussian_filter(light, 1.0, order=order) for order in ((1, 0), (0, 1)))
     strength = np.hypot(dx, dy)
+    # the response at a pixel is divided between the two nearest directions
     turn = (np.arctan2(dy, dx) / (2 * np.pi) * DIRECTIONS) % DIRECTIONS
     low = np.floor(turn).astype(np.int64) % DIRECTIONS
     share = turn - np.floor(turn)
@@ -101,6 +102,7 @@ def _sift_descriptors(light: Floats) -> Floats:
         np.take_along_axis(by_direction, high, axis=-1) + (strength * share)[..., None],
         axis=-1,
     )
+    # the mean responses in cells around each pixel, of which 4 x 4 make a descriptor
     cells = scipy.ndimage.uniform_filter(by_direction, size=(CELL, CELL, 1), mode="nearest")
     reach = 2 * CELL
     wide = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
@@ -109,6 +111,7 @@ def _sift_descriptors(light: Floats) -> Floats:
     sift = np.concatenate(
         [wide[down : down + height, right : right + width] for down in offsets for right in offsets], axis=-1
     )
+    # Lowe: normalise, limit large values, and normalise again
     for limit in (SIFT_LIMIT, np.inf):
         lengths = np.linalg.norm(sift, axis=-1, keepdims=True)
         sift = np.minimum(np.divide(sift, lengths, out=np.zeros_like(sift), where=lengths > 0), limit)

@@ -17,8 +17,8 @@ import scipy  # submodules load when they are first used
 from contrib.ranking_systems.kernels.picture_points import Points
 from quorum.numeric.arrays import Floats, Ints
 
-WORDS = {"colour": 128, "texture": 256, "sift": 256}
-POINTS = 1000  # H13: number of points of a picture for the codebooks
+WORD_COUNTS = {"colour": 128, "texture": 256, "sift": 256}
+MAX_POINTS = 1000  # H13: points of a picture for the codebooks
 LEVELS = 3  # levels of the pyramid, with 1, 4 and 16 regions
 
 
@@ -38,13 +38,14 @@ def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -
     They are found by k-means on a sample of points.
     """
     centres = {}
-    for name, count in WORDS.items():
-        parts = []
+    for name, count in WORD_COUNTS.items():
+        samples = []
         for points in pictures:
             values = points.features[name]
-            few = values.shape[0] > POINTS
-            parts.append(values[generator.choice(values.shape[0], POINTS, replace=False)] if few else values)
-        sample = np.concatenate(parts)
+            if len(values) > MAX_POINTS:
+                values = values[generator.choice(len(values), MAX_POINTS, replace=False)]
+            samples.append(values)
+        sample = np.concatenate(samples)
         # if points are equal, as in a blank picture, there can be no more words than different points
         size = min(count, np.unique(sample, axis=0).shape[0])
         with warnings.catch_warnings():
@@ -111,8 +112,8 @@ def intersections(first: Floats, second: Floats) -> Floats:
     Args:
         first, second: (pictures, regions, words) fractions.
     """
-    wide = second.reshape(len(second), -1)
-    return np.stack([np.minimum(picture.reshape(-1), wide).sum(axis=1) for picture in first])
+    flat = second.reshape(len(second), -1)
+    return np.stack([np.minimum(picture.reshape(-1), flat).sum(axis=1) for picture in first])
 
 
 def _average_histograms(

@@ -68,38 +68,38 @@ class SimilarTrigrams:
 
     def _captions(self, documents: Sequence[Document], numbers: dict[str, int]) -> _Captions:
         captions = list(chain.from_iterable(documents))
-        flat = list(chain.from_iterable(captions))
-        earlier = []
+        words = list(chain.from_iterable(captions))
+        previous_positions = []
         for caption in captions:
             last_positions: dict[str, int] = {}
             for position, word in enumerate(caption):
-                earlier.append(last_positions.get(word, 0))
+                previous_positions.append(last_positions.get(word, 0))
                 last_positions[word] = position
         # the kernel has the square root of the product of weights, so each side has the fourth root
-        weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in flat]
+        weights = [1.0 if self.idf is None else self.idf.get(word, 0.0) ** 0.25 for word in words]
         return _Captions(
-            np.array([numbers.setdefault(word, len(numbers)) for word in flat], dtype=np.int64),
+            np.array([numbers.setdefault(word, len(numbers)) for word in words], dtype=np.int64),
             np.array(weights, dtype=np.float64),
-            np.array(earlier, dtype=np.int64),
+            np.array(previous_positions, dtype=np.int64),
             starts_of([len(caption) for caption in captions]),
             starts_of([len(document) for document in documents]),
         )
 
 
 @compiled
-def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, alike: bool) -> Floats:
+def _sums(first: _Captions, second: _Captions, similarity: Floats, match: float, is_same: bool) -> Floats:
     """Return the sums of `_match_documents` over pairs of captions.
 
     The matrix has a row for each document of ``first``, and a column for each document of ``second``.
 
     Args:
-        alike: whether ``first`` and ``second`` are the same documents.
+        is_same: whether ``first`` and ``second`` are the same documents.
     """
     sums = np.zeros((first.bounds.size - 1, second.bounds.size - 1))
     for row in range(sums.shape[0]):
-        for column in range(row if alike else 0, sums.shape[1]):
+        for column in range(row if is_same else 0, sums.shape[1]):
             sums[row, column] = _match_documents(first, row, second, column, similarity, match)
-            if alike:
+            if is_same:
                 sums[column, row] = sums[row, column]
     return sums
 
@@ -122,7 +122,7 @@ def _match_documents(
     before them are all single words and all pairs of words at earlier positions of both captions. Their sums are in two
     tables, whose cell (i, j) has the sum over positions below i and below j.
     """
-    known_words, weight = similarity.shape[0], match * match
+    vocabulary_size, weight = similarity.shape[0], match * match
     total = 0.0
     for caption in range(first.bounds[row], first.bounds[row + 1]):
         begin, height = first.starts[caption], first.starts[caption + 1] - first.starts[caption]
@@ -133,15 +133,15 @@ def _match_documents(
             for i in range(height):
                 for j in range(width):
                     word, other_word = first.stems[begin + i], second.stems[start + j]
-                    like = 1.0 if word == other_word else 0.0
-                    if word < known_words and other_word < known_words:
-                        like = similarity[word, other_word]
-                    like *= weight * first.weights[begin + i] * second.weights[start + j]
-                    total += like * (1.0 + singles[i, j] + pairs[i, j])
-                    singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + like
+                    value = 1.0 if word == other_word else 0.0
+                    if word < vocabulary_size and other_word < vocabulary_size:
+                        value = similarity[word, other_word]
+                    value *= weight * first.weights[begin + i] * second.weights[start + j]
+                    total += value * (1.0 + singles[i, j] + pairs[i, j])
+                    singles[i + 1, j + 1] = singles[i, j + 1] + singles[i + 1, j] - singles[i, j] + value
                     # As a middle word, a word counts once in a stretch: first words before its previous occurrence
                     # are left out, which are the rows up to `top` and the columns up to `left`.
                     top, left = first.previous_positions[begin + i], second.previous_positions[start + j]
-                    between = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
-                    pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + like * between
+                    firsts = singles[i, j] - singles[top, j] - singles[i, left] + singles[top, left]
+                    pairs[i + 1, j + 1] = pairs[i, j + 1] + pairs[i + 1, j] - pairs[i, j] + value * firsts
     return total

@@ -17,7 +17,7 @@ from quorum.numeric.compiling import compiled
 class _Vectors(NamedTuple):
     """Sparse vectors of captions.
 
-    Caption c has the words words[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
+    Caption c has the words stems[starts[c]:starts[c + 1]], and document d has the captions bounds[d] to bounds[d +
     1] - 1.
     """
 
@@ -47,10 +47,10 @@ class TagRank:
         for caption in chain.from_iterable(training):
             for position, word in enumerate(caption, start=1):
                 by_word.setdefault(word, []).append(position)
-        places = {word: np.sort(np.array(positions, dtype=np.int64)) for word, positions in by_word.items()}
-        raw = cls(places, 1.0, 1.0)
-        scales = [_mean_distance(vectors) for vectors in raw._vectors(training, {})]
-        return cls(places, scales[0], scales[1])
+        word_positions = {word: np.sort(np.array(row, dtype=np.int64)) for word, row in by_word.items()}
+        unscaled = cls(word_positions, 1.0, 1.0)
+        scales = [_mean_distance(vectors) for vectors in unscaled._vectors(training, {})]
+        return cls(word_positions, scales[0], scales[1])
 
     def __call__(self, first: Sequence[Document], second: Sequence[Document]) -> Floats:
         numbers: dict[str, int] = {}
@@ -70,10 +70,10 @@ class TagRank:
                 sorted(
                     (
                         numbers.setdefault(word, len(numbers)),
-                        self._absolute_weight(at),
-                        self._relative_weight(word, at),
+                        self._absolute_weight(positions),
+                        self._relative_weight(word, positions),
                     )
-                    for word, at in by_word.items()
+                    for word, positions in by_word.items()
                 )
             )
         starts = starts_of([len(row) for row in rows])
@@ -85,14 +85,14 @@ class TagRank:
             stems_of_rows, relative, starts, bounds
         )
 
-    def _absolute_weight(self, at: Sequence[int]) -> float:
-        return float(1 / np.log2(1 + np.mean(at)))
+    def _absolute_weight(self, positions: Sequence[int]) -> float:
+        return float(1 / np.log2(1 + np.mean(positions)))
 
-    def _relative_weight(self, word: str, at: Sequence[int]) -> float:
-        places = self.word_positions.get(word)
-        if places is None:
+    def _relative_weight(self, word: str, positions: Sequence[int]) -> float:
+        occurrences = self.word_positions.get(word)
+        if occurrences is None:
             return 1.0  # the word has no training occurrences
-        return float(1 - np.searchsorted(places, np.mean(at), side="right") / places.size)
+        return float(1 - np.searchsorted(occurrences, np.mean(positions), side="right") / occurrences.size)
 
 
 def _mean_distance(vectors: _Vectors) -> float:
@@ -131,9 +131,9 @@ def _chi_squares(first: _Vectors, second: _Vectors) -> Floats:
                     total += second.values[j]
                     j += 1
                 else:
-                    both = first.values[i] + second.values[j]
-                    if both > 0:
-                        total += (first.values[i] - second.values[j]) ** 2 / both
+                    sum_of_values = first.values[i] + second.values[j]
+                    if sum_of_values > 0:
+                        total += (first.values[i] - second.values[j]) ** 2 / sum_of_values
                     i += 1
                     j += 1
             sums[row, column] = total

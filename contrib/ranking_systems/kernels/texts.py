@@ -27,7 +27,7 @@ from quorum.metrics.text.tokens import encode_texts
 from quorum.numeric.arrays import Floats, ratio, starts_of
 
 Document = Sequence[Sequence[str]]  # the captions of a document, as lists of words
-MATCH, GAP = 0.5, 1.0  # H13: factors of a match for a matched word and for a gap
+MATCH, GAP = 0.5, 1.0  # H13: factors of a sequence's value for a matched word and for a skipped one
 
 
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
@@ -43,8 +43,8 @@ def stems_of(captions: Sequence[str]) -> list[list[str]]:
 
 def idf_of(training: Sequence[Document]) -> dict[str, float]:
     """Return the IDF of each word, log(N / (n_w + 1)), but at least 0, over training documents."""
-    seen = Counter(word for document in training for word in set(chain.from_iterable(document)))
-    return {word: max(0.0, float(np.log(len(training) / (count + 1)))) for word, count in seen.items()}
+    counts = Counter(word for document in training for word in set(chain.from_iterable(document)))
+    return {word: max(0.0, float(np.log(len(training) / (count + 1)))) for word, count in counts.items()}
 
 
 class TextKernel(Protocol):

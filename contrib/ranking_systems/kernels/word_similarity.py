@@ -29,7 +29,7 @@ Similarity = Callable[[Sequence[Document], Mapping[str, int]], Floats]
 MIN_COUNT = 5
 MIN_DISTRIBUTIONAL, MIN_ALIGNED = 0.01, 0.05
 ITERATIONS = 5  # iterations of model 1, as in Giza++
-OTHER_CAPTIONS = 4  # number of captions with which a caption is aligned: all others of five
+OTHER_CAPTIONS = 4  # captions with which a caption is aligned, which are all others of five
 
 
 def vocabulary_of(training: Sequence[Document]) -> dict[str, int]:
@@ -45,10 +45,11 @@ def distributional_similarity(training: Sequence[Document], vocabulary: Mapping[
     starts = starts_of([len(row) for row in columns])
     entries = np.array(list(chain.from_iterable(columns)), dtype=np.int64)
     shape = (len(captions), len(vocabulary))
-    holds = scipy.sparse.csr_array((np.ones(len(entries)), entries, starts), shape=shape)
-    together = (holds.T @ holds).toarray()
-    alone = together.diagonal()
-    lift = ratio(together * len(captions), np.outer(alone, alone), otherwise=0.0)
+    occurs = scipy.sparse.csr_array((np.ones(len(entries)), entries, starts), shape=shape)
+    pair_counts = (occurs.T @ occurs).toarray()
+    word_counts = pair_counts.diagonal()
+    # The logarithm of P(a, b) / (P(a) P(b)) is the pointwise mutual information.
+    lift = ratio(pair_counts * len(captions), np.outer(word_counts, word_counts), otherwise=0.0)
     return _cosines(np.log(np.maximum(lift, 1.0)), MIN_DISTRIBUTIONAL)
 
 
@@ -60,6 +61,7 @@ def alignment_similarity(training: Sequence[Document], vocabulary: Mapping[str, 
 def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[str, int]) -> Floats:
     """Return (V, V) probabilities that the word of the row translates to the word of the column, by IBM's model 1."""
     size = len(vocabulary)
+    # A link is a pair of words, as source * size + target. `targets` has the number of the occurrence that it explains.
     links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for document in training:
         coded = [
@@ -78,8 +80,10 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
     source_of, word_of = np.divmod(pairs, max(size, 1))
     probability = np.ones(len(pairs))
     for _ in range(ITERATIONS):
+        # expectation: how probable each link is as the explanation of its target
         weight = probability[link]
         weight /= np.bincount(target_of, weight, minlength=count)[target_of]
+        # maximisation: the share of each pair among the links of its source
         expected = np.bincount(link, weight, minlength=len(pairs))
         probability = expected / np.bincount(source_of, expected, minlength=size + 1)[source_of]
     table = np.zeros((size + 1, size))
@@ -87,12 +91,12 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
     return table[:size]
 
 
-def _cosines(vectors: Floats, least: float) -> Floats:
+def _cosines(vectors: Floats, min_cosine: float) -> Floats:
     """Return the cosines of V rows: (V, V).
 
-    Cosines below `least` are 0; the cosine of a word with itself is always 1.
+    Cosines below `min_cosine` are 0; the cosine of a word with itself is always 1.
     """
     lengths = np.sqrt((vectors**2).sum(axis=1))
     cosines = ratio(vectors @ vectors.T, np.outer(lengths, lengths), otherwise=0.0)
     np.fill_diagonal(cosines, 1.0)
-    return np.where(cosines < least, 0.0, cosines)
+    return np.where(cosines < min_cosine, 0.0, cosines)
