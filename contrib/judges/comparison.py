@@ -182,9 +182,7 @@ def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
     rows = np.concatenate([units, units])
     alpha = alpha_of_ratings(
         ratings_of_judgments(
-            rows,
-            np.repeat([0, 1], len(units)),
-            np.concatenate([people[units], judge[units]]),
+            rows, np.repeat([0, 1], len(units)), np.concatenate([people[units], judge[units]])
         ),
         {ITEM: material.image[rows]},
         "nominal" if is_nominal(material.kind) else material.kind.aggregation.level,
@@ -226,24 +224,21 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
 
     Only units that were asked in both orders count.
     """
-    unit_count = len(material.pk)
-    straight_counts = np.bincount(answers.unit[~answers.is_swapped], minlength=unit_count)
-    swapped_counts = np.bincount(answers.unit[answers.is_swapped], minlength=unit_count)
+    size = len(material.pk)
+    straight_counts = np.bincount(answers.unit[~answers.is_swapped], minlength=size)
+    swapped_counts = np.bincount(answers.unit[answers.is_swapped], minlength=size)
     keep = (straight_counts > 0) & (swapped_counts > 0)
     rows = keep[answers.unit]
     text_counts = (~np.isnan(material.lengths)).sum(axis=1)
     # the value of an answer that names the text shown first: the last text, if the order is reversed
     first_text = np.where(answers.is_swapped, text_counts[answers.unit], FIRST)
     is_tie = np.isin(answers.value, (NO_DIFFERENCE, NEITHER)) & material.kind.two_sided
-    names_first_text = np.where(is_tie, 0.5, answers.value == first_text)[rows]
+    names_first = np.where(is_tie, 0.5, answers.value == first_text)[rows]
     # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.
-    first_text_share = (
-        np.bincount(answers.unit[rows], weights=names_first_text, minlength=unit_count)[keep]
-        / answers.n[keep]
-    )
+    share = np.bincount(answers.unit[rows], weights=names_first, minlength=size)[keep] / answers.n[keep]
     consistent = (answers.counts.max(axis=1) == answers.n)[keep].astype(np.float64)
     return {
-        "first_shown": _mean_estimate(first_text_share, material.image[keep]),
+        "first_shown": _mean_estimate(share, material.image[keep]),
         "by_chance": json_float((1 / text_counts[keep]).mean()) if keep.any() else None,
         "consistent": _mean_estimate(consistent, material.image[keep]),
     }
@@ -269,10 +264,7 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
     # the influence of a unit on the slope of least squares is centred * residual / squares
     residuals = gap[units] - gap[units].mean() - slope * centred
     return _estimate(
-        LENGTH_STEP * slope,
-        LENGTH_STEP * centred * residuals / squares,
-        material.image[units],
-        len(units),
+        LENGTH_STEP * slope, LENGTH_STEP * centred * residuals / squares, material.image[units], len(units)
     )
 
 

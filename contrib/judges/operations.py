@@ -204,10 +204,7 @@ class JudgeName(Parameters):
         help_text="The judge's name in tables, such as small-model-1.",
     )
     model = serializers.CharField(
-        max_length=200,
-        required=False,
-        label="Model",
-        help_text="The model's name and version.",
+        max_length=200, required=False, label="Model", help_text="The model's name and version."
     )
     own_systems = KeysField(
         required=False,
@@ -264,8 +261,7 @@ class AskJudgeRequest(JudgeName):
         max_length=200, label="Model", help_text="The name of the model at the API endpoint."
     )
     budget = _amount_field(
-        "Budget",
-        "Maximum amount that can be spent, in the currency of the prices. 0 if the model is free.",
+        "Budget", "Maximum amount that can be spent, in the currency of the prices. 0 if the model is free."
     )
     price_in = _amount_field(
         "Price of a million tokens that are sent to the model",

@@ -87,12 +87,12 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
     sentence = (
         _(
             "The judge can replace a person in this study. People against whom it passed the test: %(won)s of "
-            "%(people)s; at least half are needed (epsilon %(epsilon)s).",
+            "%(people)s; at least half are needed (epsilon %(epsilon)s)."
         )
         if test["passed"]
         else _(
             "The judge should not replace a person in this study. People against whom it passed the test: only "
-            "%(won)s of %(people)s; at least half are needed (epsilon %(epsilon)s).",
+            "%(won)s of %(people)s; at least half are needed (epsilon %(epsilon)s)."
         )
     )
     return sentence % {"won": test["won"], "people": test["people"], "epsilon": coefficient(test["epsilon"])}
