@@ -20,11 +20,11 @@ UNFOLDED_HYPOTHESES = 3  # the page folds the others
 MAX_TEXT_LENGTH = 2000
 
 
-def _text_area(label: Any, help_text: Any, longest: int = MAX_TEXT_LENGTH) -> forms.CharField:
+def _text_area(label: Any, help_text: Any, max_length: int = MAX_TEXT_LENGTH) -> forms.CharField:
     return forms.CharField(
         label=label,
         required=False,
-        max_length=longest,
+        max_length=max_length,
         help_text=help_text,
         widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
@@ -111,11 +111,11 @@ class RegisteringForm(forms.Form):
             "exclusions": values["exclusions"],
             "exclude_by": [name for name in RULES if values[f"rule-{name}"]],
             "stopping": values["stopping"],
-            "analyses": _parts(values["analyses"].splitlines()),
-            "metrics": _parts(values["metrics"].split(",")),
+            "analyses": _strip_texts(values["analyses"].splitlines()),
+            "metrics": _strip_texts(values["metrics"].split(",")),
             "level": values["level"],
         }
 
 
-def _parts(texts: list[str]) -> list[str]:
+def _strip_texts(texts: list[str]) -> list[str]:
     return [text.strip() for text in texts if text.strip()]

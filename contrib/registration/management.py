@@ -17,7 +17,7 @@ from judgments.studies.studies import find_study
 if TYPE_CHECKING:
     from evaluation.reports.sections.registration import HypothesisOutcome, RegisteredPlan
 
-HYPOTHESES = [
+HYPOTHESIS_COLUMNS = [
     ("Hypothesis", "text"), ("Claim", "text"), ("Verdict", "text"), ("Only first right", "count"),
     ("Only second right", "count"), ("p", "p"), ("p (Holm)", "p"),
 ]  # fmt: skip
@@ -42,33 +42,33 @@ class Register(OperationCommand):
 
         study = find_study(options["study"])
         path = options["plan"]
-        if path is None and (registered := find_registration(study)) is not None:
-            self._print_summary(registered, compute_outcomes(study))
+        if path is None and (plan := find_registration(study)) is not None:
+            self._print_summary(plan, compute_outcomes(study))
         else:
             self.say(
-                self.operation.run(study, {} if path is None else {"plan": _table_in(path)}, by=None).message
+                self.operation.run(study, {} if path is None else {"plan": _read_plan(path)}, by=None).message
             )
         registration = Registration.objects.get(study=study)
         self.write_output(options, {"sha256": registration.sha256, **registration.content})
 
-    def _print_summary(self, registered: RegisteredPlan, tested: list[HypothesisOutcome]) -> None:
-        n = len(registered.deviations)
+    def _print_summary(self, plan: RegisteredPlan, outcomes: list[HypothesisOutcome]) -> None:
+        n = len(plan.deviations)
         count = "no deviation" if not n else "1 deviation" if n == 1 else f"{n} deviations"
-        self.say(f"The plan was registered on {registered.on} with SHA-256 {registered.sha256}.")
+        self.say(f"The plan was registered on {plan.on} with SHA-256 {plan.sha256}.")
         self.say(f"The platform found {count} from it.")
         self.say("Checked hypotheses are tested by t over items and people, two-sided, adjusted after Holm.")
         rows = []
-        for outcome in tested:
+        for outcome in outcomes:
             counts = (None, None) if math.isnan(outcome.p) else (outcome.first_only, outcome.second_only)
             rows.append((outcome.text, outcome.claim, outcome.verdict, *counts, outcome.p, outcome.adjusted))
-        tables = [plain_table("Hypotheses", HYPOTHESES, rows)]
-        if registered.deviations:
-            deviations = [(deviation.what, deviation.words) for deviation in registered.deviations]
+        tables = [plain_table("Hypotheses", HYPOTHESIS_COLUMNS, rows)]
+        if plan.deviations:
+            deviations = [(deviation.what, deviation.words) for deviation in plan.deviations]
             tables.append(plain_table("Deviations", [("What", "text"), ("In words", "text")], deviations))
         self.say_tables(tables)
 
 
-def _table_in(path: Path) -> Any:
+def _read_plan(path: Path) -> Any:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8-sig")).get("registration", {})
     except UnicodeDecodeError:

@@ -43,16 +43,16 @@ def make_plan(values: Any) -> RegistrationPlan:
         return RegistrationPlan.model_validate(values)
     except ValidationError as error:
         problem = error.errors(include_url=False)[0]
-        where = ".".join(map(str, ("registration", *problem["loc"])))
+        location = ".".join(map(str, ("registration", *problem["loc"])))
         sentence = problem["msg"].removeprefix("Value error, ")
         raise RegistrationError(
-            _("%(where)s: %(sentence)s.") % {"where": where, "sentence": sentence}
+            _("%(where)s: %(sentence)s.") % {"where": location, "sentence": sentence}
         ) from None
 
 
 # Events that are no deviation: routine events, and events that change neither questions nor answers (webhooks,
 # confirmed spending, rehearsals on copies). Exclusions and withdrawn controls are found from their rows.
-AS_PLANNED = (
+PLANNED_EVENTS = (
     "registered", "created", "generated", "planned", "opened", "publish", "invited", "closed", "computed", "evaluated",
     "reported", "exported", "released", "looked", "role-given", "role-taken", "approve", "bonus", "bonus-list",
     "partial-pay", "top-up", "written-to", "call-retried", "reconciled", "batch-imported", "forget-ids", "excluded",
@@ -93,7 +93,7 @@ def find_deviations(study: Study, *, with_sentences: bool = True) -> list[Deviat
     deviations += _exclusion_deviations(study, plan)
     deviations += _analysis_deviations(study, plan)
     events = StudyEvent.objects.filter(study=study, at__gt=registration.registered_at).exclude(
-        what__in=AS_PLANNED
+        what__in=PLANNED_EVENTS
     )
     for event in events.order_by("at", "pk"):
         entry = event.words if with_sentences else f"{event.what.replace('-', ' ')}."
@@ -122,36 +122,36 @@ def _design_deviations(
 def _vote_deviations(study: Study) -> Iterator[Deviation]:
     votes_wanted = design_of(study).judgments_per_unit
     hits = study.hits.filter(required__gt=votes_wanted)
-    if extended := hits.count():
+    if n := hits.count():
         most_required = hits.aggregate(most=Max("required"))["most"]
         sentence = ngettext(
             "One page of work went to %(most)s participants instead of %(wanted)s.",
             "%(n)s pages of work went to up to %(most)s participants instead of %(wanted)s.",
-            extended,
+            n,
         )
         yield Deviation(
-            "extended", sentence % {"n": thousands(extended), "most": most_required, "wanted": votes_wanted}
+            "extended", sentence % {"n": thousands(n), "most": most_required, "wanted": votes_wanted}
         )
     if study.state == Study.State.CLOSED:
-        short = study.hits.filter(open_slots__gt=0).count()  # slots that early stopping saved are not open
-        if short:
+        n = study.hits.filter(open_slots__gt=0).count()  # slots that early stopping saved are not open
+        if n:
             sentence = ngettext(
                 "One page of work was submitted fewer than %(wanted)s times.",
                 "%(n)s pages of work were submitted fewer than %(wanted)s times.",
-                short,
+                n,
             )
-            yield Deviation("short", sentence % {"n": thousands(short), "wanted": votes_wanted})
-    withdrawn = Unit.objects.filter(study=study, withdrawn=True).count()
-    if withdrawn:
+            yield Deviation("short", sentence % {"n": thousands(n), "wanted": votes_wanted})
+    n = Unit.objects.filter(study=study, withdrawn=True).count()
+    if n:
         sentence = ngettext(
-            "One check question was withdrawn.", "%(n)s check questions were withdrawn.", withdrawn
-        ) % {"n": thousands(withdrawn)}
+            "One check question was withdrawn.", "%(n)s check questions were withdrawn.", n
+        ) % {"n": thousands(n)}
         yield Deviation("struck", sentence)
 
 
 def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
-    others = Exclusion.objects.filter(study=study, lifted_at__isnull=True).exclude(rule__in=plan.exclude_by)
-    rules = Counter(others.values_list("rule", flat=True))
+    exclusions = Exclusion.objects.filter(study=study, lifted_at__isnull=True)
+    rules = Counter(exclusions.exclude(rule__in=plan.exclude_by).values_list("rule", flat=True))
     for rule, count in sorted(rules.items()):
         sentence = ngettext(
             "%(n)s participant was excluded by %(rule)s, which was not registered.",
@@ -162,15 +162,13 @@ def _exclusion_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devi
 
 
 def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Deviation]:
-    done = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
-    names = {
-        name for settings in done.values_list("settings", flat=True) for name in settings.get("metrics", [])
+    rows = Analysis.objects.filter(study=study, what=Analysis.Kind.META_EVALUATION)
+    metrics = {
+        name for settings in rows.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
-    others = sorted(names - set(plan.metrics))
+    others = ", ".join(sorted(metrics - set(plan.metrics)))
     if plan.metrics and others:
-        yield Deviation(
-            "analysis", _("These metrics were not registered: %(names)s.") % {"names": ", ".join(others)}
-        )
+        yield Deviation("analysis", _("These metrics were not registered: %(names)s.") % {"names": others})
 
 
 def compute_outcomes(study: Study) -> list[HypothesisOutcome]:
@@ -200,7 +198,7 @@ def plan_to_register(study: Study) -> RegistrationPlan:
 
 
 def describe_missing_registration(study: Study, **_signal: Any) -> str:
-    """Return why the study cannot open: the plan in its study file is not registered. Return "" without such a plan."""
+    """Return why the study cannot open, or "" unless the plan in its study file still has to be registered."""
     if study.simulated or not study.design.get("registration") or is_registered(study):
         return ""
     return _(
@@ -210,8 +208,8 @@ def describe_missing_registration(study: Study, **_signal: Any) -> str:
 
 
 def may_be_registered(study: Study) -> bool:
-    before = study.state in (Study.State.DRAFT, Study.State.GENERATED)
-    return before and study.opened_at is None and study.source == Study.Source.DESIGNED
+    is_unopened = study.state in (Study.State.DRAFT, Study.State.GENERATED)
+    return is_unopened and study.opened_at is None and study.source == Study.Source.DESIGNED
 
 
 @transaction.atomic
@@ -221,8 +219,8 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
     Raises:
         RegistrationError: the study was opened, has imported judgments, or is registered.
     """
-    fresh = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    if not may_be_registered(fresh):
+    locked_study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if not may_be_registered(locked_study):
         raise RegistrationError(
             _(
                 "Study %(slug)r was opened, so participants may already have answered. A plan must be "
@@ -230,21 +228,21 @@ def register_study(*, study: Study, plan: RegistrationPlan, by: User | None = No
             )
             % {"slug": study.slug}
         )
-    content = planned_content(fresh, plan)
+    content = planned_content(locked_study, plan)
     try:
         with transaction.atomic():
             registration = Registration.objects.create(
-                study=fresh, content=content, sha256=plan_hash(content), registered_by=by
+                study=locked_study, content=content, sha256=plan_hash(content), registered_by=by
             )
     except IntegrityError:
         raise RegistrationError(
             _("Study %(slug)r is registered already. A registration cannot be changed.")
             % {"slug": study.slug}
         ) from None
-    store_plan(study=fresh, plan=plan)
-    study.design = fresh.design
+    store_plan(study=locked_study, plan=plan)
+    study.design = locked_study.design
     note_event(
-        study=fresh,
+        study=locked_study,
         what=REGISTRATION_CODE,
         sentence=f"Registered {len(plan.hypotheses)} hypotheses with SHA-256 {registration.sha256}.",
         by=by,

@@ -55,11 +55,7 @@ def _has_registration_page(study: Study) -> bool:
 def show_registration(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
     registration = Registration.objects.filter(study=study).select_related("registered_by").first()
     refusal = take_refusal(request, study)
-    context |= {
-        "registration": registration,
-        "can_register": may_be_registered(study),
-        "refusal": refusal,
-    }
+    context |= {"registration": registration, "can_register": may_be_registered(study), "refusal": refusal}
     if registration is None:
         context["form"] = RegisteringForm(initial=refusal.posted_values if refusal else None)
         context |= _describe_plan(design_of(study).registration)
@@ -120,9 +116,9 @@ def download_registration(request: HttpRequest, study: Study, context: Context) 
 def _register_plan(request: HttpRequest, study: Study) -> HttpResponse:
     plan = design_of(study).registration
     form = RegisteringForm(request.POST)
-    wrong = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
-    if wrong:
-        name, errors = next(iter(wrong.items()))
+    form_errors = {name: errors for name, errors in form.errors.items() if plan is None or name == "sure"}
+    if form_errors:
+        name, errors = next(iter(form_errors.items()))
         raise RegistrationError(
             _("Nothing was registered. %(field)s: %(problem)s")
             % {"field": form.fields[name].label, "problem": errors[0]}

@@ -38,7 +38,7 @@ def stored_winners(study: Study) -> tuple[dict[str, Ints], PeoplesWinners | None
         [consensus.of_pair[pk].value or 0 for pk in kinds], clusters=clusters
     )
     return (
-        winners_named({metric: np.array(both) for metric, both in scores.items()}),
+        winners_named({metric: np.array(columns) for metric, columns in scores.items()}),
         people,
         list(kinds.values()),
     )
