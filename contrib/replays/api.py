@@ -55,7 +55,7 @@ class ReplayView(APIView):
 
     @extend_schema(
         parameters=[
-            OpenApiParameter("rule", str, required=True, enum=sorted(RULES), description="Its name."),
+            OpenApiParameter("rule", str, required=True, enum=sorted(RULES), description="Its name.")
         ],
         responses={200: ReplaySerializer, 404: bodies.Problem, 409: bodies.Problem},
         operation_id="studies_replay",

@@ -24,16 +24,18 @@ from contrib.replays.submitted_pages import SubmittedPage
 
 @dataclass(slots=True)
 class JudgmentLog:
+    """The judgments of the pages that were replayed so far, from which detectors get their histories."""
+
     answers: AnswerFormat
-    _pages: Counter[int] = field(default_factory=Counter)
-    _unseen: Counter[int] = field(default_factory=Counter)
+    _page_counts: Counter[int] = field(default_factory=Counter)
+    _unseen_counts: Counter[int] = field(default_factory=Counter)
     _judgments: dict[int, list[OwnJudgment]] = field(default_factory=lambda: defaultdict(list))
     _votes: dict[int, list[tuple[int, OthersJudgment]]] = field(default_factory=lambda: defaultdict(list))
     _texts: list[OthersText] = field(default_factory=list)
 
     def add(self, page: SubmittedPage) -> None:
-        self._pages[page.worker] += 1
-        self._unseen[page.worker] += len(page.judgments)
+        self._page_counts[page.worker] += 1
+        self._unseen_counts[page.worker] += len(page.judgments)
         self._judgments[page.worker].extend(page.judgments)
         for judgment in page.judgments:
             self._votes[judgment.unit].append((page.worker, OthersJudgment(judgment.value, judgment.seconds)))
@@ -47,9 +49,9 @@ class JudgmentLog:
 
     def take_new_judgments(self, worker: int) -> int:
         """Return the number of the worker's judgments since the last look, and reset it; 0 if no look is due."""
-        if not pages_since_look(self._pages[worker]):
+        if not pages_since_look(self._page_counts[worker]):
             return 0
-        return self._unseen.pop(worker, 0)
+        return self._unseen_counts.pop(worker, 0)
 
     def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
         judgments = self._judgments[worker]
@@ -59,8 +61,8 @@ class JudgmentLog:
                 judgment.unit: [vote for who, vote in self._votes[judgment.unit] if who != worker]
                 for judgment in judgments[-WINDOW:]
             }
-        theirs = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
-        latest = list(islice(theirs, MAX_TEXTS_OF_OTHERS)) if texts else []
+        texts_of_others = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
+        latest = list(islice(texts_of_others, MAX_TEXTS_OF_OTHERS)) if texts else []
         return make_history(
             judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
         )
@@ -71,9 +73,9 @@ class JudgmentLog:
 
 def control_history(judgments: Sequence[OwnJudgment], *, answers: AnswerFormat, fresh: int) -> History:
     """Return a history of the control items among ``judgments``, of which the last ``fresh`` judgments are new."""
-    known = [judgment for judgment in judgments if judgment.is_control]
-    new = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
-    return make_history(known, {}, answers=answers, total=len(known), fresh=new)
+    control_judgments = [judgment for judgment in judgments if judgment.is_control]
+    new_count = sum(judgment.is_control for judgment in judgments[len(judgments) - fresh :])
+    return make_history(control_judgments, {}, answers=answers, total=len(control_judgments), fresh=new_count)
 
 
 def examine_latest_page(
@@ -84,21 +86,24 @@ def examine_latest_page(
     if not fresh:
         return []
     total = log.count(worker)
-    applying = [rule for rule in rules if rule.applies_to(log.answers)]
-    at_large = [rule for rule in applying if not rule.controls_only and rule.is_due(total=total, fresh=fresh)]
+    applicable_rules = [rule for rule in rules if rule.applies_to(log.answers)]
+    due_rules = [
+        rule for rule in applicable_rules if not rule.controls_only and rule.is_due(total=total, fresh=fresh)
+    ]
     findings: list[tuple[Rule, Finding]] = []
-    if at_large:
-        others = any(rule.needs_others for rule in at_large)
-        texts = any(rule.needs_texts for rule in at_large)
+    if due_rules:
+        others = any(rule.needs_others for rule in due_rules)
+        texts = any(rule.needs_texts for rule in due_rules)
         history = log.history(worker, fresh=fresh, others=others, texts=texts)
-        findings += collect_findings(at_large, history, judgments=total)
-    if len(at_large) < len(applying) and (control_history := log.control_history(worker, fresh=fresh)).fresh:
-        on_controls = [
+        findings += collect_findings(due_rules, history, judgments=total)
+    control_rules = [rule for rule in applicable_rules if rule.controls_only]
+    if control_rules and (control_history := log.control_history(worker, fresh=fresh)).fresh:
+        due_control_rules = [
             rule
-            for rule in applying
-            if rule.controls_only and rule.is_due(total=control_history.total, fresh=control_history.fresh)
+            for rule in control_rules
+            if rule.is_due(total=control_history.total, fresh=control_history.fresh)
         ]
-        findings += collect_findings(on_controls, control_history, judgments=total)
+        findings += collect_findings(due_control_rules, control_history, judgments=total)
     return findings
 
 

@@ -26,18 +26,18 @@ class ReplayRules(OperationCommand):
         replays = self.operation.run(study, values, by=None).value
         for replay in replays:
             if not replay.applies:
-                why = "no answer holds what it looks at, so it says nothing"
+                reason = "no answer holds what it looks at, so it says nothing"
                 self.say(
-                    f"{replay.rule}: {why if replay.unrecorded else 'not applicable to this kind of answers'}."
+                    f"{replay.rule}: {reason if replay.unrecorded else 'not applicable to this kind of answers'}."
                 )
                 continue
             self.say(
                 f"{replay.rule}: {len(replay.found):,} of {replay.workers:,} participants; excluding them would "
                 f"invalidate {replay.judgments:,} judgments and open {replay.slots:,} places."
             )
-            for hit in replay.found:
-                stopped = "" if hit.standing == "active" else f" ({hit.standing})"
-                self.say(f"  {hit.worker}{stopped}, after {hit.answers:,} answers: {hit.words}")
+            for worker in replay.found:
+                status = "" if worker.standing == "active" else f" ({worker.standing})"
+                self.say(f"  {worker.worker}{status}, after {worker.answers:,} answers: {worker.words}")
         if options["output"]:
             findings = {"study": study.slug, "rules": [replay.as_json() for replay in replays]}
             write_json(Path(options["output"]), findings)

@@ -25,12 +25,12 @@ class RuleSettingsRequest(Parameters):
 
 
 def settings_from_query(study: Study, rule: str, query: Mapping[str, str]) -> dict[str, float]:
-    usual = make_study_rule(study, rule, {}).model_dump()
+    defaults = make_study_rule(study, rule, {}).model_dump()
     texts = {name: text for name, text in query.items() if name != "rule"}
-    unknown = next((name for name in texts if name not in usual), None)
+    unknown = next((name for name in texts if name not in defaults), None)
     if unknown is not None:
         raise serializers.ValidationError(
-            {unknown: [f"This is no setting of {rule}; it has {', '.join(usual)}."]}
+            {unknown: [f"This is no setting of {rule}; it has {', '.join(defaults)}."]}
         )
     settings: dict[str, float] = SettingsField().run_validation(texts)
     return settings

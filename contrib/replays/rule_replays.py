@@ -20,7 +20,7 @@ from contrib.replays.looks import replay_detectors
 from contrib.replays.submitted_pages import finished_judgments, pages_of
 from judgments.models import Study
 
-MAX_REPLAYED_JUDGMENTS = 50_000  # number of judgments; only the command replays more
+MAX_REPLAYED_JUDGMENTS = 50_000  # only the command replays more
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
     pages = list(pages_of(study))
     findings = replay_detectors(pages, rules=detectors, answers=answers)
     people = _StudyWorkers.for_study(study)
-    readable = {
+    can_examine = {
         rule.name: any(rule.can_examine(judgment) for page in pages for judgment in page.judgments)
         for rule in detectors
     }
@@ -89,8 +89,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
             rule,
             findings,
             people,
-            applies=rule.applies_to(answers) and (readable[rule.name] or not pages),
-            unrecorded=rule.only_flags and answers.is_text and not readable[rule.name],
+            applies=rule.applies_to(answers) and (can_examine[rule.name] or not pages),
+            unrecorded=rule.only_flags and answers.is_text and not can_examine[rule.name],
         )
         for rule in detectors
     ]
@@ -98,6 +98,8 @@ def replay_rules(*, study: Study, rules: Sequence[tuple[str, Mapping[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class _StudyWorkers:
+    """A study's workers by row id. ``names`` has the name, and whether the worker is simulated."""
+
     names: Mapping[int, tuple[str, bool]]
     judgment_counts: Mapping[int, int]
     slot_counts: Mapping[int, int]
@@ -105,7 +107,7 @@ class _StudyWorkers:
 
     @classmethod
     def for_study(cls, study: Study) -> _StudyWorkers:
-        live = Assignment.objects.filter(study=study, state__in=LIVE_STATES)
+        live_pages = Assignment.objects.filter(study=study, state__in=LIVE_STATES, hit__isnull=False)
         workers = Worker.objects.filter(assignments__study=study).distinct()
         return cls(
             names={
@@ -115,7 +117,7 @@ class _StudyWorkers:
             judgment_counts=Counter(
                 finished_judgments(study).values_list("assignment__worker_id", flat=True)
             ),
-            slot_counts=Counter(live.filter(hit__isnull=False).values_list("worker_id", flat=True)),
+            slot_counts=Counter(live_pages.values_list("worker_id", flat=True)),
             standing=dict(Participation.objects.filter(study=study).values_list("worker_id", "standing")),
         )
 
@@ -128,13 +130,13 @@ def _build_replay(
     applies: bool,
     unrecorded: bool,
 ) -> Replay:
-    hits = []
+    flagged_workers = []
     for worker, findings in findings_by_worker.items():
         if rule.name not in findings:
             continue
         finding = findings[rule.name]
         name, simulated = people.names[worker]
-        hits.append(
+        flagged_workers.append(
             FlaggedWorker(
                 worker=name,
                 answers=finding.judgments,
@@ -152,9 +154,9 @@ def _build_replay(
         applies=applies,
         unrecorded=unrecorded,
         workers=len(people.names),
-        judgments=sum(hit.judgments for hit in hits),
-        slots=sum(hit.slots for hit in hits),
-        found=tuple(sorted(hits, key=lambda hit: hit.worker)),
+        judgments=sum(flagged.judgments for flagged in flagged_workers),
+        slots=sum(flagged.slots for flagged in flagged_workers),
+        found=tuple(sorted(flagged_workers, key=lambda flagged: flagged.worker)),
     )
 
 
@@ -170,6 +172,6 @@ def rules_to_replay(study: Study, names: Sequence[str] = ()) -> list[tuple[str, 
             % {"unknown": unknown[0], "rules": ", ".join(RULES)}
             + did_you_mean(unknown[0], RULES)
         )
-    settings: dict[str, Mapping[str, Any]] = {name: chosen for name, _, chosen in RECOMMENDED_RULES}
+    settings: dict[str, Mapping[str, Any]] = {name: values for name, _, values in RECOMMENDED_RULES}
     settings |= dict(QualityRule.objects.filter(study=study).values_list("rule", "settings"))
     return [(name, settings.get(name, {})) for name in names or RULES]

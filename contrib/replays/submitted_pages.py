@@ -17,6 +17,9 @@ from annotation.quality.histories import JudgmentReader, control_judgment
 from judgments.models import Study
 from judgments.studies.designs import kind_of
 
+# positions of what `pages_of` reads in addition to the columns of a ``JudgmentReader``
+ASSIGNMENT, WORKER = -2, -1
+
 
 class SubmittedPage(NamedTuple):
     worker: int
@@ -31,27 +34,27 @@ def finished_judgments(study: Study) -> QuerySet[Judgment]:
 def pages_of(study: Study) -> Iterator[SubmittedPage]:
     """Yield the finished pages of a study in order of submission."""
     kind = kind_of(study)
-    own_judgments: dict[tuple[UUID, int], OwnJudgment] = {
+    controls: dict[tuple[UUID, int], OwnJudgment] = {
         (answer.assignment, answer.unit): control_judgment(answer, kind, 0)
         for answer in control_answers(study)
     }
     reader = JudgmentReader.for_study(study)
-    in_order = finished_judgments(study).order_by(
+    judgments = finished_judgments(study).order_by(
         "assignment__submitted_at", "assignment__worker_id", "assignment_id", "pk"
     )
-    rows = in_order.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
-    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(-2)):
+    rows = judgments.values_list(*reader.columns, "assignment_id", "assignment__worker_id")
+    for assignment, group in groupby(rows.iterator(ROWS_PER_BATCH), key=itemgetter(ASSIGNMENT)):
         page = list(group)
-        yield SubmittedPage(page[0][-1], list(_with_control_results(page, reader, assignment, own_judgments)))
+        yield SubmittedPage(page[0][WORKER], list(_with_control_results(page, reader, assignment, controls)))
 
 
 def _with_control_results(
     rows: Iterable[tuple[Any, ...]],
     reader: JudgmentReader,
     assignment: UUID,
-    known: dict[tuple[UUID, int], OwnJudgment],
+    controls: dict[tuple[UUID, int], OwnJudgment],
 ) -> Iterator[OwnJudgment]:
     for row in rows:
         judgment = reader.read(row)
-        control = known.get((assignment, judgment.unit))
+        control = controls.get((assignment, judgment.unit))
         yield judgment if control is None else judgment._replace(right=control.right, agrees=control.agrees)
