@@ -14,12 +14,12 @@ from judgments.jobs.runs import JobRun
 from judgments.studies.studies import find_study
 
 
-def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], **how: Any) -> None:
+def import_scores(run: JobRun, *, study: str, upload: str, metrics: list[str], **options: Any) -> None:
     dataset = find_study(study).dataset
     user = require_editor(acting_person(), dataset)
     with uploads.open_upload(upload) as files:
-        scores = read_scores(files.path, metrics, mapping=mapping_of_scores(how, files.path))
+        scores = read_scores(files.path, metrics, mapping=mapping_of_scores(options, files.path))
         with run.commit() as result:
-            done = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **how)
-            result["notes"] = [done.summary()]
+            summary = storing.store_metric_scores(dataset=dataset, files=scores, by=user, **options)
+            result["notes"] = [summary.summary()]
     uploads.discard_upload(upload)

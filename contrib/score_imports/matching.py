@@ -28,6 +28,8 @@ NO_SYSTEM = -1  # stands for the system of a row whose image, caption or system 
 
 
 class RowMatcher:
+    """Matches rows of scores with the rows of a dataset, which are read when they are first needed."""
+
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
 
@@ -36,7 +38,7 @@ class RowMatcher:
         return dict(Item.objects.filter(dataset=self._dataset).values_list("name", "pk"))
 
     @cached_property
-    def _system_names(self) -> list[str]:
+    def _item_names(self) -> list[str]:
         rows = Item.objects.filter(dataset=self._dataset).order_by("position", "pk")
         return list(rows.values_list("name", flat=True))
 
@@ -73,31 +75,32 @@ class RowMatcher:
             Per.SYSTEMS: self._match_systems,
             Per.PAIRS: self._match_pairs,
         }[Per(rows.per)](rows, leave_out)
+        # three columns: what is scored, its item and its system
         numbers = np.frombuffer(entries, dtype=np.int64).reshape(-1, 3)
-        matched = np.flatnonzero(numbers[:, 2] != NO_SYSTEM)
-        if not len(matched):
+        matched_rows = np.flatnonzero(numbers[:, 2] != NO_SYSTEM)
+        if not len(matched_rows):
             raise EvaluationError(
                 f"No row of {rows.file} is about dataset {self._dataset.name!r}; expected its images, captions or "
                 "systems."
             )
-        missing_count = len(numbers) - len(matched)
-        subject, item, system = numbers[matched].T
+        omitted_count = len(numbers) - len(matched_rows)
+        subject, item, system = numbers[matched_rows].T
         names = {pk: stable_number(name) for name, pk in self._systems.items()} if system.any() else {}
-        named = np.array([names.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
-        order = np.lexsort((named, subject))
-        twice = (np.diff(subject[order]) == 0) & (np.diff(named[order]) == 0)
-        if twice.any():
-            row = int(matched[order[1:][twice]].min())
+        system_numbers = np.array([names.get(pk, NO_ROW_ID) for pk in system.tolist()], dtype=np.int64)
+        order = np.lexsort((system_numbers, subject))
+        is_repeated = (np.diff(subject[order]) == 0) & (np.diff(system_numbers[order]) == 0)
+        if is_repeated.any():
+            row = int(matched_rows[order[1:][is_repeated]].min())
             raise rows.problem(row, None, "what an earlier row scores", "one score of each")
         digest = hashlib.sha256()
-        for column in (subject, named):
+        for column in (subject, system_numbers):
             digest.update(column[order].astype("<i8").tobytes())
         columns = {"place": subject[order], "item": item[order], "system": system[order]}
-        return columns, digest.hexdigest(), matched[order], missing_count
+        return columns, digest.hexdigest(), matched_rows[order], omitted_count
 
     def _match_captions(self, rows: ScoreRows, leave_out: bool) -> array[int]:
         images = self._images(rows)
-        texts = self._sides(rows, "caption")
+        texts = self._texts_of(rows, "caption")
         systems = rows.keys.get("system")
         entries = array("q")
         for row, image in enumerate(images):
@@ -146,15 +149,15 @@ class RowMatcher:
     def _images(self, rows: ScoreRows) -> Sequence[str]:
         if "image" in rows.keys:
             return rows.keys["image"]
-        most = max(rows.segments) + 1
-        if most != len(self._system_names):
+        segment_count = max(rows.segments) + 1
+        if segment_count != len(self._item_names):
             raise EvaluationError(
-                f"{rows.file} has {with_noun(most, 'line')} for a system, and dataset {self._dataset.name!r} "
-                f"{with_noun(len(self._system_names), 'item')}; expected a line for each, in their order."
+                f"{rows.file} has {with_noun(segment_count, 'line')} for a system, and dataset {self._dataset.name!r} "
+                f"{with_noun(len(self._item_names), 'item')}; expected a line for each, in their order."
             )
-        return [self._system_names[segment] for segment in rows.segments]
+        return [self._item_names[segment] for segment in rows.segments]
 
-    def _sides(self, rows: ScoreRows, name: str) -> list[str | None] | None:
+    def _texts_of(self, rows: ScoreRows, name: str) -> list[str | None] | None:
         if ID_COLUMNS[name] in rows.keys:
             return [self._captions.get(key) for key in rows.keys[ID_COLUMNS[name]]]
         if name not in rows.keys:
@@ -176,7 +179,8 @@ class RowMatcher:
         return entries
 
     def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
-        images, first, second = self._images(rows), self._sides(rows, "first"), self._sides(rows, "second")
+        images = self._images(rows)
+        first, second = self._texts_of(rows, "first"), self._texts_of(rows, "second")
         assert first is not None
         assert second is not None
         entries = array("q")
@@ -184,18 +188,18 @@ class RowMatcher:
             item = self._items.get(image)
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
-                    raise self._unknown_pair(rows, row, image, item, first_text)
+                    raise self._pair_error(rows, row, image, item, first_text)
                 entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
             else:
                 entries.extend((stable_number(image, first_text, second_text), item, NO_ROW_ID))
         return entries
 
-    def _unknown_pair(
+    def _pair_error(
         self, rows: ScoreRows, row: int, image: str, item: int | None, first_text: str | None
     ) -> Exception:
-        of = f"of dataset {self._dataset.name!r}"
+        of_dataset = f"of dataset {self._dataset.name!r}"
         if item is None:
-            return rows.problem(row, "image", quote_value(image), f"an image {of}")
+            return rows.problem(row, "image", quote_value(image), f"an image {of_dataset}")
         side = "first" if first_text is None else "second"
         column = ID_COLUMNS[side] if ID_COLUMNS[side] in rows.keys else side
-        return rows.problem(row, column, quote_value(rows.keys[column][row]), f"a caption {of}")
+        return rows.problem(row, column, quote_value(rows.keys[column][row]), f"a caption {of_dataset}")

@@ -23,7 +23,7 @@ from judgments.studies.pages import Context, PagePart, StudyStep
 from judgments.studies.step_form import read_posted_parameters
 from judgments.studies.study_page import add_page_part, add_step
 
-MAX_SHOWN = 100
+MAX_SHOWN_METRICS = 100
 
 
 def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
@@ -31,7 +31,7 @@ def _facts_of_metrics(request: HttpRequest, study: Study) -> Context:
         ImportedMetric.objects.filter(dataset=study.dataset_id).defer("scores").select_related("imported_by")
     )
     return {
-        "imported": [(metric, signature_of(metric)) for metric in rows[:MAX_SHOWN]],
+        "imported": [(metric, signature_of(metric)) for metric in rows[:MAX_SHOWN_METRICS]],
         "may_import": has_role(request.user, study.dataset, "editor"),
     }
 
@@ -50,11 +50,11 @@ def _import_scores(request: HttpRequest, study: Study) -> None:
 
     mapping = mapping_of_scores(values, Path(upload.name or ""))
 
-    def read(path: Path) -> str:
+    def import_file(path: Path) -> str:
         files = read_scores(path, metrics, mapping=mapping)
         return store_metric_scores(dataset=study.dataset, files=files, by=user, **values).summary()
 
-    import_or_queue(request, upload, read, kind="import_scores", args=args)
+    import_or_queue(request, upload, import_file, kind="import_scores", args=args)
 
 
 add_step(

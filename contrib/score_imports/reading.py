@@ -42,10 +42,10 @@ Per = ScoreKeys.Per
 SCORE = "score"
 WMT_FORMAT = "mt-metrics-eval"
 FORMATS = (*TABLE_FORMATS, WMT_FORMAT)
-SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"
-NO_SCORE = ("None", "")
-CHECK_INTERVAL = 10_000  # number of rows between two checks
-KEYS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
+SEGMENTS, SYSTEMS = ".seg.score", ".sys.score"  # how names of mt-metrics-eval's files end
+NO_SCORE = ("None", "")  # the words for a missing score
+CHECK_INTERVAL = 10_000  # rows between two checks of the memory that they take
+KEY_COLUMNS = ("image", "system", *ID_COLUMNS, *ID_COLUMNS.values())
 
 
 class _Texts(Sequence[str]):
@@ -139,7 +139,7 @@ def score_records(
     read: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
     """Yield the records of a table, with the column names of scores."""
-    columns = Columns((), (*KEYS, SCORE, *metrics), lenient=True)
+    columns = Columns((), (*KEY_COLUMNS, SCORE, *metrics), lenient=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
         read = mapping.reader(read)
@@ -165,12 +165,12 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     cells, lines = array("d"), array("q")
     for record in records:
         if not keys:
-            per, columns = _columns(record)
+            per, columns = _key_columns(record)
             score_columns = _metric_columns(record, metrics)
             keys = {name: _Texts() for name in columns}
         for name, column in keys.items():
-            limit = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_output
-            column.append(record.read(name, limit))
+            read_value = read_name if name in ("image", "system", *ID_COLUMNS.values()) else read_output
+            column.append(record.read(name, read_value))
         lines.append(record.line or 0)
         cells.extend(_read_scores_of_row(record, score_columns))
         if not len(lines) % CHECK_INTERVAL:
@@ -190,14 +190,15 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
 
 
 def _check_size(path: Path, size: int) -> None:
-    most = limits().memory // 2
-    if size > most:
-        actual = f"more than {thousands(most >> 20)} MiB of names, texts and scores"
+    max_size = limits().memory // 2
+    if size > max_size:
+        actual = f"more than {thousands(max_size >> 20)} MiB of names, texts and scores"
         raise ImportProblem(path, None, None, actual, "smaller files; each metric can have a file of its own")
 
 
-def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
-    present = {name for name in KEYS if record.get(name) is not None}
+def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
+    """Return what a table scores, and the columns that name it, by its first record."""
+    present = {name for name in KEY_COLUMNS if record.get(name) is not None}
     # without a system, an empty cell is an empty caption; otherwise the caption is the system's
     if "system" not in present:
         present |= {name for name in ID_COLUMNS if name in record.values}
@@ -208,8 +209,8 @@ def _columns(record: Record) -> tuple[str, tuple[str, ...]]:
     if sides["first"] and sides["second"] and "image" in present:
         return Per.PAIRS, ("image", sides["first"], sides["second"])
     if "image" in present and (sides["caption"] or "system" in present):
-        named = ("system",) if "system" in present else ()
-        return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *named)
+        system_columns = ("system",) if "system" in present else ()
+        return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *system_columns)
     if "system" in present and not present & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
         return Per.SYSTEMS, ("system",)
     raise record.problem(
@@ -257,26 +258,26 @@ class _ScoreFile(NamedTuple):
 
 def _read_mt_metrics_eval(path: Path, metrics: Sequence[str]) -> Iterator[ScoreRows]:
     files = sorted(path.iterdir()) if path.is_dir() else [path]
-    named = [
+    metric_files = [
         (name.removesuffix(SEGMENTS).removesuffix(SYSTEMS), file)
         for file in files
         if (name := unpacked_name(file.name)).endswith((SEGMENTS, SYSTEMS))
     ]
     if not path.is_dir() and len(metrics) == 1:
-        named = [(metrics[0], path)]
+        metric_files = [(metrics[0], path)]
     for name in metrics:
-        if name not in [metric for metric, _ in named]:
+        if name not in [metric for metric, _ in metric_files]:
             raise EvaluationError(f"{path} has no {name}{SEGMENTS} or {name}{SYSTEMS}; expected one of them.")
-    if not named:
+    if not metric_files:
         raise EvaluationError(f"{path} has no file *{SEGMENTS} or *{SYSTEMS}; expected one for each metric.")
-    check_names(metric for metric, _ in named)
-    read = (
+    check_names(metric for metric, _ in metric_files)
+    score_files = (
         _ScoreFile(metric, file, *_read_columns(file))
-        for metric, file in named
+        for metric, file in metric_files
         if not metrics or metric in metrics
     )
     # consecutive files with the same lines become one table with several metrics
-    for _, group in groupby(read, key=lambda entry: (_is_of_systems(entry.file), entry.systems)):
+    for _, group in groupby(score_files, key=lambda entry: (_is_of_systems(entry.file), entry.systems)):
         entries = list(group)
         file, systems = entries[0].file, entries[0].systems
         keys, scores = {"system": systems}, {entry.metric: entry.scores for entry in entries}
@@ -317,13 +318,15 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             ),
         )
         for batch in batches:
-            coded = batch["system"].dictionary_encode()
-            names = [interned_names.setdefault(name, name) for name in coded.dictionary.to_pylist()]
+            encoded = batch["system"].dictionary_encode()
+            names = [interned_names.setdefault(name, name) for name in encoded.dictionary.to_pylist()]
             numbers = batch["score"].to_numpy(zero_copy_only=False)
-            fit = all(read_name(name, "the name of a system") == name for name in names)
-            if not fit or batch["score"].null_count != np.count_nonzero(~(np.abs(numbers) <= MAX_NUMBER)):
+            has_valid_names = all(read_name(name, "the name of a system") == name for name in names)
+            # other scores than missing ones are not numbers, or too large: the error names their line
+            invalid_count = np.count_nonzero(~(np.abs(numbers) <= MAX_NUMBER)) - batch["score"].null_count
+            if invalid_count or not has_valid_names:
                 return _read_by_line(file)
-            systems += [names[code] for code in coded.indices.to_numpy().tolist()]
+            systems += [names[code] for code in encoded.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
             _check_size(file, _size_of_lines(systems, interned_names))
     except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):
@@ -332,7 +335,7 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
 
 
 def _read_by_line(file: Path) -> tuple[list[str], Floats]:
-    systems, scores, once = list[str](), array("d"), dict[str, str]()
+    systems, scores, interned_names = list[str](), array("d"), dict[str, str]()
     for number, line in read_lines(file):
         system, tab, value = line.rstrip("\r\n").partition("\t")
         if not tab:
@@ -341,14 +344,14 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
             )
         try:
             name = read_name(system, "the name of a system")
-            systems.append(once.setdefault(name, name))
+            systems.append(interned_names.setdefault(name, name))
             scores.append(
                 np.nan if value.strip() in NO_SCORE else float(read_number(value, True, "a score, or None"))
             )
-        except BadCell as unfit:
-            raise ImportProblem(file, number, None, unfit.actual, unfit.expected) from None
+        except BadCell as error:
+            raise ImportProblem(file, number, None, error.actual, error.expected) from None
         if not len(systems) % CHECK_INTERVAL:
-            _check_size(file, _size_of_lines(systems, once))
+            _check_size(file, _size_of_lines(systems, interned_names))
     if not systems:
         raise ImportProblem(file, None, None, "no lines", "a system and its score in each")
     return systems, np.frombuffer(scores, dtype=np.float64)
@@ -356,4 +359,5 @@ def _read_by_line(file: Path) -> tuple[list[str], Floats]:
 
 def _size_of_lines(systems: list[str], names: dict[str, str]) -> int:
     """Return the number of bytes that lines take in memory, with scores and segments. Each name counts once."""
+    # 8 bytes for each of the reference to the name, the score and the segment; about 200 for a name in a dictionary
     return 24 * len(systems) + 200 * len(names)

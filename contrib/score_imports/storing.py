@@ -27,7 +27,7 @@ from quorum.numeric.arrays import Floats
 if TYPE_CHECKING:
     from contrib.score_imports.reading import ScoreRows
 
-MAX_NAMED = 10
+MAX_NAMED = 10  # metrics that a summary names
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +95,19 @@ def store_metric_scores(
         )
     from quorum.metrics.registry import METRICS, package_names  # imported lazily, since it loads a compiler
 
-    computed = {*METRICS, *package_names()}
+    computed_names = {*METRICS, *package_names()}
     stored_metrics: list[ImportedMetric] = []
     equal_metrics: list[str] = []
-    left_out = 0
-    match = RowMatcher(dataset)
+    skipped_rows = 0
+    matcher = RowMatcher(dataset)
     with transaction.atomic():
         Dataset.objects.select_for_update(no_key=True).get(pk=dataset.pk)
         for rows in files:
-            keys, digest, order, missing_count = match.keys(rows, leave_out=unknown == "leave-out")
-            left_out += missing_count
+            keys, digest, order, omitted_count = matcher.keys(rows, leave_out=unknown == "leave-out")
+            skipped_rows += omitted_count
             block = _Block(dataset, rows.per, keys, digest)
             for name, scores in rows.scores.items():
-                if computed & {name, name.lower()}:
+                if computed_names & {name, name.lower()}:
                     raise DataConflict(
                         f"{name!r} is a built-in metric or a package's; expected another name for imported scores."
                     )
@@ -117,7 +117,7 @@ def store_metric_scores(
                 else:
                     stored_metrics.append(metric)
         ScoreKeys.objects.filter(dataset=dataset, metrics=None).delete()
-    return ImportResult(tuple(stored_metrics), tuple(equal_metrics), left_out)
+    return ImportResult(tuple(stored_metrics), tuple(equal_metrics), skipped_rows)
 
 
 def _store_metric(
@@ -129,16 +129,16 @@ def _store_metric(
         raise EvaluationError(f"Metric {name!r} has no score in {source}; expected one at least.")
     content = scores.astype("<f8").tobytes()
     sha256 = hashlib.sha256(block.digest.encode() + content).hexdigest()
-    stored = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
-    if stored is not None and (stored.sha256, stored.better) == (sha256, better):
+    earlier_metric = ImportedMetric.objects.filter(dataset=block.dataset, name=name, per=block.per).first()
+    if earlier_metric is not None and (earlier_metric.sha256, earlier_metric.better) == (sha256, better):
         return None
-    if stored is not None and not replace:
+    if earlier_metric is not None and not replace:
         raise DataConflict(
             f"Dataset {block.dataset.name!r} has other scores of {name!r} already; choose another name, or "
             "replace them."
         )
-    if stored is not None:
-        stored.delete()
+    if earlier_metric is not None:
+        earlier_metric.delete()
     return ImportedMetric.objects.create(
         dataset=block.dataset,
         name=name,
@@ -154,15 +154,17 @@ def _store_metric(
 
 
 class _Block:
+    """The key columns that the metrics of a file share. ``row`` stores them when it is first needed."""
+
     def __init__(self, dataset: Dataset, per: str, keys: Keys, digest: str) -> None:
         self.dataset, self.per, self.digest = dataset, per, digest
         self._keys = keys
 
     @cached_property
     def row(self) -> ScoreKeys:
-        stored = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
-        if stored is not None:
-            return stored
+        row = ScoreKeys.objects.filter(dataset=self.dataset, per=self.per, sha256=self.digest).first()
+        if row is not None:
+            return row
         import pyarrow as pa
 
         table = pa.table(self._keys)

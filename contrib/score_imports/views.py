@@ -23,7 +23,7 @@ from judgments.api.resources import Related, RowSerializer, dataset_for
 from judgments.importers.records.record import Record
 from judgments.models import Dataset
 
-BODY = "rows"  # stands in place of a file's name
+BODY_PATH = Path("rows")  # error messages have it in place of a file's name
 
 
 class SentScores(ImportScoresRequest):
@@ -95,10 +95,10 @@ class DatasetScoresView(APIView):
         check_names(metrics)
 
         def read_body(*_: Any) -> Iterator[Record]:
-            return (Record(Path(BODY), None, row, path=f"[{index}]") for index, row in enumerate(rows))
+            return (Record(BODY_PATH, None, row, path=f"[{index}]") for index, row in enumerate(rows))
 
-        records = score_records(read_body, Path(BODY), metrics, mapping_of_scores(values, Path(BODY)))
-        scores = read_score_rows(records, Path(BODY), metrics)
+        records = score_records(read_body, BODY_PATH, metrics, mapping_of_scores(values, BODY_PATH))
+        scores = read_score_rows(records, BODY_PATH, metrics)
         store_metric_scores(dataset=dataset, files=[scores], by=user, **values)
         return Response(_serialize_metrics(dataset), status=201)
 
