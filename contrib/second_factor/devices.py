@@ -22,10 +22,10 @@ from django_otp.plugins.otp_totp.models import TOTPDevice
 from common import rate_limits
 from common.errors import QuorumError
 
-WANTED, GIVEN_CODES = "wanted", "given"  # values of the state in a session
-STATE = "second_factor"
+STATE = "second_factor"  # the key of the state in a session
+CODE_DUE, CODE_GIVEN = "wanted", "given"  # its values
 RECOVERY_CODES = 10
-NAME = "second factor"
+DEVICE_NAME = "second factor"
 
 
 class WrongCode(QuorumError):
@@ -40,14 +40,15 @@ def require_code(*, user: User, request: HttpRequest, **_: object) -> None:
     """Require a code in a new session if its account has a second factor."""
     request.session.pop(STATE, None)
     if user.is_staff and has_second_factor(user):
-        request.session[STATE] = WANTED
+        request.session[STATE] = CODE_DUE
 
 
 def device_to_set_up(user: User) -> TOTPDevice:
     """Return the account's device that waits for its first code. Create it if there is none."""
     with transaction.atomic():
         User.objects.select_for_update().get(pk=user.pk)  # lock, so that two windows show the same QR code
-        device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults={"name": NAME})
+        defaults = {"name": DEVICE_NAME}
+        device, _ = TOTPDevice.objects.get_or_create(user=user, confirmed=False, defaults=defaults)
     return device
 
 
@@ -66,14 +67,14 @@ def set_up(*, user: User, code: str) -> list[str]:
     with transaction.atomic():
         TOTPDevice.objects.filter(user=user, confirmed=True).delete()
         TOTPDevice.objects.filter(pk=device.pk).update(confirmed=True)
-        return _new_codes(user)
+        return _make_recovery_codes(user)
 
 
 def end_other_sessions(session: SessionBase, *, user: User) -> None:
     """End the account's other sessions, which began without a code."""
-    others = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
-    mine = [row.pk for row in others.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
-    Session.objects.filter(pk__in=mine).delete()
+    sessions = Session.objects.filter(expire_date__gt=timezone.now()).exclude(session_key=session.session_key)
+    keys = [row.pk for row in sessions.iterator() if row.get_decoded().get(SESSION_KEY) == str(user.pk)]
+    Session.objects.filter(pk__in=keys).delete()
 
 
 def check_code(*, user: User, code: str) -> None:
@@ -89,10 +90,10 @@ def check_code(*, user: User, code: str) -> None:
     _check_code(user, device, code)
 
 
-def renew_codes(*, user: User, code: str) -> list[str]:
+def renew_recovery_codes(*, user: User, code: str) -> list[str]:
     check_code(user=user, code=code)
     with transaction.atomic():
-        return _new_codes(user)
+        return _make_recovery_codes(user)
 
 
 def disable_second_factor(*, user: User, code: str) -> None:
@@ -120,9 +121,9 @@ def _check_code(user: User, device: TOTPDevice | StaticDevice | None, code: str)
         )
 
 
-def _new_codes(user: User) -> list[str]:
+def _make_recovery_codes(user: User) -> list[str]:
     StaticDevice.objects.filter(user=user).delete()
-    device = StaticDevice.objects.create(user=user, name=NAME)
+    device = StaticDevice.objects.create(user=user, name=DEVICE_NAME)
     # letters come first, since a code of only digits would be taken for a code of the app
     codes = [f"r{secrets.token_hex(5)}" for _ in range(RECOVERY_CODES)]
     device.token_set.bulk_create(device.token_set.model(device=device, token=code) for code in codes)

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from config.apps import SIGN_IN_ATTRIBUTE
 from config.observing.requests import Middleware
-from contrib.second_factor.devices import GIVEN_CODES, STATE, WANTED
+from contrib.second_factor.devices import CODE_DUE, CODE_GIVEN, STATE
 
 
 class SecondFactorMiddleware(Middleware):
@@ -23,10 +23,10 @@ class SecondFactorMiddleware(Middleware):
     def __call__(self, request: HttpRequest) -> HttpResponse:
         # workers have no session; reading one would make every page vary by cookies
         if settings.SESSION_COOKIE_NAME in request.COOKIES and owes_code(request):
-            home, here = reverse("admin:index"), reverse("second-factor")
-            if request.path.startswith(home) and request.path not in (here, reverse("admin:logout")):
+            home, page = reverse("admin:index"), reverse("second-factor")
+            if request.path.startswith(home) and request.path not in (page, reverse("admin:logout")):
                 return _redirect_to_second_factor(_requested_path(request))
-            if request.path != here:
+            if request.path != page:
                 request.user = AnonymousUser()
         response = self.get_response(request)
         signed_in = hasattr(request, SIGN_IN_ATTRIBUTE) and isinstance(request.user, User)
@@ -35,8 +35,8 @@ class SecondFactorMiddleware(Middleware):
         return response
 
 
-def _redirect_to_second_factor(following: str) -> HttpResponse:
-    return HttpResponseRedirect(f"{reverse('second-factor')}?{urlencode({'next': following})}")
+def _redirect_to_second_factor(next_address: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('second-factor')}?{urlencode({'next': next_address})}")
 
 
 def is_required() -> bool:
@@ -46,9 +46,9 @@ def is_required() -> bool:
 
 def owes_code(request: HttpRequest) -> bool:
     state = request.session.get(STATE)
-    if state == GIVEN_CODES:
+    if state == CODE_GIVEN:
         return False
-    return state == WANTED or (is_required() and isinstance(request.user, User) and request.user.is_staff)
+    return state == CODE_DUE or (is_required() and isinstance(request.user, User) and request.user.is_staff)
 
 
 def _requested_path(request: HttpRequest) -> str:

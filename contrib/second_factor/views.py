@@ -19,7 +19,7 @@ from django.views.decorators.http import require_http_methods
 
 from common.errors import QuorumError
 from contrib.second_factor import devices
-from contrib.second_factor.devices import GIVEN_CODES, STATE
+from contrib.second_factor.devices import CODE_GIVEN, STATE
 from contrib.second_factor.middleware import is_required, owes_code
 
 
@@ -32,10 +32,10 @@ def second_factor(request: HttpRequest) -> HttpResponse:
     if not isinstance(user, User) or not user.is_staff:
         return redirect(f"{reverse('admin:login')}?{urlencode({'next': request.path})}")
     try:
-        shown = _carry_out_form(request, user) if request.method == "POST" else None
+        response = _carry_out_form(request, user) if request.method == "POST" else None
     except QuorumError as error:
         return _page(request, user, problem=str(error), status=error.status)
-    return shown or _page(request, user)
+    return response or _page(request, user)
 
 
 def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
@@ -46,16 +46,16 @@ def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
     if not devices.has_second_factor(user):
         codes = devices.set_up(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = GIVEN_CODES
+        request.session[STATE] = CODE_GIVEN
         devices.end_other_sessions(request.session, user=user)
         return _page(request, user, codes=codes)
     if owes_code(request):
         devices.check_code(user=user, code=code)
         request.session.cycle_key()
-        request.session[STATE] = GIVEN_CODES
+        request.session[STATE] = CODE_GIVEN
         return redirect(_next_address(request))
     if what == "renew":
-        return _page(request, user, codes=devices.renew_codes(user=user, code=code))
+        return _page(request, user, codes=devices.renew_recovery_codes(user=user, code=code))
     if what == "off" and not is_required():
         devices.disable_second_factor(user=user, code=code)
         request.session.pop(STATE, None)
@@ -66,12 +66,13 @@ def _carry_out_form(request: HttpRequest, user: User) -> HttpResponse | None:
 
 def _next_address(request: HttpRequest) -> str:
     address = request.GET.get("next", "")
-    fine = url_has_allowed_host_and_scheme(address, {request.get_host()}, require_https=request.is_secure())
-    return address if fine else reverse("admin:index")
+    hosts = {request.get_host()}
+    is_safe = url_has_allowed_host_and_scheme(address, hosts, require_https=request.is_secure())
+    return address if is_safe else reverse("admin:index")
 
 
-def _page(request: HttpRequest, user: User, *, status: int = 200, **shown: Any) -> HttpResponse:
-    context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | shown
+def _page(request: HttpRequest, user: User, *, status: int = 200, **extra_context: Any) -> HttpResponse:
+    context = admin.site.each_context(request) | {"title": "Second factor", "account": user} | extra_context
     if not devices.has_second_factor(user):
         device = devices.device_to_set_up(user)
         context |= {"picture": devices.qr_code_of(device), "secret": devices.totp_secret_of(device)}
