@@ -111,9 +111,9 @@ class StrengthsView(APIView):
         The model has ties and degrees of preference, or is that of choices of the best of several.
         """
         study = study_for(request, slug)
-        known = StrengthsRequest().fields
+        parameters = StrengthsRequest().fields
         for name in request.query_params:
-            if name not in known:
+            if name not in parameters:
                 raise ValidationError({name: ["is no parameter of this list."]})
         return Response(cached_strengths(study, **StrengthsRequest.read(request.query_params)))
 

@@ -34,10 +34,10 @@ def strengths_of_choices(study: Study, *, model: str, control: str, order_effect
         )
     choices = fit_choices(study)
     strengths, shares = choices.strengths, choices.shares()
-    bands, compared = rank_bands_of(strengths), standings_of_choices(choices).compare().compared
+    bands, p_values = rank_bands_of(strengths), standings_of_choices(choices).compare().compared
     return {
         "systems": [
-            row | shares[row["system"]] | {"p": compared.get(row["system"])}
+            row | shares[row["system"]] | {"p": p_values.get(row["system"])}
             for row in system_rows(strengths, bands)
         ],
         "next": [],

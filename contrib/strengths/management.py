@@ -12,7 +12,7 @@ from judgments.management.base import add_parameters, as_text
 from judgments.models import Study
 from judgments.studies.studies import find_study
 
-MAJORITIES = (
+MAJORITY_NOTE = (
     "Strengths and ranks are of single judgments. Pairs won, and p against the best system, are of what most say of "
     "each pair, as in the verdict; the two can differ."
 )
@@ -73,13 +73,13 @@ class Strengths(QuorumCommand):
         ]
         self.say_tables([plain_table(title, columns, rows)])
         if not is_luce:
-            self.say(MAJORITIES)
+            self.say(MAJORITY_NOTE)
         if strengths["length"]:
-            added = format_cell(strengths["length"]["value"], "signed")
-            self.say(f"A standard deviation in length adds {added} to the log-odds.")
+            effect = format_cell(strengths["length"]["value"], "signed")
+            self.say(f"A standard deviation in length adds {effect} to the log-odds.")
         if strengths["order_effect"]:
-            added = format_cell(estimate_of(strengths["order_effect"]), "signed")
-            self.say(f"Standing on the left adds {added} to the log-odds; these are strengths without it.")
+            effect = format_cell(estimate_of(strengths["order_effect"]), "signed")
+            self.say(f"Standing on the left adds {effect} to the log-odds; these are strengths without it.")
         elif is_biased(strengths["side_bias"], drawn=study.source == Study.Source.DESIGNED):
             self.say(
                 f"{side_sentence(strengths['side_bias'], drawn=True)} --order-effect gives strengths without this bias."

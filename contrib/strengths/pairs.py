@@ -32,10 +32,10 @@ from quorum.statistics.significance import LEVEL
 
 LENGTH_CONTROL = "length"
 MAX_NEXT_COMPARISONS = 3
-NO_PAIR_OF_TWO = gettext_noop(
+NO_PAIR_OF_SYSTEMS = gettext_noop(
     "Study %(slug)r has no judgments that compare two different systems and are used in results."
 )
-NO_SIDES = gettext_noop(
+NO_ORDER_EFFECT = gettext_noop(
     "No order effect can be estimated for study %(slug)r: each text was always on the same side, "
     "or the sides are unknown."
 )
@@ -51,23 +51,24 @@ def strengths_of_pairs(
     table, units = loaders.load_judgments(study), loaders.unit_rows(study)
     names = ("pk", "first_system__name", "second_system__name", "first__text", "second__text", "key")
     pairs = list(CandidatePair.objects.filter(study=study).order_by("pk").values_list(*names))
+    # The systems of each judgment's pair are firsts[index] and seconds[index].
     pks, first, second, *texts, keys = zip(*pairs, strict=True) if pairs else ((),) * 6
     firsts = np.array([name or PEOPLE for name in first], dtype=object)
     seconds = np.array([name or PEOPLE for name in second], dtype=object)
     counted_rows = np.flatnonzero(table.is_counted)
     pair = units.pair[places_in(units.pk, table.unit[counted_rows])]
-    in_pair = pair != NO_PAIR
-    index = places_in(np.array(pks, dtype=np.int64), pair[in_pair])
-    rows = counted_rows[in_pair]
-    different = firsts[index] != seconds[index]
-    rows, index = rows[different], index[different]
+    has_pair = pair != NO_PAIR
+    index = places_in(np.array(pks, dtype=np.int64), pair[has_pair])
+    rows = counted_rows[has_pair]
+    is_comparison = firsts[index] != seconds[index]
+    rows, index = rows[is_comparison], index[is_comparison]
     if not len(rows):
-        raise NothingToRank(NO_PAIR_OF_TWO, study.slug)
+        raise NothingToRank(NO_PAIR_OF_SYSTEMS, study.slug)
     images, anonymous = loaders.clusters_of_units(study, units), loaders.is_anonymous(study)
     clusters = judgment_clusters(units, images, table.unit[rows], table.worker[rows], anonymous=anonymous)
     bias = side_bias(table, units, images, anonymous=anonymous)
     if order_effect and not bias:
-        raise EvaluationError(gettext(NO_SIDES) % {"slug": study.slug})
+        raise EvaluationError(gettext(NO_ORDER_EFFECT) % {"slug": study.slug})
     covariates = {}
     if control == LENGTH_CONTROL:
         covariates["length"] = _length_difference(*texts)[index]
@@ -75,23 +76,23 @@ def strengths_of_pairs(
         covariates["order_effect"] = table.order[rows]
     preferences = np.nan_to_num(preferences_of(table.full_value[rows]), nan=0.0)
     # Judgments are weighted if items were chosen by usefulness, or pairs were drawn from the answers so far.
-    choice, inverse = design_of(study).chosen, None
-    if choice and weighted:
-        inverse = 1 / np.array([choice.chances[key] for key in keys])[index]
+    item_choice, judgment_weights = design_of(study).chosen, None
+    if item_choice and weighted:
+        judgment_weights = 1 / np.array([item_choice.chances[key] for key in keys])[index]
     elif weighted and has_chances(study):
-        inverse = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
-        inverse /= inverse.mean()
+        judgment_weights = 1 / _chances_of(study, table.unit[rows], table.worker[rows])
+        judgment_weights /= judgment_weights.mean()
     strengths = preference_strengths(
         firsts[index].tolist(),
         seconds[index].tolist(),
         preferences,
         model=model,
         covariates=np.column_stack(list(covariates.values())) if covariates else None,
-        weights=inverse,
+        weights=judgment_weights,
         clusters=clusters or NAIVE,
     )
     result = _as_result(strengths, preferences, list(covariates))
-    result |= {"control": control, "weighted": inverse is not None, "side_bias": bias or None}
+    result |= {"control": control, "weighted": judgment_weights is not None, "side_bias": bias or None}
     standings = standings_of_pairs(
         table,
         consensus_of(study, table, units),
@@ -101,11 +102,11 @@ def strengths_of_pairs(
         anonymous=anonymous,
     )
     assert standings is not None, "there are judgments of two systems"
-    compared = standings.compare().compared
+    p_values = standings.compare().compared
     for row in result["systems"]:
-        won = standings.figures[row["system"]]
-        row |= {"pairs": won["n"], "won": won["value"], "won_low": won["low"], "won_high": won["high"]}
-        row["p"] = compared.get(row["system"])
+        wins = standings.figures[row["system"]]
+        row |= {"pairs": wins["n"], "won": wins["value"], "won_low": wins["low"], "won_high": wins["high"]}
+        row["p"] = p_values.get(row["system"])
     return result
 
 
@@ -114,15 +115,17 @@ def _chances_of(study: Study, units: Ints, workers: Ints) -> Floats:
 
     Nobody judges a unit twice, so unit and worker identify the HIT.
     """
-    drawn = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
-    live = drawn.filter(hit__assignments__judgments__unit=F("unit")).order_by()
-    columns = columns_of(live.values_list("unit_id", "hit__assignments__worker_id", "chance"), 3)
-    of_unit, of_worker = columns[0].astype(np.int64), columns[1].astype(np.int64)
-    base = max(int(of_worker.max()), int(workers.max())) + 1
-    codes, first = np.unique(of_unit * base + of_worker, return_index=True)
-    index = places_in(codes, units * base + workers)
+    hit_units = HITUnit.objects.filter(hit__study=study, chance__isnull=False)
+    judged_units = hit_units.filter(hit__assignments__judgments__unit=F("unit")).order_by()
+    names = ("unit_id", "hit__assignments__worker_id", "chance")
+    unit_ids, worker_ids, chances = columns_of(judged_units.values_list(*names), len(names))
+    # a code is one number for a unit and a worker
+    factor = max(int(worker_ids.max()), int(workers.max())) + 1
+    all_codes = unit_ids.astype(np.int64) * factor + worker_ids.astype(np.int64)
+    codes, first_rows = np.unique(all_codes, return_index=True)
+    index = places_in(codes, units * factor + workers)
     assert not (index < 0).any(), "each judged unit of an arena was drawn"
-    return columns[2][first][index]
+    return chances[first_rows][index]
 
 
 def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Floats:
@@ -133,9 +136,9 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
     first_lengths, second_lengths = (
         np.array([len(word_bounds(text)) for text in texts], dtype=np.float64) for texts in (first, second)
     )
-    share = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
-    spread = share.std()
-    return share / spread if spread > 0 else share
+    differences = (first_lengths - second_lengths) / np.maximum(first_lengths + second_lengths, 1.0)
+    spread = differences.std()
+    return differences / spread if spread > 0 else differences
 
 
 def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:

@@ -24,8 +24,8 @@ def ranking_section(study: Study) -> Section | None:
     """
     design = design_of(study)
     kind = KINDS[study.protocol]
-    special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
-    if not ((kind.compares_pairs or kind.names_best) and special):
+    is_special = design.answers != AnswerOptions() or design.chosen is not None or has_chances(study)
+    if not ((kind.compares_pairs or kind.names_best) and is_special):
         return None
     try:
         strengths = strengths_of(study)
@@ -37,11 +37,11 @@ def ranking_section(study: Study) -> Section | None:
     for system in strengths["systems"]:
         estimate = Estimate(system["strength"], system["low"], system["high"])
         rows.append((system["system"], estimate, system["best_rank"], system["worst_rank"]))
-    luce = strengths["model"] == LUCE
-    data = table("ranking", rows, luce=luce)
+    is_luce = strengths["model"] == LUCE
+    data = table("ranking", rows, luce=is_luce)
     best = [name for name, _, best_rank, _ in rows if best_rank == 1]
     counts = {name: strengths[name] for name in ("comparisons", "ties", "weighted")}
-    sentence = render_sentence("ranking", best=best, luce=luce, **counts)
+    sentence = render_sentence("ranking", best=best, luce=is_luce, **counts)
     drawing = DotPlot(
         tuple(name for name, *_ in rows),
         (DotPanel("", tuple(strength for _, strength, *_ in rows), (Level("mean", 0.0),)),),

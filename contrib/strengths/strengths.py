@@ -20,7 +20,7 @@ from quorum.statistics.aggregation.strengths import MODELS
 
 WEIGHTS = ("drawn", "none")
 CACHE_SECONDS = 3600
-NOT_PAIRS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
+NO_RANKS = "Study {slug!r} compares no pairs and names no best one, so that no system won against another."
 
 
 class StrengthsRequest(Parameters):
@@ -82,7 +82,7 @@ def strengths_of(
     if KINDS[study.protocol].names_best:
         return strengths_of_choices(study, model=model, control=control, order_effect=order_effect)
     if not KINDS[study.protocol].compares_pairs:
-        raise EvaluationError(NOT_PAIRS.format(slug=study.slug))
+        raise EvaluationError(NO_RANKS.format(slug=study.slug))
     return strengths_of_pairs(
         study, model=model, control=control, weighted=weights == WEIGHTS[0], order_effect=order_effect
     )

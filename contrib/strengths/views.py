@@ -54,9 +54,9 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     if form.is_valid():
         options = dict(form.cleaned_data)
     # there is only one model for choices of the best of several
-    of_pairs = KINDS[study.protocol].compares_pairs
-    context |= {"form": RankingForm(options) if of_pairs else None, "chosen": options}
-    if not of_pairs:
+    compares_pairs = KINDS[study.protocol].compares_pairs
+    context |= {"form": RankingForm(options) if compares_pairs else None, "chosen": options}
+    if not compares_pairs:
         options = {}
     try:
         strengths = cached_strengths(study, **options)
@@ -65,7 +65,7 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     # A reason with numbers has no translation, and is shown in English, as the statistics return it.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     bias, effect = strengths["side_bias"], strengths["order_effect"]
-    if of_pairs and not bias:
+    if compares_pairs and not bias:
         del context["form"].fields["order_effect"]
     context |= {
         "side_bias": side_sentence(bias, drawn=True)
@@ -83,17 +83,18 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
 
 def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return rows with formatted figures, and with positions on a common axis as SVG lengths."""
-    ends = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
-    width = (high - low) * 1.04 or 1.0
+    values = [row[name] for row in systems for name in ("low", "high", "strength") if row[name] is not None]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    width = (high - low) * 1.04 or 1.0  # with room at the right
 
     def position(value: float | None) -> str:
+        # from 2 % to 98 % of the width, so that marks at the ends are not cut off
         return "" if value is None else f"{2 + 96 * (value - low) / width:.2f}%"
 
     rows, key = [], "best" if "best" in systems[0] else "won"
     for row in systems:
-        same = row["best_rank"] == row["worst_rank"]
-        ranks = "%(best)s" if same else pgettext("staff", "%(best)s to %(worst)s")
+        has_one_rank = row["best_rank"] == row["worst_rank"]
+        ranks = "%(best)s" if has_one_rank else pgettext("staff", "%(best)s to %(worst)s")
         rows.append(
             {
                 "system": row["system"],
@@ -102,13 +103,14 @@ def _rows(systems: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "ranks": ranks % {"best": row["best_rank"] or "–", "worst": row["worst_rank"] or "–"},
                 "places": {name: position(row[name]) for name in ("low", "strength", "high")},
                 "zero": position(0.0),
-                "share": {name: row.get(f"{key}{end}") for name, end in INTERVAL_SUFFIXES.items()},
+                "share": {name: row.get(f"{key}{suffix}") for name, suffix in INTERVAL_SUFFIXES.items()},
             }
         )
     return rows
 
 
 def with_sign(value: float | None) -> str:
+    """Format a coefficient with its sign. Values that are rounded to 0 have none."""
     if value is None:
         return "–"
     text = coefficient(value)
