@@ -24,11 +24,12 @@ from contrib.webhooks.models import Webhook, WebhookDelivery
 from contrib.webhooks.posting import Receipt, post
 from judgments.access.study_log import note_event
 
-SECRET_START = "whsec_"  # noqa: S105 (how every secret begins; none itself)
+SECRET_PREFIX = "whsec_"  # noqa: S105 (how every secret begins; none itself)
 State = WebhookDelivery.State
-ATTEMPTS = 10  # attempts, spread over about a day and a half
+MAX_ATTEMPTS = 10  # spread over about a day and a half
 FIRST_PAUSE, MAX_PAUSE = 5.0, 12 * 3600.0  # seconds
-MESSAGES_PER_ROUND = 200  # number of messages per round
+MESSAGES_PER_ROUND = 200
+DELETIONS_PER_ROUND = 1_000
 # an attempt takes at most five seconds, so after this time its sender is presumed dead
 SENDER_TIMEOUT = timedelta(seconds=60)
 GONE_STATUS = 410  # Standard Webhooks: with this status, the endpoint asks for no more messages
@@ -37,13 +38,13 @@ GONE_STATUS = 410  # Standard Webhooks: with this status, the endpoint asks for 
 def secret_of(webhook: Webhook) -> str:
     """Return the webhook's secret as shown to its owner. It is derived from SECRET_KEY and not stored."""
     key = salted_hmac("quorum.webhook", f"{webhook.pk}\x1f{webhook.salt}", algorithm="sha256").digest()
-    return SECRET_START + base64.b64encode(key).decode()
+    return SECRET_PREFIX + base64.b64encode(key).decode()
 
 
 def sign(secret: str, *, id: str, timestamp: int, body: bytes) -> str:
-    key = base64.b64decode(secret.removeprefix(SECRET_START))
-    signed = f"{id}.{timestamp}.".encode() + body
-    return "v1," + base64.b64encode(hmac.new(key, signed, hashlib.sha256).digest()).decode()
+    key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
+    content = f"{id}.{timestamp}.".encode() + body
+    return "v1," + base64.b64encode(hmac.new(key, content, hashlib.sha256).digest()).decode()
 
 
 def id_of(delivery: WebhookDelivery) -> str:
@@ -94,9 +95,10 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
 
 
 def forget_old() -> int:
-    before = timezone.now() - timedelta(days=feature_settings.WEBHOOK_LOG_DAYS)
-    old = WebhookDelivery.objects.filter(made_at__lt=before, state__in=ENDED_STATES)
-    return WebhookDelivery.objects.filter(pk__in=list(old.values_list("pk", flat=True)[:1000])).delete()[0]
+    start = timezone.now() - timedelta(days=feature_settings.WEBHOOK_LOG_DAYS)
+    old_deliveries = WebhookDelivery.objects.filter(made_at__lt=start, state__in=ENDED_STATES)
+    pks = list(old_deliveries.values_list("pk", flat=True)[:DELETIONS_PER_ROUND])
+    return WebhookDelivery.objects.filter(pk__in=pks).delete()[0]
 
 
 def _due_deliveries() -> Q:
@@ -118,11 +120,11 @@ def _next_delivery() -> WebhookDelivery | None:
 
 def _begin_attempt(delivery: WebhookDelivery) -> bool:
     now = timezone.now()
-    begun = WebhookDelivery.objects.filter(_due_deliveries(), pk=delivery.pk).update(
+    updated_count = WebhookDelivery.objects.filter(_due_deliveries(), pk=delivery.pk).update(
         state=State.SENDING, started_at=now, attempts=F("attempts") + 1
     )
     delivery.started_at, delivery.attempts = now, delivery.attempts + 1
-    return bool(begun)
+    return bool(updated_count)
 
 
 def _send_message(delivery: WebhookDelivery, rng: random.Random) -> int:
@@ -144,25 +146,25 @@ def _book_attempt(delivery: WebhookDelivery, receipt: Receipt, rng: random.Rando
         pk=delivery.pk, state=State.SENDING, started_at=delivery.started_at
     )
     if not receipt.problem:
-        booked = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
+        count = attempt.update(state=State.DELIVERED, delivered_at=now, status=receipt.status, problem="")
         Webhook.objects.filter(pk=webhook.pk).update(failures=0, rests_until=None)
-        return booked
-    is_last = delivery.attempts >= ATTEMPTS or receipt.status == GONE_STATUS
+        return count
+    is_last = delivery.attempts >= MAX_ATTEMPTS or receipt.status == GONE_STATUS
     wait = max(receipt.retry_after, _pause(rng, delivery.attempts))
-    booked = attempt.update(
+    count = attempt.update(
         state=State.GIVEN_UP if is_last else State.WAITING,
         next_at=now + timedelta(seconds=wait),
         status=receipt.status,
         problem=receipt.problem[:300],
     )
-    if not booked:
+    if not count:
         return 0
     if receipt.status == GONE_STATUS:
         _switch_off(webhook)
         return 0
-    rest = max(receipt.retry_after, _pause(rng, webhook.failures + 1))
+    webhook_wait = max(receipt.retry_after, _pause(rng, webhook.failures + 1))
     Webhook.objects.filter(pk=webhook.pk).update(
-        failures=F("failures") + 1, rests_until=now + timedelta(seconds=rest)
+        failures=F("failures") + 1, rests_until=now + timedelta(seconds=webhook_wait)
     )
     return 0
 
@@ -174,10 +176,10 @@ def _switch_off(webhook: Webhook) -> None:
         note_event(study=webhook.study, what="webhook-gone", sentence=sentence, webhook=webhook.pk)
 
 
-def _pause(rng: random.Random, times: int) -> float:
-    """Return the seconds to wait after ``times`` failures. They grow fourfold, with a random factor from .5 to 1."""
-    longest = min(MAX_PAUSE, FIRST_PAUSE * 4.0 ** min(times - 1, 20))
-    return rng.uniform(longest / 2, longest)
+def _pause(rng: random.Random, failure_count: int) -> float:
+    """Return the seconds to wait after some failures. They grow fourfold, with a random factor from .5 to 1."""
+    max_seconds = min(MAX_PAUSE, FIRST_PAUSE * 4.0 ** min(failure_count - 1, 20))
+    return rng.uniform(max_seconds / 2, max_seconds)
 
 
 def give_up_waiting(webhook: Webhook) -> None:

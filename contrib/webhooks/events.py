@@ -38,21 +38,21 @@ def note_submission(*, assignment: Assignment, judgments: int, **_: Any) -> None
         "judgments": judgments,
         "simulated": assignment.simulated,
     }
-    listening = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
-    _note_deliveries(listening.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
+    webhooks = Webhook.objects.filter(study=assignment.study_id, active=True, submissions=True)
+    _note_deliveries(webhooks.values_list("pk", flat=True), SUBMITTED, f"submitted:{assignment.pk}", payload)
 
 
 def note_exclusion(*, exclusion: Exclusion, **_: Any) -> None:
     """Write messages about an exclusion, without its reason, which may quote the worker."""
     study = exclusion.study
-    listening = Webhook.objects.filter(study=study, active=True, exclusions=True)
+    webhooks = Webhook.objects.filter(study=study, active=True, exclusions=True)
     payload = {
         "exclusion": exclusion.pk,
         "worker": pseudonym_for_webhook(study, exclusion.worker),
         "rule": exclusion.rule or None,
         "excluded_at": exclusion.made_at.isoformat(),
     }
-    _note_deliveries(listening.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
+    _note_deliveries(webhooks.values_list("pk", flat=True), EXCLUDED, f"excluded:{exclusion.pk}", payload)
 
 
 def _note_deliveries(webhooks: Collection[int], event: str, key: str, payload: dict[str, Any]) -> None:
@@ -69,12 +69,13 @@ def pseudonym_for_webhook(study: Study, worker: Worker, **_: Any) -> str:
 
 
 def is_complete(study: Study) -> bool:
+    """Return whether the study is closed, or has submissions, and no page of work is open or in progress."""
     if study.state == Study.State.CLOSED:
         return True
     if study.state != Study.State.OPEN or study.hits.filter(open_slots__gt=0).exists():
         return False
-    working = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
-    return not working.exists() and study.assignments.finished().exists()
+    held_assignments = Assignment.objects.filter(study=study, state__in=LEASED_STATES)
+    return not held_assignments.exists() and study.assignments.finished().exists()
 
 
 def note_completions() -> int:
@@ -83,19 +84,19 @@ def note_completions() -> int:
     Completions are found by a query, since two simultaneous last submissions do not see each other, and studies can
     be completed in other ways.
     """
-    written = 0
+    message_count = 0
     complete_by_study: dict[int, bool] = {}
     for webhook in Webhook.objects.filter(active=True, completions=True).select_related("study"):
         study = webhook.study
         if study.pk not in complete_by_study:
             complete_by_study[study.pk] = is_complete(study)
-        noted_at = webhook.told_complete_at
+        told_at = webhook.told_complete_at
         if not complete_by_study[study.pk]:
-            if noted_at is not None:
-                Webhook.objects.filter(pk=webhook.pk, told_complete_at=noted_at).update(told_complete_at=None)
-        elif noted_at is None or _has_new_submissions(study, webhook):
-            written += _note_completion(webhook)
-    return written
+            if told_at is not None:
+                Webhook.objects.filter(pk=webhook.pk, told_complete_at=told_at).update(told_complete_at=None)
+        elif told_at is None or _has_new_submissions(study, webhook):
+            message_count += _note_completion(webhook)
+    return message_count
 
 
 def _has_new_submissions(study: Study, webhook: Webhook) -> bool:
@@ -109,17 +110,17 @@ def _has_new_submissions(study: Study, webhook: Webhook) -> bool:
 @transaction.atomic
 def _note_completion(webhook: Webhook) -> int:
     study, now = webhook.study, timezone.now()
-    moved = Webhook.objects.filter(pk=webhook.pk, told_complete_at=webhook.told_complete_at).update(
+    updated_count = Webhook.objects.filter(pk=webhook.pk, told_complete_at=webhook.told_complete_at).update(
         told_complete_at=now
     )
-    if moved:
-        closed = study.state == Study.State.CLOSED
+    if updated_count:
+        is_closed = study.state == Study.State.CLOSED
         payload = {
-            "because": "closed" if closed else "all-judged",
+            "because": "closed" if is_closed else "all-judged",
             "assignments": study.assignments.finished().count(),
         }
         _note_deliveries([webhook.pk], COMPLETED, f"completed:{now.isoformat()}", payload)
-    return moved
+    return updated_count
 
 
 def forget_people(*, study: Study, replacements: Mapping[str, str], **_: Any) -> None:

@@ -92,9 +92,9 @@ def add(*, study: Study, by: User | None, url: str, events: Collection[str]) -> 
 @operation("ping-webhook", "Test a webhook", scope="webhooks", row="webhook")
 def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Write a test message. It is sent within seconds."""
-    sent = ping_webhook(webhook=_webhook(study, webhook), by=by)
+    delivery = ping_webhook(webhook=_find_webhook(study, webhook), by=by)
     return Outcome(
-        _("A test message will be sent within seconds; reload this page to see the response."), sent
+        _("A test message will be sent within seconds; reload this page to see the response."), delivery
     )
 
 
@@ -102,7 +102,7 @@ def ping(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @transaction.atomic
 def rotate(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Give a webhook a new secret. The old secret is invalid from now on."""
-    row = _webhook(study, webhook)
+    row = _find_webhook(study, webhook)
     row.salt = secrets.token_hex(32)
     if not Webhook.objects.filter(pk=row.pk).update(salt=row.salt):
         raise ObjectNotFound(_("This webhook no longer exists."))
@@ -126,14 +126,14 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
 
     Switched off, it gives up waiting messages; switched on, it gets events from now on.
     """
-    row = _webhook(study, webhook)
-    switched = Webhook.objects.filter(pk=row.pk, active=not active).update(
+    row = _find_webhook(study, webhook)
+    is_switched = Webhook.objects.filter(pk=row.pk, active=not active).update(
         active=active,
         failures=0,
         rests_until=None,
         told_complete_at=timezone.now() if is_complete(study) else None,
     )
-    if switched:
+    if is_switched:
         if not active:
             give_up_waiting(row)
         sentence = f"A webhook was switched {'on' if active else 'off'}."
@@ -146,8 +146,8 @@ def switch(*, study: Study, by: User | None, webhook: str, active: bool) -> Outc
 @transaction.atomic
 def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
     """Remove a webhook and its log."""
-    removed, _rows = Webhook.objects.filter(pk=_webhook(study, webhook).pk).delete()
-    if removed:
+    count, _rows = Webhook.objects.filter(pk=_find_webhook(study, webhook).pk).delete()
+    if count:
         sentence = "A webhook was removed, and its log with it."
         note_event(study=study, what="webhook-removed", sentence=sentence, by=by)
     return Outcome(_("The webhook was removed."))
@@ -156,14 +156,14 @@ def remove(*, study: Study, by: User | None, webhook: str) -> Outcome:
 @operation("retry-delivery", "Send a message again", scope="webhooks", row="delivery")
 @transaction.atomic
 def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
-    """Send a message again that was given up. It keeps its id."""
+    """Send again a message that was given up. Its id stays the same."""
     row = row_of(WebhookDelivery.objects.filter(webhook__study=study), delivery)
     if not Webhook.objects.filter(pk=row.webhook_id, active=True).update(rests_until=None):
         raise WrongState(_("Nothing was sent, because the webhook is disabled."))
-    moved = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
+    is_waiting = WebhookDelivery.objects.filter(pk=row.pk, state=State.GIVEN_UP).update(
         state=State.WAITING, attempts=0, next_at=timezone.now(), problem=""
     )
-    if not moved:
+    if not is_waiting:
         raise WrongState(
             _("Nothing was changed: only messages that could not be delivered can be sent again.")
         )
@@ -171,5 +171,5 @@ def retry(*, study: Study, by: User | None, delivery: str) -> Outcome:
     return Outcome(_("The message will be sent again within seconds."), row)
 
 
-def _webhook(study: Study, key: str) -> Webhook:
+def _find_webhook(study: Study, key: str) -> Webhook:
     return row_of(Webhook.objects.filter(study=study), key)

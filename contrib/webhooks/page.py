@@ -28,10 +28,10 @@ TEMPLATE = "admin/annotation/study_webhooks.html"
 
 @study_page("webhooks", "Webhooks", order=84, permission=Right.CHANGE, group=StudyPlace.SHARE)
 def show_webhooks(request: HttpRequest, study: Study, context: Context) -> HttpResponse:
-    return TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+    return TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
 
 
-def _facts(request: HttpRequest, study: Study) -> Context:
+def _log_context(request: HttpRequest, study: Study) -> Context:
     log = WebhookDelivery.objects.filter(webhook__study=study).select_related("webhook")
     return {
         "webhooks": list(Webhook.objects.filter(study=study).select_related("made_by")),
@@ -44,7 +44,7 @@ def show_secret(request: HttpRequest, study: Study, outcome: Outcome) -> HttpRes
     """Show the secret once. It is in no message or session that others could read."""
     context = study_context(admin.site, request, study, active="webhooks")
     context |= {"secret": secret_of(outcome.value), "told": outcome.value}
-    answer = TemplateResponse(request, TEMPLATE, context | _facts(request, study))
+    answer = TemplateResponse(request, TEMPLATE, context | _log_context(request, study))
     answer["Cache-Control"] = "no-store"
     return answer
 

@@ -12,7 +12,8 @@ from common.http.addresses import BadAddress, refuse_private_host
 from common.http.client import CallFailed, Client
 
 POST_SECONDS = 5.0  # time limit of a whole attempt
-MAX_WAIT = 999_999.0  # seconds that a response may ask to wait
+MAX_URL_LENGTH = 500  # characters
+MAX_WAIT = 999_999.0  # seconds; longer waits that a response asks for are shortened
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Receipt:
 
 def checked_url(url: str) -> SplitResult:
     """Return the parts of a permitted address: https or, if private addresses are allowed, http to 127.0.0.1."""
-    if len(url) > 500 or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
+    if len(url) > MAX_URL_LENGTH or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise BadAddress("it is longer than 500 characters, or holds spaces or letters beyond ASCII")
     try:
         parts = urlsplit(url)
@@ -56,12 +57,12 @@ def post(url: str, *, body: bytes, headers: dict[str, str], seconds: float = POS
     except BadAddress as problem:
         return Receipt(None, f"Not sent: {problem}.")
     except CallFailed as problem:
-        late = f"No answer within {seconds:g} seconds."
-        return Receipt(None, late if problem.late else f"No connection: {problem.reason}.")
+        timeout_sentence = f"No answer within {seconds:g} seconds."
+        return Receipt(None, timeout_sentence if problem.late else f"No connection: {problem.reason}.")
     if answer.is_success:
         return Receipt(answer.status)
-    where = "; redirects are not followed" if 300 <= answer.status < 400 else ""
-    return Receipt(answer.status, f"The answer was {answer.status}{where}.", min(answer.wait, MAX_WAIT))
+    hint = "; redirects are not followed" if 300 <= answer.status < 400 else ""
+    return Receipt(answer.status, f"The answer was {answer.status}{hint}.", min(answer.wait, MAX_WAIT))
 
 
 def _private_allowed() -> bool:

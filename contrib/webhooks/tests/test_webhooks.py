@@ -26,7 +26,7 @@ from annotation.work.operations import extend_study
 from annotation.work.sheet.units import page_units_of
 from common.errors import DataConflict, DesignError, ObjectNotFound, WrongState
 from contrib.webhooks import delivery, posting
-from contrib.webhooks.delivery import ATTEMPTS, forget_old, secret_of, send_webhooks, sign
+from contrib.webhooks.delivery import MAX_ATTEMPTS, forget_old, secret_of, send_webhooks, sign
 from contrib.webhooks.events import note_completions
 from contrib.webhooks.models import COMPLETED, EVENTS, EXCLUDED, SUBMITTED, Webhook, WebhookDelivery
 from contrib.webhooks.operations import add, add_webhook, ping_webhook, remove, retry, rotate, switch
@@ -206,7 +206,7 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
     webhook = hook(study, listener)
     listener.status, listener.more = status, {"Location": listener.url}
     ping_webhook(webhook=webhook)
-    for attempt in range(1, ATTEMPTS + 1):
+    for attempt in range(1, MAX_ATTEMPTS + 1):
         assert send_webhooks() == 0
         assert send_webhooks() == 0  # not due yet
         found = only(webhook)
@@ -214,7 +214,7 @@ def test_what_fails_is_tried_again_under_its_id_until_it_is_given_up(
         assert f"The answer was {status}" in found.problem
         later(webhook)
     assert found.state == State.GIVEN_UP
-    assert len(listener.heard) == ATTEMPTS  # nor was a redirect followed
+    assert len(listener.heard) == MAX_ATTEMPTS  # nor was a redirect followed
     assert len({one.headers["webhook-id"] for one in listener.heard}) == 1
     assert len({one.body for one in listener.heard}) == 1
     listener.status = 204
