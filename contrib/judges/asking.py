@@ -55,6 +55,8 @@ STALE_AFTER = timedelta(seconds=5 * CALL_SECONDS)
 
 @dataclass(frozen=True, slots=True)
 class AskingResult:
+    """The judge after a run, its rows by state, and why the run ended early, or ""."""
+
     judge: Judge
     answer_count: int
     failure_count: int
@@ -305,13 +307,8 @@ class _Run:
 
     def _copy_earlier_reply(self, row: JudgeAnswer, question: ChatPrompt) -> bool:
         """Copy an earlier reply to the same request in the study. Return whether there is one."""
-        earlier_row = (
-            JudgeAnswer.objects.filter(
-                judge__study=self.study, request=self._digest(question), state=JudgeAnswer.State.ANSWERED
-            )
-            .order_by("pk")
-            .first()
-        )
+        answered_rows = JudgeAnswer.objects.filter(judge__study=self.study, state=JudgeAnswer.State.ANSWERED)
+        earlier_row = answered_rows.filter(request=self._digest(question)).order_by("pk").first()
         if earlier_row is None:
             return False
         answer = read_reply(self.kind, earlier_row.reply, swapped=row.swapped, unit=row.unit)

@@ -24,6 +24,8 @@ MAX_MODEL_LENGTH = 200  # characters of the field JudgeAnswer.answered_by
 
 @dataclass(frozen=True, slots=True)
 class Reply:
+    """A model's reply. The numbers of tokens are -1 if the endpoint does not state them."""
+
     text: str
     model: str
     tokens_in: int

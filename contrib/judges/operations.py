@@ -45,11 +45,8 @@ class ImportedJudge:
     is_new: bool
 
     def describe(self) -> str:
-        outcome = (
-            with_noun(self.answer_count, "answer")
-            if self.is_new
-            else "the same answers were there already; nothing changed"
-        )
+        count = with_noun(self.answer_count, "answer")
+        outcome = count if self.is_new else "the same answers were there already; nothing changed"
         return f"Judge {self.judge.name!r}: {outcome}."
 
 
@@ -84,15 +81,13 @@ def store_answers(
         Study.objects.select_for_update(no_key=True).get(pk=study.pk)
         judge = Judge.objects.filter(study=study, name=name).first()
         if judge is not None:
-            stored = judge.fingerprint, judge.source, judge.model, judge.own_systems
-            if stored == (fingerprint, source, model, list(own_systems)):
+            has_same_answers = judge.fingerprint == fingerprint
+            origin = (source, model, list(own_systems))
+            has_same_origin = (judge.source, judge.model, judge.own_systems) == origin
+            if has_same_answers and has_same_origin:
                 return ImportedJudge(judge, len(rows), is_new=False)
-            what = (
-                "of another source, model or family"
-                if judge.fingerprint == fingerprint
-                else "with other answers"
-            )
-            raise DataConflict(f"This study has a judge {name!r} {what}; expected another name.")
+            difference = "of another source, model or family" if has_same_answers else "with other answers"
+            raise DataConflict(f"This study has a judge {name!r} {difference}; expected another name.")
         judge = Judge.objects.create(
             study=study, name=name, source=source, model=model, own_systems=list(own_systems),
             fingerprint=fingerprint, made_by=by,
@@ -116,6 +111,7 @@ def check_systems(study: Study, names: Sequence[str]) -> None:
 
 
 def _read_answers(study: Study, answers: str) -> Iterator[dict[str, Any]]:
+    """Yield the fields of a ``JudgeAnswer`` for each line. Raise EvaluationError for an invalid line."""
     kind, design = kind_of(study), design_of(study)
     units = {unit.key: unit for unit in _units_to_answer(study, kind)}
     column = "answer" if kind.is_open else "value"
@@ -292,13 +288,8 @@ class AskJudgeRequest(JudgeName):
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         prices = attrs.get("price_in", Decimal(0)), attrs.get("price_out", Decimal(0))
         if attrs["budget"] and not any(prices):
-            raise serializers.ValidationError(
-                {
-                    "price_in": [
-                        "A budget needs the prices; expected those of a million tokens, or a budget of 0."
-                    ]
-                }
-            )
+            problem = "A budget needs the prices; expected those of a million tokens, or a budget of 0."
+            raise serializers.ValidationError({"price_in": [problem]})
         return super().validate(attrs)
 
 

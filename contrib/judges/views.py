@@ -101,19 +101,12 @@ def describe_verdict(test: Mapping[str, Any]) -> str:
 def _biases(judge: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any], str]]:
     """Return each bias that was measured: its label, its estimate, and the value of an unbiased judge."""
     biases: list[tuple[str, Mapping[str, Any], str]] = []
-    if judge["side"] and judge["side"]["first_shown"]["n"]:
-        biases += [
-            (
-                _("chooses the text that is shown first"),
-                judge["side"]["first_shown"],
-                describe_unbiased_share(judge["side"]),
-            ),
-            (
-                _("gives the same answer if the two texts are swapped"),
-                judge["side"]["consistent"],
-                coefficient(1),
-            ),
-        ]
+    side = judge["side"]
+    if side and side["first_shown"]["n"]:
+        unbiased = describe_unbiased_share(side)
+        biases.append((_("chooses the text that is shown first"), side["first_shown"], unbiased))
+        label = _("gives the same answer if the two texts are swapped")
+        biases.append((label, side["consistent"], coefficient(1)))
     if judge["difference"]:
         biases.append((_("answer of the judge minus mean answer of people"), judge["difference"], "0"))
     if judge["length"]["n"]:

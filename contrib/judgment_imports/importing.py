@@ -111,6 +111,7 @@ class _SharedOptions:
 def _import_study(
     options: _SharedOptions, slug: str, mapping: ColumnMapping | None, refused_rows: BadRows | None
 ) -> ImportSummary:
+    """Import the answers to one criterion, or to the only one, as the study ``slug``."""
     dataset = options.dataset
     items = by_name(Item.objects.filter(dataset=dataset).values_list("name", "pk"))
     references = set(

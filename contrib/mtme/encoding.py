@@ -254,12 +254,8 @@ def _write_images(study: Study, table: JudgedSystems, folder: Path, languages: s
 
     By default, its document is the image itself, and its domain the split.
     """
-    rows = (
-        judged_items(study)
-        .values_list("pk", "name", "split", "text", "fields")
-        .iterator(loaders.ROWS_PER_BATCH)
-    )
-    images = [row for row in rows if row[0] in table.segments]
+    rows = judged_items(study).values_list("pk", "name", "split", "text", "fields")
+    images = [row for row in rows.iterator(loaders.ROWS_PER_BATCH) if row[0] in table.segments]
     names = names_of((pk, name) for pk, name, *_ in images)
     with ExitStack() as stack:
         texts = stack.enter_context(_open_text(folder / "sources" / f"{languages}.txt"))
@@ -295,11 +291,9 @@ def _write_ratings(
             for pk, system in table.systems.items():
                 for segment in range(len(table.segments)):
                     ratings = cells.get((system, segment), [])
-                    rating = (
-                        json.dumps({"errors": ratings[rater]}, ensure_ascii=False)
-                        if rater < len(ratings)
-                        else "None"
-                    )
+                    rating = "None"
+                    if rater < len(ratings):
+                        rating = json.dumps({"errors": ratings[rater]}, ensure_ascii=False)
                     file.write(f"{names[pk]}\t{rating}\n")
 
 
@@ -326,6 +320,8 @@ def _errors(text: str, spans: Sequence[Mapping[str, Any]]) -> list[dict[str, Any
 @declare
 @dataclass(slots=True)
 class References:
+    """The references of each segment, as lines of text."""
+
     texts: list[list[str]]
 
     @classmethod

@@ -68,6 +68,8 @@ class _Metrics:
 
 
 class PairMetrics(_Metrics):
+    """Metrics of pairs, whose values are their accuracies."""
+
     axis = "accuracy"
     shows = "share"
 
@@ -127,6 +129,8 @@ class PairMetrics(_Metrics):
 
 
 class CaptionMetrics(_Metrics):
+    """Metrics of captions, whose values are rank correlations with people's scores."""
+
     axis = "tau"
     shows = "coefficient"
 
@@ -179,10 +183,10 @@ class CaptionMetrics(_Metrics):
 
         def compute() -> dict[str, Floats]:
             captions = self._with_references(references)
-            scored = score_captions(
+            result = score_captions(
                 captions, self._documents, metrics=self._metrics, tokenizer=tokenizer, imported=self._imported
             )
-            return {name: metric_scores.images for name, metric_scores in scored.scores.items()}
+            return {name: metric_scores.images for name, metric_scores in result.scores.items()}
 
         return self._votes.cached_result(("scores", tokenizer, references), compute)
 

@@ -42,6 +42,8 @@ MAX_SPECIFICATIONS = 1000
 
 @dataclass(frozen=True, slots=True)
 class AnalysisChoice:
+    """A choice of the analysis. The first option is the default."""
+
     name: str
     options: tuple[str, ...]
 

@@ -26,7 +26,7 @@ from quorum.numeric.arrays import Flags, Floats
 from quorum.numeric.signatures import signature
 from quorum.statistics.crossed import CONFIDENCE
 
-METRICS, AGREEMENT = "metrics", "agreement"
+METRICS, AGREEMENT = "metrics", "agreement"  # the names of the two universes
 BEST_METRIC = "best"
 
 # Krippendorff 2004: the least alpha for reliable and for tentative conclusions.
@@ -163,11 +163,8 @@ def _metric_differences(
     """
     differences = np.full((3, len(rows)), math.nan)
     for index, row in enumerate(rows):
-        names = (
-            [conclusion.worse]
-            if conclusion.worse
-            else [name for name in row.values if name != conclusion.better]
-        )
+        other_names = [name for name in row.values if name != conclusion.better]
+        names = [conclusion.worse] if conclusion.worse else other_names
         other_values = {name: row.values[name] for name in names if not math.isnan(row.values[name])}
         if not other_values or math.isnan(row.values[conclusion.better]):
             continue
@@ -182,6 +179,11 @@ def _metric_differences(
 def _conclusion_json(
     conclusion: Conclusion, universe: Universe, low: Floats, value: Floats, high: Floats
 ) -> dict[str, Any]:
+    """Return a conclusion with its results under the S specifications of its universe, as JSON.
+
+    ``holds`` is the share of specifications in which the value is beyond the threshold, ``clear`` the share in which
+    the whole interval is, and ``moved_by`` the choice whose options differ most in their mean value.
+    """
     threshold, below, inclusive = conclusion.threshold, conclusion.below, conclusion.universe == AGREEMENT
     holds = passes_threshold(value, threshold, below=below, inclusive=inclusive)
     # clear if the whole interval passes the threshold

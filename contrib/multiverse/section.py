@@ -26,8 +26,8 @@ def multiverse_section(result: Result) -> Section:
     conclusions = result["conclusions"]
     headline = [row for row in conclusions if row["name"] in (BEST_METRIC, AGREEMENT)]
     least_stable = sorted((row for row in conclusions if row not in headline), key=lambda row: row["holds"])
-    drawn = (headline + least_stable)[:MAX_CURVES]
-    curves = [_curve_plot(result, row, explained=index == 0) for index, row in enumerate(drawn)]
+    shown_conclusions = (headline + least_stable)[:MAX_CURVES]
+    curves = [_curve_plot(result, row, explained=index == 0) for index, row in enumerate(shown_conclusions)]
     return section(
         "multiverse",
         [curve.sentence for curve in curves],
@@ -80,6 +80,7 @@ def _label_of_strongest_choice(conclusion: Result) -> str:
 
 
 def _curve_plot(result: Result, conclusion: Result, *, explained: bool) -> Plot:
+    """Return the specification curve of a conclusion. If ``explained``, its sentence says how to read it."""
     universe = result["universes"][conclusion["universe"]]
     choices, specifications = universe["choices"], universe["specifications"]
     values = np.array(conclusion["value"], dtype=np.float64)  # this turns None into nan

@@ -90,6 +90,7 @@ class FiftySentenceData:
 
 
 def read_fifty(name: str, folder: Path) -> FiftySentenceData:
+    """Read the set ``PASCAL`` or ``ABSTRACT`` from its folder."""
     references = references_by_image(
         open_dataset(name, folder).rows(), lambda row: row.position < TRIPLET_REFERENCES
     )

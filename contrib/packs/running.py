@@ -117,6 +117,8 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Replication:
+    """The results of a pack. ``signature`` names the pack, its data and its seed."""
+
     pack: Pack
     verdicts: tuple[NumberVerdict, ...]
     sections: tuple[Section, ...]

@@ -55,17 +55,17 @@ def rows_in_full(rows: Iterable[Sequence[str]]) -> Iterator[tuple[str, ...]]:
 
 def verdict_markdown(pack: Pack, verdicts: Sequence[NumberVerdict]) -> str:
     """Return the section of a pack in `verdicts.md`. A note that explains several numbers is listed once."""
-    compared = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
-    counts = Counter(text for verdict in compared for text in verdict.explanations)
+    computed_verdicts = [verdict for verdict in verdicts if verdict.kind != NOT_REPRODUCIBLE]
+    counts = Counter(text for verdict in computed_verdicts for text in verdict.explanations)
     notes = [text for text, count in counts.items() if count > 1 and len(text) > MAX_REPEATED_LENGTH]
     lines = [f"### {pack.name}", "", f"{pack.contents.title}. {describe_verdict_counts(verdicts)}", ""]
-    if compared:
+    if computed_verdicts:
         lines += [markdown_row(COLUMNS), markdown_row(["---"] * len(COLUMNS))]
-    for verdict, row in zip(compared, verdict_rows(compared), strict=True):
+    for verdict, row in zip(computed_verdicts, verdict_rows(computed_verdicts), strict=True):
         lines.append(markdown_row([*row[:-1], _add_notes(verdict, notes)]))
     if notes:
         lines += ["", *(f"{number}. {note}" for number, note in enumerate(notes, 1))]
-    if len(compared) < len(verdicts):
+    if len(computed_verdicts) < len(verdicts):
         lines += ["", "Not reproducible:", "", *_unreproducible_lines(verdicts)]
     return "\n".join(lines) + "\n"
 

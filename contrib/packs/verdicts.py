@@ -64,10 +64,10 @@ class NumberVerdict:
     @property
     def explanations(self) -> list[str]:
         """The convention, what was drawn again and, unless the number is matched, what explains the verdict."""
-        drawn = self.number.drawn and f"drawn again: {self.number.drawn}"
+        drawn_text = self.number.drawn and f"drawn again: {self.number.drawn}"
         if self.kind == NOT_REPRODUCIBLE:
             return [_sentence(self.why)]
-        texts = (self.number.convention, drawn, "" if self.kind == MATCHED else self.why)
+        texts = (self.number.convention, drawn_text, "" if self.kind == MATCHED else self.why)
         return [_sentence(text) for text in texts if text]
 
     @property

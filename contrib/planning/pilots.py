@@ -120,7 +120,7 @@ def taste_of(study: Study, people: PilotPeople, sides: Mapping[int, int]) -> flo
 def _sides_of_systems(study: Study, first: str, second: str) -> dict[int, int]:
     systems_by_pair = loaders.systems_of_pairs(study)
     names = {pair.pk: systems_by_pair[pair.key] for pair in loaders.pair_rows(study)}
-    return {pk: both.index(first) + 1 for pk, both in names.items() if set(both) == {first, second}}
+    return {pk: systems.index(first) + 1 for pk, systems in names.items() if set(systems) == {first, second}}
 
 
 def _sides_of_metrics(study: Study, first: str, second: str) -> dict[int, int]:

@@ -91,7 +91,7 @@ def store_power_plan(
     source = dict(pilot or {})
     data_hash = source.pop("data_hash", "")
     settings = assumptions.model_dump(mode="json") | source
-    stored = Analysis.objects.create(
+    analysis = Analysis.objects.create(
         study=study,
         what=Analysis.Kind.PLAN,
         settings=settings,
@@ -109,4 +109,4 @@ def store_power_plan(
         result=result,
     )
     note_event(study=study, what="planned", sentence=f"{len(result['tried'])} designs were simulated.")
-    return stored
+    return analysis

@@ -58,41 +58,31 @@ class ProlificBackend(ExternalBackend):
         super().refuse(study, design)
         public_url = urlsplit(settings.PUBLIC_URL)
         is_emulated = urlsplit(feature_settings.PROLIFIC_API_URL).hostname in ("localhost", "127.0.0.1")
-        if not feature_settings.PROLIFIC_TOKEN:
-            raise WrongState(
-                pgettext("staff", "Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
-                % {"slug": study.slug}
-            )
-        if public_url.scheme != "https" and not is_emulated:
-            raise WrongState(
-                pgettext(
-                    "staff",
-                    "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the "
-                    "https address at which participants from Prolific reach this server.",
-                )
-                % {"slug": study.slug, "public_url": settings.PUBLIC_URL}
-            )
         workers = design.workers
-        if not feature_settings.PROLIFIC_WORKSPACE and (
-            workers.requires or workers.forbids or workers.grants
-        ):
-            raise WrongState(
-                pgettext(
-                    "staff",
-                    "Study %(slug)r was not opened: its qualifications need a workspace at "
-                    "Prolific; set PROLIFIC_WORKSPACE.",
-                )
-                % {"slug": study.slug}
+        uses_groups = workers.requires or workers.forbids or workers.grants
+        problem = ""
+        if not feature_settings.PROLIFIC_TOKEN:
+            problem = pgettext("staff", "Study %(slug)r was not opened: the setting PROLIFIC_TOKEN is empty.")
+        elif public_url.scheme != "https" and not is_emulated:
+            problem = pgettext(
+                "staff",
+                "Study %(slug)r was not opened: PUBLIC_URL is %(public_url)r; expected the "
+                "https address at which participants from Prolific reach this server.",
             )
-        if not design.crowd.reward_cents:
-            raise WrongState(
-                pgettext(
-                    "staff",
-                    "Study %(slug)r was not opened: crowd.reward_cents is 0, but participants "
-                    "from Prolific must be paid.",
-                )
-                % {"slug": study.slug}
+        elif uses_groups and not feature_settings.PROLIFIC_WORKSPACE:
+            problem = pgettext(
+                "staff",
+                "Study %(slug)r was not opened: its qualifications need a workspace at "
+                "Prolific; set PROLIFIC_WORKSPACE.",
             )
+        elif not design.crowd.reward_cents:
+            problem = pgettext(
+                "staff",
+                "Study %(slug)r was not opened: crowd.reward_cents is 0, but participants "
+                "from Prolific must be paid.",
+            )
+        if problem:
+            raise WrongState(problem % {"slug": study.slug, "public_url": settings.PUBLIC_URL})
 
     def check_at_crowd(self, design: StudyDesign) -> None:
         if not feature_settings.PROLIFIC_TOKEN or not (

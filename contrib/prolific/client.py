@@ -46,6 +46,8 @@ def open_client(*, timeout: float = 30.0) -> ProlificClient:
 
 
 class ProlificClient(Client):
+    """A client of the API. Amounts of money are in cents."""
+
     def __init__(self, *, url: str, token: str, timeout: float = 30.0) -> None:
         if not token:
             raise setting_error("the setting PROLIFIC_TOKEN is empty.")

@@ -22,7 +22,7 @@ from common.files import can_be_stored
 from common.incoming.json_documents import load_json
 from contrib.prolific.client import open_client
 
-PATH = "/hooks/prolific/"
+HOOK_PATH = "/hooks/prolific/"
 SUBMISSION_EVENT, STUDY_EVENT = "submission.status.change", "study.status.change"
 EVENTS = (SUBMISSION_EVENT, STUDY_EVENT)
 MAX_AGE = timedelta(minutes=10)  # each delivery has a new signature; clocks may differ
@@ -82,7 +82,7 @@ def subscribe_to_events() -> tuple[str, list[str]]:
 
     An existing secret is kept, since a new one would make other subscriptions invalid.
     """
-    workspace, address = str(feature_settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{PATH}"
+    workspace, address = str(feature_settings.PROLIFIC_WORKSPACE), f"{settings.PUBLIC_URL}{HOOK_PATH}"
     if not workspace:
         raise WrongState("Nothing was subscribed to: webhooks belong to a workspace; set PROLIFIC_WORKSPACE.")
     if urlsplit(address).scheme != "https":

@@ -98,6 +98,7 @@ class PanelSubmission:
     def read(cls, row: Mapping[str, Any], *, study: str = "") -> PanelSubmission:
         """Create a submission from a row of a list or from a single response. These use different names."""
         bonuses = row.get("bonus_payments")
+        cents = (read_whole_number(amount, "bonus_payments") for amount in bonuses or ())
         return cls(
             id=read_id(row.get("id"), "submission"),
             participant=read_id(row.get("participant_id") or row.get("participant"), "participant"),
@@ -106,9 +107,7 @@ class PanelSubmission:
             started_at=_read_time(row.get("started_at")),
             completed_at=_read_time(row.get("completed_at")),
             study=str(row.get("study_id") or study),
-            bonus_cents=None
-            if bonuses is None
-            else tuple(read_whole_number(amount, "bonus_payments") for amount in bonuses),
+            bonus_cents=None if bonuses is None else tuple(cents),
         )
 
 
@@ -164,11 +163,10 @@ class ListedFilter:
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> ListedFilter:
         choices = row.get("choices")
+        choices = choices if isinstance(choices, dict) else {}
         return cls(
             id=read_id(row.get("filter_id"), "filter"),
-            choices={str(choice): str(text) for choice, text in choices.items()}
-            if isinstance(choices, dict)
-            else {},
+            choices={str(choice): str(text) for choice, text in choices.items()},
             minimum=_read_bound(row.get("min")),
             maximum=_read_bound(row.get("max")),
         )

@@ -171,6 +171,7 @@ class _Folder:
                 HUMAN_SYSTEM if 1 in correct else HUMAN_OTHER,
                 HUMAN_SYSTEM if 2 in correct else HUMAN_OTHER,
             )
+        # Two people make HC or, if one described another image, HI; with machines, pairs are HM or MM.
         numbers = [record.read(column, _read_source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
         implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")

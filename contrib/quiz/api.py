@@ -173,14 +173,13 @@ class QuizView(WorkView):
     @staticmethod
     def _status(study: Study, worker: Worker) -> dict[str, Any]:
         status, quiz = quiz_status(study=study, worker=worker), design_of(study).quiz
+        attempt = status.last_attempt
         return {
             "needed": status.is_needed,
             "passed": status.is_passed,
             "pass_mark": quiz.pass_mark,
             "attempts_left": status.attempts_left,
-            "attempt": _attempt_as_json(study, status.last_attempt)
-            if status.last_attempt is not None
-            else None,
+            "attempt": None if attempt is None else _attempt_as_json(study, attempt),
         }
 
 

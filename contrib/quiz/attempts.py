@@ -45,11 +45,8 @@ class QuizStatus:
 
     @property
     def open_attempt(self) -> QuizAttempt | None:
-        return (
-            self.last_attempt
-            if self.last_attempt is not None and self.last_attempt.finished_at is None
-            else None
-        )
+        attempt = self.last_attempt
+        return attempt if attempt is not None and attempt.finished_at is None else None
 
 
 def quiz_status(*, study: Study, worker: Worker) -> QuizStatus:

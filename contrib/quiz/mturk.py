@@ -61,12 +61,12 @@ def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Seque
     document = root_element("QuestionForm", QUESTION_FORM)
     add_element(add_element(document, "Overview"), "Title", title)
     for number, (question, order) in enumerate(zip(questions, orders, strict=True), start=1):
-        part = add_element(document, "Question")
-        add_element(part, "QuestionIdentifier", _identifier(number))
-        add_element(part, "DisplayName", f"{number} / {len(questions)}")
-        add_element(part, "IsRequired", "true")
-        add_element(add_element(part, "QuestionContent"), "Text", question.text)
-        answer = add_element(add_element(part, "AnswerSpecification"), "SelectionAnswer")
+        element = add_element(document, "Question")
+        add_element(element, "QuestionIdentifier", _identifier(number))
+        add_element(element, "DisplayName", f"{number} / {len(questions)}")
+        add_element(element, "IsRequired", "true")
+        add_element(add_element(element, "QuestionContent"), "Text", question.text)
+        answer = add_element(add_element(element, "AnswerSpecification"), "SelectionAnswer")
         add_element(answer, "StyleSuggestion", "radiobutton")
         selections = add_element(answer, "Selections")
         for option in order:
@@ -79,9 +79,9 @@ def _make_form(title: str, questions: Sequence[Question], orders: Sequence[Seque
 def _make_key(questions: Sequence[Question]) -> Element:
     document = root_element("AnswerKey", ANSWER_KEY)
     for number, question in enumerate(questions, start=1):
-        part = add_element(document, "Question")
-        add_element(part, "QuestionIdentifier", _identifier(number))
-        option = add_element(part, "AnswerOption")
+        element = add_element(document, "Question")
+        add_element(element, "QuestionIdentifier", _identifier(number))
+        option = add_element(element, "AnswerOption")
         add_element(option, "SelectionIdentifier", _selection(question.right_option))
         add_element(option, "AnswerScore", 1)
     mapping = add_element(add_element(document, "QualificationValueMapping"), "PercentageMapping")

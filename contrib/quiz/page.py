@@ -44,6 +44,8 @@ class WorkerResult:
 
 @dataclass(slots=True)
 class QuestionResult:
+    """How often a question or a known item was answered, and how often it was right."""
+
     key: str
     answers: int = 0
     right_answers: int = 0

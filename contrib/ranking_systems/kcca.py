@@ -18,8 +18,8 @@ import numpy as np
 from evaluation.errors import EvaluationError
 from quorum.numeric.arrays import Floats
 
-# Eigenvalues below this fraction of the largest one come from rounding, or from equal items.
-TINY = 1e-10
+# As a fraction of the largest one: smaller eigenvalues come from rounding, or from equal items.
+MIN_EIGENVALUE = 1e-10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -72,7 +72,7 @@ def fit_kcca(first: Floats, second: Floats, regularisation: float, *, centred: b
             mean = kernel.mean(axis=0)
             kernel = kernel - mean - mean[:, None] + mean.mean()
         values, vectors = np.linalg.eigh(kernel)
-        is_positive = values > TINY * max(values[-1], 0.0)
+        is_positive = values > MIN_EIGENVALUE * max(values[-1], 0.0)
         sides.append((values[is_positive], vectors[:, is_positive]))
     (d, u), (e, v) = sides  # as in the module's docstring
     if not (d.size and e.size):

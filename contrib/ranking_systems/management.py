@@ -105,9 +105,9 @@ Systems: {", ".join(SYSTEMS)}. {JOINED} joins the rankings of the others.
         rows: list[tuple[Cell, ...]] = []
         for name, rankings in ranked_pool.rankings.items():
             lists = judge_rankings(rankings.tolist(), [[position] for position in range(len(rankings))])
-            recalls = [recall_at_k(lists, k=cut).value for cut in CUTOFFS]
+            recalls = [recall_at_k(lists, k=k).value for k in CUTOFFS]
             rows.append((name, *recalls, median_rank(lists).value))
-        columns = [("system", "text"), *((f"R@{cut}", "score") for cut in CUTOFFS), ("median rank", "number")]
+        columns = [("system", "text"), *((f"R@{k}", "score") for k in CUTOFFS), ("median rank", "number")]
         self.say_tables([plain_table("Rank of the original item", columns, rows)])
 
 

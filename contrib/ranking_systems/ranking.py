@@ -67,7 +67,7 @@ def rank_by_kcca(images: Kernels, captions: Kernels, task: Task) -> tuple[Ints, 
         sides = (model.project_first(images.development), model.project_second(captions.development))
         for size, affinity in affinities(*sides, _dimensions_to_try(model.correlations.size)):
             places = original_places(affinity if task == "annotation" else affinity.T)
-            recalls = tuple(float((places < cut).mean()) for cut in CUTOFFS)
+            recalls = tuple(float((places < k).mean()) for k in CUTOFFS)
             trials.append((Setting(regularisation, size, recalls, float(np.median(places)) + 1), model))
     best_indices = _best_settings([setting for setting, _ in trials])
     rankings = []
@@ -122,8 +122,8 @@ def _best_settings(settings: Sequence[Setting]) -> list[int]:
     None is chosen twice, and ties go to the better median rank.
     """
     best_indices: list[int] = []
-    for cut in range(len(CUTOFFS)):
+    for index_of_k in range(len(CUTOFFS)):
         remaining = [index for index in range(len(settings)) if index not in best_indices]
-        remaining.sort(key=lambda index: (-settings[index].recalls[cut], settings[index].median_rank))
+        remaining.sort(key=lambda index: (-settings[index].recalls[index_of_k], settings[index].median_rank))
         best_indices += remaining[:PER_CUTOFF]
     return best_indices

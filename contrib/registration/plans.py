@@ -166,9 +166,11 @@ def _analysis_deviations(study: Study, plan: RegistrationPlan) -> Iterator[Devia
     metrics = {
         name for settings in rows.values_list("settings", flat=True) for name in settings.get("metrics", [])
     }
-    others = ", ".join(sorted(metrics - set(plan.metrics)))
-    if plan.metrics and others:
-        yield Deviation("analysis", _("These metrics were not registered: %(names)s.") % {"names": others})
+    other_names = ", ".join(sorted(metrics - set(plan.metrics)))
+    if plan.metrics and other_names:
+        yield Deviation(
+            "analysis", _("These metrics were not registered: %(names)s.") % {"names": other_names}
+        )
 
 
 def compute_outcomes(study: Study) -> list[HypothesisOutcome]:

@@ -53,16 +53,16 @@ class JudgmentLog:
             return 0
         return self._unseen_counts.pop(worker, 0)
 
-    def history(self, worker: int, *, fresh: int, others: bool = True, texts: bool = False) -> History:
+    def history(self, worker: int, *, fresh: int, with_others: bool, with_texts: bool) -> History:
         judgments = self._judgments[worker]
         votes: Mapping[int, Sequence[OthersJudgment]] = {}
-        if others:
+        if with_others:
             votes = {
                 judgment.unit: [vote for who, vote in self._votes[judgment.unit] if who != worker]
                 for judgment in judgments[-WINDOW:]
             }
         texts_of_others = (judgment for judgment in reversed(self._texts) if judgment.worker != worker)
-        latest = list(islice(texts_of_others, MAX_TEXTS_OF_OTHERS)) if texts else []
+        latest = list(islice(texts_of_others, MAX_TEXTS_OF_OTHERS)) if with_texts else []
         return make_history(
             judgments, votes, answers=self.answers, total=len(judgments), fresh=fresh, others_texts=latest
         )
@@ -92,9 +92,9 @@ def examine_latest_page(
     ]
     findings: list[tuple[Rule, Finding]] = []
     if due_rules:
-        others = any(rule.needs_others for rule in due_rules)
-        texts = any(rule.needs_texts for rule in due_rules)
-        history = log.history(worker, fresh=fresh, others=others, texts=texts)
+        with_others = any(rule.needs_others for rule in due_rules)
+        with_texts = any(rule.needs_texts for rule in due_rules)
+        history = log.history(worker, fresh=fresh, with_others=with_others, with_texts=with_texts)
         findings += collect_findings(due_rules, history, judgments=total)
     control_rules = [rule for rule in applicable_rules if rule.controls_only]
     if control_rules and (control_history := log.control_history(worker, fresh=fresh)).fresh:

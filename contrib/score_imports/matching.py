@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Per = ScoreKeys.Per
 
 NO_SYSTEM = -1  # stands for the system of a row whose image, caption or system is not in the dataset
+NO_MATCH = (NO_ROW_ID, NO_ROW_ID, NO_SYSTEM)  # the entry of such a row
 
 
 class RowMatcher:
@@ -112,7 +113,7 @@ class RowMatcher:
             if item is None or system is None or text is None:
                 if not leave_out:
                     raise self._mismatch_error(rows, row, image, item, systems, system)
-                entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
+                entries.extend(NO_MATCH)
             else:
                 entries.extend((stable_number(image, text), item, system))
         return entries
@@ -126,22 +127,15 @@ class RowMatcher:
         systems: Sequence[str] | None,
         system: int | None,
     ) -> Exception:
+        of_dataset = f"of dataset {self._dataset.name!r}"
         if item is None:
-            return rows.problem(
-                row, "image", quote_value(image), f"an image of dataset {self._dataset.name!r}"
-            )
+            return rows.problem(row, "image", quote_value(image), f"an image {of_dataset}")
         if systems is not None and system is None:
-            return rows.problem(
-                row, "system", quote_value(systems[row]), f"a system of dataset {self._dataset.name!r}"
-            )
+            return rows.problem(row, "system", quote_value(systems[row]), f"a system {of_dataset}")
         column = next((name for name in ("caption", "caption_id") if name in rows.keys), None)
         if column is not None:
-            return rows.problem(
-                row,
-                column,
-                quote_value(rows.keys[column][row]),
-                f"a caption of dataset {self._dataset.name!r}",
-            )
+            value = quote_value(rows.keys[column][row])
+            return rows.problem(row, column, value, f"a caption {of_dataset}")
         assert systems is not None
         actual = f"system {quote_value(systems[row])} on item {quote_value(image)}"
         return rows.problem(row, None, actual, "a system that captioned this item")
@@ -171,11 +165,7 @@ class RowMatcher:
             if system is None and not leave_out:
                 expected = f"a system of dataset {self._dataset.name!r}"
                 raise rows.problem(row, "system", quote_value(name), expected)
-            entries.extend(
-                (NO_ROW_ID, NO_ROW_ID, NO_SYSTEM)
-                if system is None
-                else (stable_number(name), NO_ROW_ID, system)
-            )
+            entries.extend(NO_MATCH if system is None else (stable_number(name), NO_ROW_ID, system))
         return entries
 
     def _match_pairs(self, rows: ScoreRows, leave_out: bool) -> array[int]:
@@ -189,7 +179,7 @@ class RowMatcher:
             if item is None or first_text is None or second_text is None:
                 if not leave_out:
                     raise self._pair_error(rows, row, image, item, first_text)
-                entries.extend((NO_ROW_ID, NO_ROW_ID, NO_SYSTEM))
+                entries.extend(NO_MATCH)
             else:
                 entries.extend((stable_number(image, first_text, second_text), item, NO_ROW_ID))
         return entries

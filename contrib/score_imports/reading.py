@@ -136,14 +136,14 @@ def read_scores(
 
 
 def score_records(
-    read: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
+    reader: RecordReader, path: Path, metrics: Sequence[str], mapping: ColumnMapping | None
 ) -> Iterator[Record]:
     """Yield the records of a table, with the column names of scores."""
     columns = Columns((), (*KEY_COLUMNS, SCORE, *metrics), lenient=True)
     if mapping is not None:
         mapping.check(path, columns.optional)
-        read = mapping.reader(read)
-    return read(path, columns, ImportNotes(), None)
+        reader = mapping.reader(reader)
+    return reader(path, columns, ImportNotes(), None)
 
 
 def check_names(metrics: Iterable[str]) -> None:
@@ -181,9 +181,9 @@ def read_score_rows(records: Iterable[Record], path: Path, metrics: Sequence[str
     scores = np.frombuffer(cells, dtype=np.float64).reshape(-1, len(metrics))
     by_metric = {name: np.ascontiguousarray(scores[:, column]) for column, name in enumerate(metrics)}
     rows = ScoreRows(path, per, keys, by_metric, lines)
-    large = np.argwhere(np.abs(scores) > MAX_NUMBER)
-    if len(large):
-        row, column = large[0].tolist()
+    too_large = np.argwhere(np.abs(scores) > MAX_NUMBER)
+    if len(too_large):
+        row, column = too_large[0].tolist()
         actual, expected = f"{scores[row, column]:g}", f"a number of size {MAX_NUMBER:g} at most"
         raise rows.problem(row, score_columns[column], actual, expected)
     return rows
@@ -232,6 +232,7 @@ def _metric_columns(record: Record, metrics: Sequence[str]) -> list[str]:
 
 
 def _read_scores_of_row(record: Record, columns: Sequence[str]) -> list[float]:
+    """Return the scores of a row. They are read one by one only if a cell is missing or invalid, to name it."""
     try:
         cells = [record.values[name] for name in columns]
         if record.textual or not {type(cell) for cell in cells} - {int, float}:

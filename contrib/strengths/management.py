@@ -49,27 +49,21 @@ class Strengths(QuorumCommand):
         title = f"Log-strengths from {strengths['comparisons']:,} comparisons, {ties} without a side"
         if is_luce:
             title = f"Log-strengths from {strengths['comparisons']:,} choices of the best"
+        share = "best" if is_luce else "won"
+        keys = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
         columns = [
-            ("system", "text"),
-            ("strength [95 %]", "signed"),
-            ("best rank", "count"),
-            ("worst rank", "count"),
-        ]
+            ("system", "text"), ("strength [95 %]", "signed"), ("best rank", "count"), ("worst rank", "count"),
+            (f"{share}, % [95 %]", "share"), ("p, Holm", "p"),
+        ]  # fmt: skip
         rows: list[tuple[Cell, ...]] = [
             (
                 system["system"],
                 estimate_of({"value": system["strength"], **system}),
-                system["best_rank"],
-                system["worst_rank"],
+                *(system["best_rank"], system["worst_rank"]),
+                estimate_of({name: system[key] for name, key in keys.items()}),
+                system["p"],
             )
             for system in strengths["systems"]
-        ]
-        share = "best" if is_luce else "won"
-        columns += [(f"{share}, % [95 %]", "share"), ("p, Holm", "p")]
-        names = {"value": share, "low": f"{share}_low", "high": f"{share}_high"}
-        rows = [
-            (*row, estimate_of({key: system[name] for key, name in names.items()}), system["p"])
-            for row, system in zip(rows, strengths["systems"], strict=True)
         ]
         self.say_tables([plain_table(title, columns, rows)])
         if not is_luce:

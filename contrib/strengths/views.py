@@ -65,12 +65,11 @@ def show_ranking(request: HttpRequest, study: Study, context: Context) -> HttpRe
     # A reason with numbers has no translation, and is shown in English, as the statistics return it.
     reasons = [reason for reason in (strengths["reason"], strengths["note"]) if reason]
     bias, effect = strengths["side_bias"], strengths["order_effect"]
+    has_bias = is_biased(bias, drawn=study.source == Study.Source.DESIGNED)
     if compares_pairs and not bias:
         del context["form"].fields["order_effect"]
     context |= {
-        "side_bias": side_sentence(bias, drawn=True)
-        if is_biased(bias, drawn=study.source == Study.Source.DESIGNED)
-        else "",
+        "side_bias": side_sentence(bias, drawn=True) if has_bias else "",
         "order_effect": {name: with_sign(value) for name, value in (effect or {}).items()},
         "reasons": [(gettext(reason), gettext(reason) == reason) for reason in reasons],
         "strengths": strengths,

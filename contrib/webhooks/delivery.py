@@ -103,9 +103,8 @@ def forget_old() -> int:
 
 def _due_deliveries() -> Q:
     now = timezone.now()
-    return Q(state=State.WAITING, next_at__lte=now) | Q(
-        state=State.SENDING, started_at__lte=now - SENDER_TIMEOUT
-    )
+    has_dead_sender = Q(state=State.SENDING, started_at__lte=now - SENDER_TIMEOUT)
+    return Q(state=State.WAITING, next_at__lte=now) | has_dead_sender
 
 
 def _next_delivery() -> WebhookDelivery | None:

@@ -101,6 +101,7 @@ class SystemWriter:
                 self._add_outputs(task, task_captions)
 
     def _add_outputs(self, task: Output.Task, captions: list[CreditedCaption]) -> None:
+        """Add the outputs of one task, unless they are known. Raise DataConflict if they contradict known outputs."""
         partly_known = self._open_lists(task, {caption.credit.system for caption in captions})
         lists = known_lists(
             task,
@@ -118,7 +119,7 @@ class SystemWriter:
             ranking = lists[system.pk, _query_id(task, caption)]  # the known answers by rank
             if rank is None and answer in ranking.values():
                 continue
-            rank = rank or max(ranking, default=0) + 1
+            rank = rank or max(ranking, default=0) + 1  # without a rank, it comes last
             if ranking.get(rank) == answer:
                 continue
             if rank in ranking or answer in ranking.values() or system.name not in partly_known:

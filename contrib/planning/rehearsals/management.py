@@ -43,14 +43,14 @@ class Rehearse(OperationCommand):
 def _report_line(by_sort: CarelessTypeReport) -> str:
     from annotation.rehearsal.reports import CAREFUL
 
-    who = "Careful participants" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
-    when = ""
+    group = "Careful participants" if by_sort.sort == CAREFUL else f"Spammers, {by_sort.sort}"
+    time_words = ""
     if by_sort.answers is not None:
         low, middle, high = by_sort.answers
-        when = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
+        time_words = f" after {middle:,.0f} answers (middle half {low:,.0f} to {high:,.0f})"
     flagged = f", {by_sort.flagged:,} more flagged" if by_sort.flagged else ""
     wrongly = " wrongly" if by_sort.sort == CAREFUL else ""
     return (
-        f"{who}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{when}{flagged}; "
+        f"{group}: {by_sort.stopped:,} of {by_sort.people:,} stopped{wrongly}{time_words}{flagged}; "
         f"{by_sort.kept:,} of their {by_sort.judgments:,} judgments count."
     )

@@ -123,7 +123,7 @@ def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
     if rehearsal.evaluation is not None:
         store_evaluation(rehearsal.evaluation)
     settings = asdict(rehearsal.crowd)
-    stored = Analysis.objects.create(
+    analysis = Analysis.objects.create(
         study=rehearsal.study,
         what=Analysis.Kind.REHEARSAL,
         settings=settings,
@@ -134,4 +134,4 @@ def store_rehearsal(rehearsal: RehearsalResult) -> Analysis:
     value = rehearsal.result["recovered"]["value"]
     share = f"; {percent(value)} of the drawn truth came back" if value is not None else ""
     note_event(study=rehearsal.study, what="rehearsal-done", sentence=f"Rehearsed{share}.")
-    return stored
+    return analysis

@@ -15,7 +15,7 @@ from pytest_django import Settings
 
 from annotation.crowds.sync.run import sync_with_crowd
 from annotation.models import CrowdSession
-from contrib.prolific.notifications import PATH
+from contrib.prolific.notifications import HOOK_PATH
 from contrib.prolific.tests.emulator import Fault, ProlificEmulator
 from contrib.prolific.tests.panel import LOST, Panel
 from judgments.models import Job
@@ -32,12 +32,12 @@ def subscribed(panel: Panel, settings: Settings) -> Panel:
 
 def delivered(panel: Panel, participant: str) -> tuple[bytes, dict[str, str]]:
     [(address, body, headers)] = panel.prolific.world.deliveries(panel.came[participant])
-    assert address == f"https://quorum.example{PATH}"
+    assert address == f"https://quorum.example{HOOK_PATH}"
     return body, headers
 
 
 def post(body: bytes, headers: dict[str, str]) -> Any:
-    return Client().post(PATH, body, content_type="application/json", headers=headers)
+    return Client().post(HOOK_PATH, body, content_type="application/json", headers=headers)
 
 
 def syncs() -> int:

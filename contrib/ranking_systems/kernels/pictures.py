@@ -57,14 +57,16 @@ def find_codebooks(pictures: Sequence[Points], generator: np.random.Generator) -
 
 def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -> Histograms:
     """Return the histograms of pictures. Pictures are read one at a time."""
-    parts: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
+    shares_by_level: dict[str, list[list[Floats]]] = {name: [[] for _ in range(LEVELS)] for name in codebooks}
     for points in pictures:
         for name, centres in codebooks.items():
             codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
             for level in range(LEVELS):
                 regions = _region(points.positions, 2**level)
-                parts[name][level].append(_shares(regions, codes, 4**level, len(centres)))
-    return Histograms({name: [np.stack(shares) for shares in levels] for name, levels in parts.items()})
+                shares_by_level[name][level].append(_shares(regions, codes, 4**level, len(centres)))
+    return Histograms(
+        {name: [np.stack(shares) for shares in levels] for name, levels in shares_by_level.items()}
+    )
 
 
 def _region(places: Floats, side: int) -> Ints:
@@ -122,5 +124,5 @@ def _average_histograms(
     kernel: Callable[[Sequence[Floats], Sequence[Floats]], Floats],
     power: int,
 ) -> Floats:
-    parts = [kernel(first.levels[name], second.levels[name]) for name in first.levels]
-    return np.asarray(np.mean(parts, axis=0) ** power)
+    matrices = [kernel(first.levels[name], second.levels[name]) for name in first.levels]
+    return np.asarray(np.mean(matrices, axis=0) ** power)

@@ -33,11 +33,9 @@ MATCH, GAP = 0.5, 1.0  # H13: factors of a sequence's value for a matched word a
 def stems_of(captions: Sequence[str]) -> list[list[str]]:
     """Return the stems of each caption, without stop words."""
     stems = change_words(encode_texts(captions, TOKENIZERS["h13"]), STOP_THEN_STEM)
-    names = (
-        np.array(stems.vocabulary, dtype=object)[stems.tokens]
-        if stems.tokens.size
-        else np.zeros(0, dtype=object)
-    )
+    names = np.zeros(0, dtype=object)
+    if stems.tokens.size:
+        names = np.array(stems.vocabulary, dtype=object)[stems.tokens]
     return [part.tolist() for part in np.split(names, stems.starts[1:-1])]
 
 

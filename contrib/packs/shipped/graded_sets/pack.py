@@ -140,11 +140,11 @@ def _add_rhos(run: Run, graded: GradedCaptions) -> None:
     """Compute Spearman's rho on all expert pairs. References include the image's own captions (V15 §7.2)."""
     documents = [caption.references for caption in graded.captions]
     metrics = computable_metrics(RHO_METRICS.values())
-    scored = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
+    scores = score_captions(graded.captions, documents, metrics=metrics, tokenizer="ptb").scores
     for name, metric in RHO_METRICS.items():
         if metric in metrics:
             rho = correlation(
-                scored[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0
+                scores[metric].images[graded.caption_indices], graded.grades, RHO, resamples=0
             ).value
             run.number(f"v15/{EXPERT_SET}/{name}", Estimate(rho, n=len(graded.grades)))
 
@@ -181,19 +181,19 @@ def _correlations_of_set(run: Run, graded: GradedCaptions, coefficient: str) -> 
     images = [caption.key for caption in graded.captions]
     by_row = [caption.references for caption in graded.captions]
     by_image = list(dict(zip(images, by_row, strict=True)).values())
-    scored = score_captions(graded.captions, by_row, metrics=metrics, tokenizer="ptb").scores
-    scored_by_image = score_captions(
+    scores_by_metric = score_captions(graded.captions, by_row, metrics=metrics, tokenizer="ptb").scores
+    scores_by_image = score_captions(
         graded.captions, by_image, metrics=FREQUENCY_METRICS, tokenizer="ptb"
     ).scores
     means = _mean_grades(graded.captions)
     correlations = {}
     for metric in metrics:
-        run.signed(f"{graded.title}: {metric}", scored[metric].signature)
-        scores = scored[metric].images
+        run.signed(f"{graded.title}: {metric}", scores_by_metric[metric].signature)
+        scores = scores_by_metric[metric].images
         grade_scores = scores[graded.caption_indices]  # of each grade's caption
         over_images = None
-        if metric in scored_by_image:
-            grade_scores_by_image = scored_by_image[metric].images[graded.caption_indices]
+        if metric in scores_by_image:
+            grade_scores_by_image = scores_by_image[metric].images[graded.caption_indices]
             over_images = _coefficient(grade_scores_by_image, graded.grades, coefficient)
         correlations[metric] = MetricCorrelations(
             _clustered_correlation(grade_scores, graded, images, coefficient, run.seed),

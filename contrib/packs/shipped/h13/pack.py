@@ -159,6 +159,7 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
                 agreement = threshold_kappa(scores, experts.means, first, second, clusters=experts.clusters)
                 kappa = estimate_from(agreement.kappa)
                 rows.append((name, label, kappa, first, second))
+                # the first thresholds give the number, and further ones are other conventions
                 if index:
                     others[f"from {first:g} on against grades from {second:.2f} on"] = kappa.value
                 else:
@@ -187,12 +188,12 @@ def _add_kappas(run: Run, data: Flickr8kSet) -> None:
 
 def _scores(data: Flickr8kSet, metric: str, positions: Sequence[int]) -> tuple[Floats, str]:
     references, pool = data.references(positions), data.pool
-    scored = score(
+    result = score(
         [pool[caption] for caption in data.experts.caption.tolist()],
         [references[image] for image in data.experts.image.tolist()],
         [metric],
     ).scores[metric]
-    return scored.images, scored.signature
+    return result.images, result.signature
 
 
 def _best_threshold(grid: KappaGrid) -> ThresholdAgreement:
@@ -284,12 +285,14 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
 
 
 def _bleu_matrix(data: Flickr8kSet) -> Floats:
+    """Return Bleu of each caption of the pool (columns) with the references of each image (rows)."""
     references, pool = data.references(range(5)), data.pool
-    scored = score(pool * len(pool), [texts for texts in references for _ in pool], ["bleu-h13"])
-    return scored.scores["bleu-h13"].images.reshape(len(pool), len(pool))
+    result = score(pool * len(pool), [texts for texts in references for _ in pool], ["bleu-h13"])
+    return result.scores["bleu-h13"].images.reshape(len(pool), len(pool))
 
 
 def _shared_bigrams(data: Flickr8kSet, change: str) -> Flags:
+    """Return whether a caption of the pool (columns) and an image's captions (rows) have a bigram in common."""
     texts = [text for captions in data.captions for text in captions]
     encoded = change_words(encode_texts(texts, TOKENIZERS["rouge"]), change)
     bigrams = [set(pairwise(tokens.tolist())) for tokens in np.split(encoded.tokens, encoded.starts[1:-1])]
@@ -493,7 +496,7 @@ def _ranking_table(
     name: str, lists: dict[str, JudgedRankings], best: str, seed: int, *, original: bool
 ) -> Table:
     measure = recall_at_k if original else success_at_k
-    recalls = {system: [measure(ranks, k=cut) for cut in RANK_CUTOFFS] for system, ranks in lists.items()}
+    recalls = {system: [measure(ranks, k=k) for k in RANK_CUTOFFS] for system, ranks in lists.items()}
     final = {
         system: median_rank(ranks) if original else r_precision(ranks) for system, ranks in lists.items()
     }
@@ -520,7 +523,7 @@ def _ranking_table(
         rows.append((system, *cells, f"{value:.1f}{mark}"))
     letter = "R" if original else "S"
     last_title = "median rank" if original else "R-precision, %"
-    columns = (Column("system"), *(Column(f"{letter}@{cut}, %") for cut in RANK_CUTOFFS), Column(last_title))
+    columns = (Column("system"), *(Column(f"{letter}@{k}, %") for k in RANK_CUTOFFS), Column(last_title))
     return Table(name, "Rank of the original item" if original else "Relevant items", columns, tuple(rows))
 
 

@@ -103,13 +103,13 @@ def analyse(run: Run) -> None:
 
 def _record_judgments(run: Run, name: str, data: FiftySentenceData) -> None:
     ties = int((data.winners == 0).sum())
-    how = (
+    source = (
         f"{data.votes.size:,} triplets as majorities of three judgments; {ties} pairs are drawn"
         if data.votes.size
         else "only the winners are published; some 60 ties among them were broken at random and cannot be distinguished"
     )
     run.judged(
-        f"{DATASET_TITLES[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {how}."
+        f"{DATASET_TITLES[name]}: {len(data.pairs):,} candidate pairs of {len(set(data.images)):,} images; {source}."
     )
 
 
@@ -153,10 +153,10 @@ def _record_section_7_2(
     run.number(f"section-7.2/{name}/cider/48", accuracy)
     if name != PASCAL:
         return
-    at_blanks = scores_by_shared_subsets(
+    blank_separated = scores_by_shared_subsets(
         data, ["bleu-1"], [5], draws=DRAWS, seed=run.seed, tokenizer="space"
     )["bleu-1"]
-    others = {"captions cut at blanks, bleu-1": drawn_point(curve_of_all(data, at_blanks), 5).value}
+    others = {"captions cut at blanks, bleu-1": drawn_point(curve_of_all(data, blank_separated), 5).value}
     run.number(f"section-7.2/{name}/bleu-1/5", drawn_point(curves["bleu-1|stem:porter"], 5), others=others)
     run.number(f"section-7.2/{name}/rouge-1/5", drawn_point(curves[ROUGE_1], 5))
 

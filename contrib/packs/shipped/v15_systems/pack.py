@@ -90,7 +90,8 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
     images = [data.images[position] for position in mixed_pairs]
     scores, signatures = data.scores(TOURNAMENT_METRICS)
     winners = {"people": data.winners[mixed_pairs]} | {
-        metric: metric_winners(both[mixed_pairs, 0], both[mixed_pairs, 1]) for metric, both in scores.items()
+        metric: metric_winners(pair_scores[mixed_pairs, 0], pair_scores[mixed_pairs, 1])
+        for metric, pair_scores in scores.items()
     }
     tournaments = {}
     for name, won in winners.items():
@@ -153,8 +154,8 @@ def _mean_wins(table: Floats) -> Floats:
     Args:
         table: (..., K, K) shares of comparisons that the row's system won, with a diagonal of nan.
     """
-    compared = ~np.isnan(table)
-    return ratio(np.where(compared, table, 0.0).sum(axis=-1), compared.sum(axis=-1))
+    has_met = ~np.isnan(table)
+    return ratio(np.where(has_met, table, 0.0).sum(axis=-1), has_met.sum(axis=-1))
 
 
 def _draws(winners: Ints, first: list[str], second: list[str], images: list[str], seed: int) -> Floats:
@@ -197,14 +198,14 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
     if not complete_captions:
         return {}
     systems = sorted(SYSTEMS.values())
-    scored = score_texts(
+    result = score_texts(
         [texts[name] for texts in complete_captions.values() for name in systems],
         [data.references[image] for image in complete_captions for _ in systems],
         list(data.references.values()),
         metrics=["cider"],
         tokenizer=TOKENIZER,
     )
-    scores = scored.scores["cider"].images.reshape(len(complete_captions), len(systems))
+    scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
     better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
     np.fill_diagonal(better, np.nan)
     what = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"

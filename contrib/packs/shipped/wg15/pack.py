@@ -174,38 +174,38 @@ def _estimate(figure: ContentFigure, seed: int) -> Estimate:
 
 def _read_images(file: Path) -> tuple[Images, Images]:
     """Return the training and the test images in a file. pack.toml describes its columns."""
-    parts: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
+    images_by_split: dict[str, Images] = {"train": Images([], [], [], []), "test": Images([], [], [], [])}
     columns = Columns(("image", "split", "width", "height", "boxes", "descriptions"))
     for record in read_json_lines(file, columns, ImportNotes(), None):
         row: Mapping[str, Any] = record.values
         try:
-            part = parts[row["split"]]
-            part.labels.append([str(box["label"]) for box in row["boxes"]])
-            part.boxes.append(
+            images = images_by_split[row["split"]]
+            images.labels.append([str(box["label"]) for box in row["boxes"]])
+            images.boxes.append(
                 np.array(
                     [[float(box[side]) for side in ("x", "y", "width", "height")] for box in row["boxes"]]
                 ).reshape(-1, 4)
             )
-            part.sizes.append((float(row["width"]), float(row["height"])))
-            part.descriptions.append([[int(box) for box in boxes] for boxes in row["descriptions"]])
+            images.sizes.append((float(row["width"]), float(row["height"])))
+            images.descriptions.append([[int(box) for box in boxes] for boxes in row["descriptions"]])
         except (KeyError, TypeError, ValueError) as error:
             raise EvaluationError(
                 f"{file}, line {record.line}: {error!r}; expected split train or test, width, height, boxes with "
                 "label, x, y, width and height, and descriptions as lists of box numbers."
             ) from None
-    for split, part in parts.items():
-        if not any(image for image in part.descriptions):
+    for split, images in images_by_split.items():
+        if not any(image for image in images.descriptions):
             raise EvaluationError(
                 f"{file} has no described images whose split is {split}, expected some of train and some of test."
             )
-    return parts["train"], parts["test"]
+    return images_by_split["train"], images_by_split["test"]
 
 
 def _simulated_images(seed: int) -> tuple[Images, Images]:
     """Return invented images, in which large, central and commonly named boxes are named more often."""
     rng = np.random.default_rng(seed)
     common = 1 / np.arange(1, LABELS + 1)
-    parts = []
+    sets = []
     for _ in range(2):
         counts = rng.integers(3, MAX_BOXES + 1, size=IMAGES // 2)
         labels = [rng.choice(LABELS, size=count, p=common / common.sum()) for count in counts.tolist()]
@@ -233,5 +233,5 @@ def _simulated_images(seed: int) -> tuple[Images, Images]:
                 [[int(box) for box in order if image_answers[box, person]] for person in range(PEOPLE)]
             )
         names = [[f"label-{label}" for label in image_labels.tolist()] for image_labels in labels]
-        parts.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
-    return parts[0], parts[1]
+        sets.append(Images(names, boxes, [(100.0, 100.0)] * len(names), descriptions))
+    return sets[0], sets[1]

@@ -55,9 +55,9 @@ def analyse(run: Run) -> None:
     for name in (PASCAL, ABSTRACT, *(dataset for dataset in DATASETS_BY_PATH if run.has(dataset))):
         run.progress(len(by_set) / (len(DATASETS_BY_PATH) + 2), f"holding out captions of {name}")
         others = {
-            other: [text for captions in images for text in captions]
-            for other, images in sets.items()
-            if other != name
+            other_name: [text for captions in images for text in captions]
+            for other_name, images in sets.items()
+            if other_name != name
         }
         by_set[name] = compute_bounds(
             sets[name],
@@ -81,11 +81,10 @@ def _read_sets(run: Run) -> Iterator[tuple[str, list[list[str]]]]:
         *((name, "jsonl", "captions.jsonl") for name in DATASETS_BY_PATH),
     ):
         if run.has(name):
-            captions = (
-                _read_scenes(run)
-                if name == SCENES
-                else references_by_image(open_dataset(format, run.data[name] / file).rows())
-            )
+            if name == SCENES:
+                captions = _read_scenes(run)
+            else:
+                captions = references_by_image(open_dataset(format, run.data[name] / file).rows())
             yield name, list(captions.values())
 
 
@@ -227,12 +226,9 @@ def _add_sections(run: Run, by_set: Mapping[str, Bounds]) -> None:
         cells: list[float | str] = []
         for name in (PASCAL, ABSTRACT):
             names = list(by_set[name].upper)
-            has_both = first in names and second in names
-            tau = (
-                float(by_set[name].image_taus[names.index(first), names.index(second)])
-                if has_both
-                else math.nan
-            )
+            tau = math.nan
+            if first in names and second in names:
+                tau = float(by_set[name].image_taus[names.index(first), names.index(second)])
             cells += [tau, "yes" if low - ROUNDING <= tau <= high + ROUNDING else "no"]
         taus.append((f"{_short_name(first)}, {_short_name(second)}", f"{low:.2f} to {high:.2f}", *cells))
     title = "Kendall's tau-b between metrics over images, beside the printed ranges"
