@@ -184,10 +184,10 @@ def delete_judge(*, judge: Judge, by: User | None = None) -> str:
                 entry["removed_at"] = timezone.now().isoformat()
         Analysis.objects.filter(pk=analysis.pk).update(result=analysis.result)
     count = judge.answers.count()
-    spent = (
+    spent_words = (
         f"; {Decimal(judge.spent + judge.reserved) / MILLION:f} had been spent on it" if judge.prompt else ""
     )
-    sentence = f"Judge {judge.name!r} was removed with {with_noun(count, 'answer')}{spent}."
+    sentence = f"Judge {judge.name!r} was removed with {with_noun(count, 'answer')}{spent_words}."
     note_event(study=study, what="judge-removed", sentence=sentence, by=by, judge=judge.name)
     judge.delete()
     return sentence
@@ -247,12 +247,12 @@ class _Run:
                     elif self._claim_row(row, question, max_cost):
                         claimed_calls.append((row, question, max_cost))
                 calls = [pool.submit(self._call_model, row, question) for row, question, _ in claimed_calls]
-                stopped = ""
+                reason = ""
                 for (row, _, max_cost), call in zip(claimed_calls, calls, strict=True):
-                    stopped = self._store_reply(row, max_cost, call.result()) or stopped
-                stopped = stopped or self._reason_to_stop() or self._pause([call.result() for call in calls])
-                if stopped:
-                    return stopped
+                    reason = self._store_reply(row, max_cost, call.result()) or reason
+                reason = reason or self._reason_to_stop() or self._pause([call.result() for call in calls])
+                if reason:
+                    return reason
                 if not claimed_calls and not has_copied_reply and self._lacks_budget(rows):
                     return "The budget does not cover another call."
 

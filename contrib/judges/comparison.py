@@ -236,11 +236,11 @@ def _position_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, 
     names_first = np.where(is_tie, 0.5, answers.value == first_text)[rows]
     # The mean over both orders of each unit; with T texts, it is 1 / T for a judge without a preference for a place.
     share = np.bincount(answers.unit[rows], weights=names_first, minlength=size)[keep] / answers.n[keep]
-    consistent = (answers.counts.max(axis=1) == answers.n)[keep].astype(np.float64)
+    is_consistent = (answers.counts.max(axis=1) == answers.n)[keep].astype(np.float64)
     return {
         "first_shown": _mean_estimate(share, material.image[keep]),
         "by_chance": json_float((1 / text_counts[keep]).mean()) if keep.any() else None,
-        "consistent": _mean_estimate(consistent, material.image[keep]),
+        "consistent": _mean_estimate(is_consistent, material.image[keep]),
     }
 
 
@@ -251,8 +251,8 @@ def _length_bias(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, An
     single texts, it is the increase per ten words of the difference between the judge's answer and people's.
     """
     if has_orders(material.kind):
-        longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
-        return _bias_towards(longest, longest.sum(axis=1) == 1, answers, material)
+        is_longest = material.lengths == np.nanmax(material.lengths, axis=1, keepdims=True)
+        return _bias_towards(is_longest, is_longest.sum(axis=1) == 1, answers, material)
     gap = answers.mean - material.people.mean
     units = np.flatnonzero(~np.isnan(gap))
     lengths = material.lengths[units, 0]
@@ -294,17 +294,17 @@ def _has_some_outputs(outputs: Flags, material: JudgeMaterial) -> Flags:
 
 def _own_family_bias(judge: Judge, answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any] | None:
     """Return how much more than people the judge favours systems of its family; None if no system is of it."""
-    family = np.zeros(material.lengths.shape, dtype=np.bool_)
+    is_own = np.zeros(material.lengths.shape, dtype=np.bool_)
     for name in judge.own_systems:
-        family |= material.systems.get(name, False)
-    if not family.any():
+        is_own |= material.systems.get(name, False)
+    if not is_own.any():
         return None
     if has_orders(material.kind):
-        return _bias_towards(family, _has_some_outputs(family, material), answers, material)
+        return _bias_towards(is_own, _has_some_outputs(is_own, material), answers, material)
     gap = answers.mean - material.people.mean
     has_answers = ~np.isnan(gap)
-    own_units = np.flatnonzero(has_answers & family[:, 0])
-    other_units = np.flatnonzero(has_answers & ~family[:, 0])
+    own_units = np.flatnonzero(has_answers & is_own[:, 0])
+    other_units = np.flatnonzero(has_answers & ~is_own[:, 0])
     if not len(own_units) or not len(other_units):
         return _undefined_estimate(len(own_units))
     rows = np.concatenate([own_units, other_units])

@@ -30,11 +30,11 @@ UNBIASED_VALUES = {"consistent": "1", "difference": "0", "length": "0", "own": "
 
 def sentences_of(judge: Mapping[str, Any]) -> Sequence[str]:
     test, name = judge["test"], judge["name"]
-    may = "may" if test.get("passed") else "may not"
+    verdict = "may" if test.get("passed") else "may not"
     sentences = [
         f"{name}: not tested, as {test['reason']}."
         if test["reason"]
-        else f"{name}: {may} replace a person here: it won against {test['won']} of {test['people']} people "
+        else f"{name}: {verdict} replace a person here: it won against {test['won']} of {test['people']} people "
         f"(half are needed), with epsilon {test['epsilon']:g}."
     ]
     if judge.get("removed_at"):

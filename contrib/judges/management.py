@@ -83,8 +83,8 @@ class CompareJudges(OperationCommand):
 
 def _agreement_row(judge: Mapping[str, Any]) -> tuple[Cell, ...]:
     agreement = estimate_of(judge["agreement"]) if judge["agreement"] else BLANK
-    consistent = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
-    return judge["name"], agreement, estimate_of(judge["alpha"]), consistent, judge["units"]
+    same_in_both_orders = judge["side"]["consistent"]["value"] if judge["side"] else BLANK
+    return judge["name"], agreement, estimate_of(judge["alpha"]), same_in_both_orders, judge["units"]
 
 
 def _estimate_row(estimate: Mapping[str, Any]) -> tuple[Cell, ...]:

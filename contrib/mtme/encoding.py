@@ -82,10 +82,10 @@ class Mtme(Encoding):
         decisions, kind = work.moment.decisions, kind_of(work.study)
         make_cells = cells_of_options if kind.names_best else cells_of_captions
         make_cells = cells_of_pairs if kind.compares_pairs else make_cells
-        for _, included in work.answers():
+        for _, included_answers in work.answers():
             answers = {
                 unit: [decisions[unit]] * len(unit_answers) if unit in decisions else unit_answers
-                for unit, unit_answers in included.items()
+                for unit, unit_answers in included_answers.items()
             }
             # The value of an answer with marks is the number on which agreement is measured.
             if kind.is_open and not kind.names_best:
@@ -111,12 +111,12 @@ class Mtme(Encoding):
                 indices = cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64)
                 np.add.at(table.total, indices, cells[:, 2])
                 np.add.at(table.votes, indices, cells[:, 3])
-            self._empty_table, judged = None, table.without_unjudged()
-            if not judged.votes.any():
+            self._empty_table, judged_table = None, table.without_unjudged()
+            if not judged_table.votes.any():
                 raise ExportError(
                     f"No caption of a system has an answer that counts in study {work.study.slug!r}."
                 )
-            self._table_and_references = judged, References.for_study(work.study, judged)
+            self._table_and_references = judged_table, References.for_study(work.study, judged_table)
         return self._table_and_references
 
     def join(self, work: ExportWork, file: HashedFile, parts: Iterator[Path]) -> None:
@@ -210,8 +210,8 @@ def cells_of_pairs(table: JudgedSystems, answers: Mapping[int, Sequence[float]])
                 omitted_count += len(votes)
             else:
                 sides = [vote % MUCH for vote in votes]
-                undecided = sum(vote not in (FIRST, SECOND) for vote in sides)
-                cells.append((row, segment, sides.count(side) + 0.5 * undecided, len(votes)))
+                undecided_votes = sum(vote not in (FIRST, SECOND) for vote in sides)
+                cells.append((row, segment, sides.count(side) + 0.5 * undecided_votes, len(votes)))
     return cells, omitted_count
 
 
@@ -238,13 +238,13 @@ def _join_lines(text: str | None) -> str:
 
 def names_of(rows: Iterable[tuple[int, str]], reserved: Iterable[str] = ()) -> dict[int, str]:
     """Return a file name for each row id, made of its text. The names differ from each other and from ``reserved``."""
-    used, names = set(reserved), {}
+    used_names, names = set(reserved), {}
     for pk, text in rows:
         name = "_".join(text.replace("/", " ").replace("\\", " ").split()).lstrip(".") or "unnamed"
         number = 1
-        while (unique := name if number == 1 else f"{name}_{number}") in used:
+        while (unique := name if number == 1 else f"{name}_{number}") in used_names:
             number += 1
-        used.add(unique)
+        used_names.add(unique)
         names[pk] = unique
     return names
 

@@ -60,10 +60,10 @@ class JudgedSystems:
         rows = np.flatnonzero(self.votes.any(axis=1))
         columns = np.flatnonzero(self.caption[rows].any(axis=0))
         systems, segments = keep_numbers(self.systems, rows), keep_numbers(self.segments, columns)
-        judged = JudgedSystems(systems, segments, self.numbers)
+        judged_table = JudgedSystems(systems, segments, self.numbers)
         for name in ("caption", "text", "total", "votes"):
-            setattr(judged, name, getattr(self, name)[np.ix_(rows, columns)])
-        return judged
+            setattr(judged_table, name, getattr(self, name)[np.ix_(rows, columns)])
+        return judged_table
 
     def set_caption(self, system: int, segment: int, caption: int, key: str) -> None:
         """Set a system's caption of a segment. ``key`` is the ``text_key`` of its text."""

@@ -133,12 +133,12 @@ def conclusions_of(default: SpecificationFigures) -> list[Conclusion]:
 
     They say which metric agrees best, and that it exceeds each other metric.
     """
-    defined = {name: value for name, value in default.values.items() if not math.isnan(value)}
-    order = sorted(defined, key=lambda name: -defined[name])
+    values = {name: value for name, value in default.values.items() if not math.isnan(value)}
+    order = sorted(values, key=lambda name: -values[name])
     if len(order) < 2:
         return []
     best, *other_metrics = order
-    worse_metrics = [name for name in other_metrics if defined[best] > defined[name]][:MAX_COMPARED_METRICS]
+    worse_metrics = [name for name in other_metrics if values[best] > values[name]][:MAX_COMPARED_METRICS]
     conclusions = [
         Conclusion(f"{BEST_METRIC}-and-{number}", METRICS, best, name, 0.0)
         for number, name in enumerate(worse_metrics, start=1)

@@ -200,8 +200,8 @@ def pilot_systems(study: Study, first: str, second: str, *, right: float = 1.0) 
         value, names = consensus.get(pair.pk), systems_by_pair[pair.key]
         if value is None or set(names) != {first, second} or first == second:
             continue
-        won = names[value - 1] == first
-        wins, losses = wins + won, losses + (not won)
+        is_win = names[value - 1] == first
+        wins, losses = wins + is_win, losses + (not is_win)
     if not wins + losses:
         known_names = sorted(
             {name for names in systems_by_pair.values() if len(set(names)) == 2 for name in names}

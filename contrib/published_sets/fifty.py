@@ -174,8 +174,8 @@ class _Folder:
         # Two people make HC or, if one described another image, HI; with machines, pairs are HM or MM.
         numbers = [record.read(column, _read_source) for column in ("first_source", "second_source")]
         low, high = sorted(numbers)
-        implied = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
-        if (high == 7 and low != 6) or implied != kind:
+        implied_kind = {(6, 6): "HC", (6, 7): "HI"}.get((low, high), "HM" if high == 6 else "MM")
+        if (high == 7 and low != 6) or implied_kind != kind:
             actual = f"{quote_value(kind)} with sources {numbers}"
             raise record.problem("kind", actual, "the kind these sources make")
         return _SOURCES[numbers[0]], _SOURCES[numbers[1]]
@@ -205,8 +205,8 @@ class FiftyDataset(_FiftyReader, DatasetSource):
     def rows(self) -> Iterator[ReferenceRow]:
         register = CaptionRegister(self.notes)
         for record, image, texts in self._folder.images():
-            unused = max(0, len(texts) - TRIPLET_REFERENCES)
-            self.notes.count("unused-references", unused, detail=f"{TRIPLET_REFERENCES}")
+            unused_count = max(0, len(texts) - TRIPLET_REFERENCES)
+            self.notes.count("unused-references", unused_count, detail=f"{TRIPLET_REFERENCES}")
             for position, reference in enumerate(texts):
                 caption_id = f"{image}#{position}"
                 register.add(record, caption_id, image, reference)

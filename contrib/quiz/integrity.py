@@ -8,9 +8,9 @@ from judgments.models import Unit
 
 def quizzes_count_their_answers() -> Iterator[str]:
     rows = QuizAttempt.objects.values_list("study__slug", "pk", "items", "answers", "right", "finished_at")
-    for slug, pk, items, answers, right, finished in rows.order_by("pk").iterator():
+    for slug, pk, items, answers, right, finished_at in rows.order_by("pk").iterator():
         numbers = {str(number) for number in range(1, len(items) + 1)}
-        if not set(answers) <= numbers or (finished is not None and set(answers) != numbers):
+        if not set(answers) <= numbers or (finished_at is not None and set(answers) != numbers):
             yield f"Study {slug}: quiz attempt {pk} asks {len(items)} things and holds {len(answers)} answers."
         if right is not None and right > len(items):
             yield f"Study {slug}: quiz attempt {pk} has {right} of {len(items)} right."

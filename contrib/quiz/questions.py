@@ -103,9 +103,9 @@ def draw_questions(
     return shuffle([*new_keys, *repeated_keys][:count], rng)
 
 
-def reaches_pass_mark(right: int, answered: int, pass_mark: float) -> bool:
+def reaches_pass_mark(right_count: int, answer_count: int, pass_mark: float) -> bool:
     """Return whether the share of right answers reaches the pass mark.
 
     The quotient is the double that is nearest to the true share, so 8 of 10 reaches a mark that is written as 0.8.
     """
-    return answered > 0 and right / answered >= pass_mark
+    return answer_count > 0 and right_count / answer_count >= pass_mark

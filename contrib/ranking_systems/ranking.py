@@ -123,7 +123,7 @@ def _best_settings(settings: Sequence[Setting]) -> list[int]:
     """
     best_indices: list[int] = []
     for index_of_k in range(len(CUTOFFS)):
-        remaining = [index for index in range(len(settings)) if index not in best_indices]
-        remaining.sort(key=lambda index: (-settings[index].recalls[index_of_k], settings[index].median_rank))
-        best_indices += remaining[:PER_CUTOFF]
+        indices = [index for index in range(len(settings)) if index not in best_indices]
+        indices.sort(key=lambda index: (-settings[index].recalls[index_of_k], settings[index].median_rank))
+        best_indices += indices[:PER_CUTOFF]
     return best_indices

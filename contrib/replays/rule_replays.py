@@ -154,9 +154,9 @@ def _build_replay(
         applies=applies,
         unrecorded=unrecorded,
         workers=len(people.names),
-        judgments=sum(flagged.judgments for flagged in flagged_workers),
-        slots=sum(flagged.slots for flagged in flagged_workers),
-        found=tuple(sorted(flagged_workers, key=lambda flagged: flagged.worker)),
+        judgments=sum(row.judgments for row in flagged_workers),
+        slots=sum(row.slots for row in flagged_workers),
+        found=tuple(sorted(flagged_workers, key=lambda row: row.worker)),
     )
 
 

@@ -27,8 +27,8 @@ class SubmittedPage(NamedTuple):
 
 
 def finished_judgments(study: Study) -> QuerySet[Judgment]:
-    finished = Assignment.objects.filter(study=study).finished()
-    return Judgment.objects.filter(assignment__in=finished, replaced_by__isnull=True)
+    assignments = Assignment.objects.filter(study=study).finished()
+    return Judgment.objects.filter(assignment__in=assignments, replaced_by__isnull=True)
 
 
 def pages_of(study: Study) -> Iterator[SubmittedPage]:

@@ -198,24 +198,24 @@ def _check_size(path: Path, size: int) -> None:
 
 def _key_columns(record: Record) -> tuple[str, tuple[str, ...]]:
     """Return what a table scores, and the columns that name it, by its first record."""
-    present = {name for name in KEY_COLUMNS if record.get(name) is not None}
+    present_columns = {name for name in KEY_COLUMNS if record.get(name) is not None}
     # without a system, an empty cell is an empty caption; otherwise the caption is the system's
-    if "system" not in present:
-        present |= {name for name in ID_COLUMNS if name in record.values}
+    if "system" not in present_columns:
+        present_columns |= {name for name in ID_COLUMNS if name in record.values}
     sides = {
-        name: next((column for column in (key, name) if column in present), None)
+        name: next((column for column in (key, name) if column in present_columns), None)
         for name, key in ID_COLUMNS.items()
     }
-    if sides["first"] and sides["second"] and "image" in present:
+    if sides["first"] and sides["second"] and "image" in present_columns:
         return Per.PAIRS, ("image", sides["first"], sides["second"])
-    if "image" in present and (sides["caption"] or "system" in present):
-        system_columns = ("system",) if "system" in present else ()
+    if "image" in present_columns and (sides["caption"] or "system" in present_columns):
+        system_columns = ("system",) if "system" in present_columns else ()
         return Per.CAPTIONS, ("image", *((sides["caption"],) if sides["caption"] else ()), *system_columns)
-    if "system" in present and not present & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
+    if "system" in present_columns and not present_columns & {"image", *ID_COLUMNS, *ID_COLUMNS.values()}:
         return Per.SYSTEMS, ("system",)
     raise record.problem(
         None,
-        f"the columns {', '.join(sorted(present)) or quote_value('')}",
+        f"the columns {', '.join(sorted(present_columns)) or quote_value('')}",
         "image with caption, caption_id or system; image with first and second; or system alone",
     )
 
@@ -319,15 +319,15 @@ def _read_columns(file: Path) -> tuple[list[str], Floats]:
             ),
         )
         for batch in batches:
-            encoded = batch["system"].dictionary_encode()
-            names = [interned_names.setdefault(name, name) for name in encoded.dictionary.to_pylist()]
+            encoded_names = batch["system"].dictionary_encode()
+            names = [interned_names.setdefault(name, name) for name in encoded_names.dictionary.to_pylist()]
             numbers = batch["score"].to_numpy(zero_copy_only=False)
             has_valid_names = all(read_name(name, "the name of a system") == name for name in names)
             # other scores than missing ones are not numbers, or too large: the error names their line
             invalid_count = np.count_nonzero(~(np.abs(numbers) <= MAX_NUMBER)) - batch["score"].null_count
             if invalid_count or not has_valid_names:
                 return _read_by_line(file)
-            systems += [names[code] for code in encoded.indices.to_numpy().tolist()]
+            systems += [names[code] for code in encoded_names.indices.to_numpy().tolist()]
             scores.frombytes(numbers.tobytes())
             _check_size(file, _size_of_lines(systems, interned_names))
     except (pa.ArrowInvalid, OSError, BadCell, LimitExceeded, *GZIP_ERRORS):

@@ -83,15 +83,15 @@ def send_webhooks(*, rng: random.Random | None = None) -> int:
         return 0
     rng = rng or random.Random()
     note_completions()
-    delivered = 0
+    delivered_count = 0
     for _place in range(MESSAGES_PER_ROUND):
         delivery = _next_delivery()
         if delivery is None:
             break
         if _begin_attempt(delivery):
-            delivered += _send_message(delivery, rng)
+            delivered_count += _send_message(delivery, rng)
     forget_old()
-    return delivered
+    return delivered_count
 
 
 def forget_old() -> int:
@@ -112,9 +112,11 @@ def _next_delivery() -> WebhookDelivery | None:
 
     Webhooks without failures come first, so that a hanging server does not delay others.
     """
-    resting = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
-    due = WebhookDelivery.objects.filter(_due_deliveries(), resting, webhook__active=True)
-    return due.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
+    may_be_called = Q(webhook__rests_until=None) | Q(webhook__rests_until__lte=timezone.now())
+    due_deliveries = WebhookDelivery.objects.filter(_due_deliveries(), may_be_called, webhook__active=True)
+    return (
+        due_deliveries.select_related("webhook__study").order_by("webhook__failures", "next_at", "pk").first()
+    )
 
 
 def _begin_attempt(delivery: WebhookDelivery) -> bool:

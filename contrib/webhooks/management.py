@@ -11,5 +11,5 @@ class SendWebhooks(QuorumCommand):
     example = "manage.py send_webhooks"
 
     def handle(self, *args: Any, **options: Any) -> None:
-        delivered = send_webhooks()
-        self.say(f"{delivered:,} message{'' if delivered == 1 else 's'} delivered.")
+        count = send_webhooks()
+        self.say(f"{count:,} message{'' if count == 1 else 's'} delivered.")

@@ -38,11 +38,11 @@ class HitWriter:
 
     def add(self, rows: Iterable[JudgmentRow]) -> None:
         new = dict.fromkeys(row.hit for row in rows if row.hit is not None and row.hit not in self.ids)
-        stored = HIT.objects.bulk_create(
+        hits = HIT.objects.bulk_create(
             HIT(study=self.study, key=key, position=position, required=0, open_slots=0)
             for position, key in enumerate(new, start=len(self.ids))
         )
-        self.ids.update({hit.key: hit.pk for hit in stored})
+        self.ids.update({hit.key: hit.pk for hit in hits})
         for row in rows:
             if row.hit is not None:
                 self.chances.setdefault((row.hit, row.unit), row.chance)
@@ -105,7 +105,7 @@ class AssignmentWriter:
         self.ids.update(zip(new, (assignment.pk for assignment in assignments), strict=True))
 
     def _build(self, row: JudgmentRow) -> Assignment:
-        submitted = row.submitted_at or self.now
+        submitted_at = row.submitted_at or self.now
         exclusion = self._exclusion_of(row)
         slot = UNKNOWN_SLOT
         if row.hit is not None and exclusion is None:
@@ -125,8 +125,8 @@ class AssignmentWriter:
             before_exclusion="" if exclusion is None else Assignment.State.SUBMITTED,
             slot=slot,
             external_id=row.assignment or "",
-            accepted_at=min(row.accepted_at or submitted, submitted),
-            submitted_at=submitted,
+            accepted_at=min(row.accepted_at or submitted_at, submitted_at),
+            submitted_at=submitted_at,
             simulated=row.simulated,
         )
 

@@ -42,8 +42,8 @@ class CaptionWriter:
 
     def add_texts(self, texts: Iterable[str]) -> None:
         new = {text: key for text in texts if (key := text_key(text)) not in self.ids}
-        stored = store_candidates(self.dataset, new)
-        self.ids.update({key: stored[text] for text, key in new.items()})
+        ids_by_text = store_candidates(self.dataset, new)
+        self.ids.update({key: ids_by_text[text] for text, key in new.items()})
 
     def add_options(self, rows: Iterable[CreditedRow]) -> None:
         """Add the texts of options that the file credits to systems. Several units may have the same ids."""

@@ -100,11 +100,11 @@ class JudgmentWriter:
         If the file does not have that answer, count the revision instead.
         """
         values = dict(zip(JUDGMENT_FIELDS, self._values(row), strict=True))
-        former = Judgment.objects.filter(
+        former_judgment = Judgment.objects.filter(
             assignment_id=values["assignment_id"], unit_id=values["unit_id"], replaced_by__isnull=True
         ).first()
-        signals = {} if former else {IMPORTED_REVISION: row.revision}
-        Judgment.objects.create(**values, signals=signals, replaces=former)
+        signals = {} if former_judgment else {IMPORTED_REVISION: row.revision}
+        Judgment.objects.create(**values, signals=signals, replaces=former_judgment)
 
     def _stored_answer(self, row: JudgmentRow) -> Any:
         """Return the answer with its marks moved to their place in the stored spelling of the text."""

@@ -129,8 +129,8 @@ class PairWriter:
     def _store(self, pairs: list[CandidatePair]) -> None:
         for position, pair in enumerate(pairs, start=len(self.ids)):
             pair.position = position
-        stored = CandidatePair.objects.bulk_create(pairs, batch_size=ROWS_PER_BATCH)
-        self.ids.update({pair.key: pair.pk for pair in stored})
+        stored_pairs = CandidatePair.objects.bulk_create(pairs, batch_size=ROWS_PER_BATCH)
+        self.ids.update({pair.key: pair.pk for pair in stored_pairs})
 
     def _systems_by_side(self, row: JudgmentRow) -> dict[str, int]:
         systems_by_side: dict[str, int] = {}

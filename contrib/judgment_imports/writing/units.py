@@ -40,8 +40,8 @@ class UnitWriter:
             self._values(row, position) for position, row in enumerate(new.values(), start=first_position)
         )
         insert_rows(Unit, UNIT_FIELDS, values)
-        stored = Unit.objects.filter(study=self.study, position__gte=first_position)
-        self.ids.update(stored.values_list("key", "pk"))
+        units = Unit.objects.filter(study=self.study, position__gte=first_position)
+        self.ids.update(units.values_list("key", "pk"))
 
     def _values(self, row: JudgmentRow, position: int) -> tuple[Any, ...]:
         """Return the values of the columns ``UNIT_FIELDS``."""

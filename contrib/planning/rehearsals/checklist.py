@@ -47,12 +47,12 @@ def _rehearsal_points(launch: Launch) -> Iterable[ChecklistItem]:
                 _("Agreement expected"), Readiness.UNKNOWN, _("A rehearsal can estimate the agreement.")
             )
         return
-    recovered, alpha = newest.result["recovered"], newest.result["agreement"]
+    recovered_share, alpha = newest.result["recovered"], newest.result["agreement"]
     yield launch.point(
         _("Rehearsal"),
         Readiness.READY,
         _("The consensus of simulated participants found %(share)s of the right answers.")
-        % {"share": percent(recovered["value"])},
+        % {"share": percent(recovered_share["value"])},
         page="rehearsal",
         link_words=_("See the rehearsal"),
     )

@@ -52,7 +52,7 @@ def requirement_filters(client: ProlificClient, workers: Workers, *, workspace: 
     """
     if not needs_the_list(workers):
         return []
-    return list(_filters(workers, {listed.id: listed for listed in client.filters(workspace=workspace)}))
+    return list(_filters(workers, {row.id: row for row in client.filters(workspace=workspace)}))
 
 
 def _filters(workers: Workers, filters_by_id: Mapping[str, ListedFilter]) -> Iterator[Filter]:

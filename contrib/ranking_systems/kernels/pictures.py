@@ -99,10 +99,10 @@ def pyramid_kernel(first: Histograms, second: Histograms, power: int) -> Floats:
 
 def _pyramid(first: Sequence[Floats], second: Sequence[Floats]) -> Floats:
     levels = [intersections(shares, other) for shares, other in zip(first, second, strict=True)]
-    finest = len(levels) - 1
-    total = levels[finest]
-    for level in range(finest):
-        total = total + (levels[level] - levels[level + 1]) / 2 ** (finest - level)
+    last_level = len(levels) - 1
+    total = levels[last_level]
+    for level in range(last_level):
+        total = total + (levels[level] - levels[level + 1]) / 2 ** (last_level - level)
     return total
 
 

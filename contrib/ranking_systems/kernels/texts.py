@@ -116,8 +116,8 @@ def idf_overlaps(first: Sequence[Document], second: Sequence[Document], idf: Map
 
     left, right = _features([weights(doc) for doc in first], [weights(doc) for doc in second])
     sums = [(table * table).sum(axis=1) for table in (left, right)]
-    shared = (left @ right.T).toarray()
-    return ratio(2 * shared, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
+    shared_weights = (left @ right.T).toarray()
+    return ratio(2 * shared_weights, sums[0][:, None] + sums[1][None, :], otherwise=0.0)
 
 
 def _weighted_counts(document: Document, weight: Callable[[str], float]) -> dict[str, float]:

@@ -64,14 +64,14 @@ def translation_probabilities(training: Sequence[Document], vocabulary: Mapping[
     # A link is a pair of words, as source * size + target. `targets` has the number of the occurrence that it explains.
     links, targets, count = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)], 0
     for document in training:
-        coded = [
+        captions = [
             np.array([vocabulary[w] for w in caption if w in vocabulary], np.int64) for caption in document
         ]
-        steps = range(1, min(OTHER_CAPTIONS, len(coded) - 1) + 1)
-        for position, step in product(range(len(coded)), steps):
-            target = coded[(position + step) % len(coded)]
+        steps = range(1, min(OTHER_CAPTIONS, len(captions) - 1) + 1)
+        for position, step in product(range(len(captions)), steps):
+            target = captions[(position + step) % len(captions)]
             # the last one is the empty word, with which any word can be aligned
-            source = np.append(coded[position], size)
+            source = np.append(captions[position], size)
             links.append((source[:, np.newaxis] * size + target).ravel())
             targets.append(np.tile(np.arange(count, count + len(target)), len(source)))
             count += len(target)

@@ -182,8 +182,8 @@ def _add_substitution(run: Run, name: str, title: str, texts: ImageTexts, *, sta
             only_first = measure.startswith("best")
             lists = [terms[:1] if only_first else terms for terms in keywords.annotations]
             score = function(lists, texts.gold)
-            attempted = score.images[~np.isnan(score.images)]
-            interval = bootstrap_interval(attempted, seed=run.seed) if attempted.size else None
+            image_scores = score.images[~np.isnan(score.images)]
+            interval = bootstrap_interval(image_scores, seed=run.seed) if image_scores.size else None
             low, high = (interval.low, interval.high) if interval else (None, None)
             cells.append(Estimate(score.recall, low, high, score.counted))
             if stated and any(number.id == f"{name}/{baseline}/{measure}" for number in run.pack.numbers):

@@ -208,9 +208,9 @@ def _leave_one_out(run: Run, data: FiftySentenceData) -> None:
     rows, first_five, all_texts = [], {}, {}  # the dictionaries have mean numbers of words by metric
     for name, image_scores in scores.items():
         orders = [np.argsort(-scores_of_texts, kind="stable") for scores_of_texts in image_scores]
-        ordered = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
+        ordered_counts = [counts[order] for counts, order in zip(word_counts, orders, strict=True)]
         first_five[name], all_texts[name], last_five = (
-            float(np.mean([counts[part].mean() for counts in ordered]))
+            float(np.mean([counts[part].mean() for counts in ordered_counts]))
             for part in (slice(5), slice(None), slice(-5, None))
         )
         with_cider = float(np.mean(list(map(spearman, image_scores, scores["CIDEr"]))))
@@ -240,10 +240,10 @@ def _example(data: FiftySentenceData, image: str, scores: dict[str, list[Floats]
     rows = []
     for name, by_image in scores.items():
         image_scores = by_image[0]
-        ranked = list(enumerate(np.argsort(-image_scores, kind="stable").tolist(), start=1))
+        ranking = list(enumerate(np.argsort(-image_scores, kind="stable").tolist(), start=1))
         rows += [
             (name, rank, float(image_scores[text]), data.references[image][text].strip())
-            for rank, text in ranked[:3] + ranked[-3:]
+            for rank, text in ranking[:3] + ranking[-3:]
         ]
     columns = (Column("metric"), Column("rank", "count"), Column("score", "number"), Column("reference"))
     return Table("ranked-references", f"First and last references of {image}", columns, tuple(rows))

@@ -94,9 +94,9 @@ def _add_tournament(run: Run, data: FiftySentenceData) -> None:
         for metric, pair_scores in scores.items()
     }
     tournaments = {}
-    for name, won in winners.items():
-        result = tournament(first, second, won, ties="no-win", resamples=0)
-        draws = _draws(won, first, second, images, run.seed)
+    for name, winning_sides in winners.items():
+        result = tournament(first, second, winning_sides, ties="no-win", resamples=0)
+        draws = _draws(winning_sides, first, second, images, run.seed)
         tournaments[name] = _Tournament(result, _mean_wins(result.table), draws)
         run.signed(
             f"tournament of {name}", f"{signatures.get(name, 'published winners')}; {result.signature}"
@@ -206,10 +206,10 @@ def _agreement_on_all_pairs(data: FiftySentenceData, people: Floats) -> dict[str
         tokenizer=TOKENIZER,
     )
     scores = result.scores["cider"].images.reshape(len(complete_captions), len(systems))
-    better = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
-    np.fill_diagonal(better, np.nan)
+    win_shares = np.mean(scores[:, :, np.newaxis] > scores[:, np.newaxis, :], axis=0)
+    np.fill_diagonal(win_shares, np.nan)
     what = f"CIDEr on all ten pairs of the {len(complete_captions)} images with captions of all five systems"
-    return {what: pearson(people, _mean_wins(better))}
+    return {what: pearson(people, _mean_wins(win_shares))}
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ def analyse(run: Run) -> None:
         texts: defaultdict[str, dict[int, list[int]]] = defaultdict(dict)
         for position, row in enumerate(rows):
             texts[row["system"]].setdefault(int(row["image"]), []).append(position)
-        ranked = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
-        run.judged(f"{pair}: {len(rows):,} judgments of {len(ranked)} systems, as published.")
-        for system in ranked:
+        systems = rank_systems(score_segments(list(map(_read_judgment, rows)), texts), "greater")
+        run.judged(f"{pair}: {len(rows):,} judgments of {len(systems)} systems, as published.")
+        for system in systems:
             for name in ("score", "best", "worst"):
                 values[f"{pair}/{system.system}/{name}"] = getattr(system, name)
     for number in run.pack.numbers:
