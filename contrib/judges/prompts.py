@@ -27,7 +27,8 @@ from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_
 MAX_SIDE_PIXELS = 1024  # of a picture's longer side
 # Larger JPEG pictures are decoded at a reduced size, which changes the bytes that are sent.
 MAX_JPEG_PIXELS = 24_000_000
-# tokens of a picture of that size; the highest count found is 25,501 (a small model with tiles of 512 pixels)
+# of a picture whose longer side has MAX_SIDE_PIXELS; the most that was found is 25,501, for a small model with tiles of
+# 512 pixels
 PICTURE_TOKENS = 30_000
 MESSAGE_TOKENS = 64  # tokens that a chat adds to the tokens of its texts
 SIDE_WORDS = {FIRST: "B", SECOND: "C", NO_DIFFERENCE: "no difference", NEITHER: "neither"}

@@ -101,6 +101,7 @@ def _read_answers(request: HttpRequest, sheet: QuizSheet, step: list[int]) -> li
     """Return the form's answers to the step; [] if a group is unanswered."""
     if step[0] in sheet.questions:
         text = request.POST.get(f"u{step[0]}", "")
+        # longer numbers are no options
         is_number = text.isascii() and text.isdigit() and len(text) < 3
         return [{"position": step[0], "value": int(text)}] if is_number else []
     kind = KINDS[sheet.design.protocol].for_design(sheet.design)

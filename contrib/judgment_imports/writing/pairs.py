@@ -95,7 +95,7 @@ class PairWriter:
         for pair in CandidatePair.objects.filter(study=self.study, key__in=list(self.references)):
             pair.references = list(dict.fromkeys(self.references[pair.key]))
             pairs.append(pair)
-        CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)
+        CandidatePair.objects.bulk_update(pairs, ["references"], batch_size=500)  # rows per statement
 
     def _build(
         self,

@@ -50,6 +50,7 @@ EPSILON = 1e-9  # of means, which are rounded, beside thresholds
 RELEVANCE_THRESHOLD = 0.66  # share of yes of the crowd
 SCORE_THRESHOLDS = tuple(step / 10 for step in range(1, 11))
 RANK_CUTOFFS = (1, 5, 10)
+FILTER_THRESHOLDS = (25, 26)  # of Bleu-pre, in per cent
 CONTROL_RULE = 0.7  # least share of right control items
 # the ids of the numbers in Table 10, by index of the grade in GRADES and by measure
 TABLE_10 = {
@@ -243,14 +244,15 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
         by_name = figures[label] = {"nonzero/bleu-1": _share(hits > 0)}
         if order in (STEM_THEN_STOP, STOP_THEN_STEM):
             by_name["nonzero/bleu-2"] = _share(_shared_bigrams(data, order))
-        for per_cent in (25, 26):
+        # a pair at exactly the threshold is kept
+        for per_cent in FILTER_THRESHOLDS:
             is_dropped = ~((100 * hits >= per_cent * totals) & (totals > 0))
             by_name[f"filter/{per_cent}/pairs"] = _share(is_dropped)
             for name, grade in (("2.66", GOOD), ("3", FINE)):
                 by_name[f"filter/{per_cent}/lost-{name}"] = share_by_image(
                     is_dropped[expert_pairs], experts.clusters, experts.means >= grade - EPSILON
                 )
-            if per_cent == 25:
+            if per_cent == FILTER_THRESHOLDS[0]:  # that of the pairs which the crowd judged
                 is_unlikely = is_dropped[crowd_pairs]
                 by_name["judged/unlikely"] = Estimate(float(is_unlikely.sum()))
                 by_name["judged/likely"] = Estimate(float((~is_unlikely).sum()))
@@ -264,6 +266,7 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
     for name, ours in estimates_by_id.items():
         run.number(name, ours, others={other_order: figures[other_order][name].value})
     bleu = _bleu_matrix(data)
+    # thresholds of .330 and .333, where a third itself is left out
     for name, passes in (("330", bleu >= 0.33), ("333", bleu > 1 / 3 + EPSILON)):
         run.number(f"bleu/{name}/pairs", _share(~passes))
         run.number(
