@@ -162,7 +162,7 @@ class Mtme(Encoding):
 
 
 def _lines_in_order(parts: Sequence[Path], table: JudgedSystems) -> Iterator[dict[str, Any]]:
-    """Yield the JSON lines of the systems in the order of `board`. Only one is in memory at a time."""
+    """Yield the JSON lines of the systems in the order of `table`. Only one is in memory at a time."""
     offsets: dict[int, tuple[Path, int]] = {}
     for path in parts:
         with path.open("rb") as lines:

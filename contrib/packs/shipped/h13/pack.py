@@ -258,10 +258,8 @@ def _measure_filter(run: Run, data: Flickr8kSet) -> None:
                 by_name["judged/likely"] = Estimate(float((~is_unlikely).sum()))
                 by_name["unlikely/all-no"] = share_by_image(all_no, crowd.clusters, is_unlikely)
                 by_name["unlikely/most-no"] = share_by_image(crowd.means < 0.5, crowd.clusters, is_unlikely)
-            shown_numbers = (
-                by_name[f"filter/{per_cent}/{name}"] for name in ("pairs", "lost-2.66", "lost-3")
-            )
-            rows.append((label, per_cent / 100, *shown_numbers))
+            names = (f"filter/{per_cent}/{name}" for name in ("pairs", "lost-2.66", "lost-3"))
+            rows.append((label, per_cent / 100, *(by_name[name] for name in names)))
     estimates_by_id, other_order = figures.pop(WORD_CHANGES[STEM_THEN_STOP]), WORD_CHANGES[STOP_THEN_STEM]
     for name, ours in estimates_by_id.items():
         run.number(name, ours, others={other_order: figures[other_order][name].value})
