@@ -173,6 +173,7 @@ def _agreement(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]
 
 
 def _alpha(answers: JudgeAnswers, material: JudgeMaterial) -> dict[str, Any]:
+    """Return Krippendorff's alpha between people's label and the judge's label of each unit."""
     people, judge = material.people.label, answers.label
     units = np.flatnonzero(
         ~np.isnan(people) & ~np.isnan(judge) & (people != UNDECIDED_CODE) & (judge != UNDECIDED_CODE)

@@ -205,6 +205,7 @@ def question_at(sheet: QuizSheet, position: int, picture_url: Callable[[PageUnit
 
 
 def explain_answer(sheet: QuizSheet, position: int) -> ExplainedAnswer | None:
+    """Return an answer with the expected answer and its explanation; None where ``is_right`` is None."""
     right = sheet.is_right(position)
     if right is None:
         return None

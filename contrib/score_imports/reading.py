@@ -293,6 +293,7 @@ def _is_of_systems(file: Path) -> bool:
 
 
 def _number_segments(systems: Sequence[str]) -> Sequence[int]:
+    """Return the number of each row among the rows of its system, counted from 0."""
     segment_counts: Counter[str] = Counter()
     segments = array("q")
     for system in systems:

@@ -142,6 +142,7 @@ def _length_difference(first: tuple[str, ...], second: tuple[str, ...]) -> Float
 
 
 def _as_result(strengths: StrengthResult, preferences: Floats, covariates: list[str]) -> dict[str, Any]:
+    """Return strengths as JSON. ``covariates`` are in the order of their coefficients."""
     names, bands = [str(name) for name in strengths.items.tolist()], rank_bands_of(strengths)
     effects = rows_as_json(
         value=strengths.coefficients, low=strengths.coefficient_low, high=strengths.coefficient_high

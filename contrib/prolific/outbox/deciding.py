@@ -110,6 +110,7 @@ def send_bonus(client: ProlificClient, call: CrowdCall) -> dict[str, Any]:
 
 
 def _look_for_bonus(call: CrowdCall, bonus_count: int) -> dict[str, Any]:
+    """Decide from the number of equal bonuses at Prolific whether a payment whose answer was lost took place."""
     if bonus_count > int(call.answer["before"]):
         return {"bonus": call.answer["set_up"], "found": True}
     asked_at = datetime.fromisoformat(call.answer["paying"])

@@ -105,11 +105,13 @@ def _sift_descriptors(light: Floats) -> Floats:
     # the mean responses in cells around each pixel, of which 4 x 4 make a descriptor
     cells = scipy.ndimage.uniform_filter(by_direction, size=(CELL, CELL, 1), mode="nearest")
     reach = 2 * CELL
-    wide = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
+    padded = np.pad(cells, ((reach, reach), (reach, reach), (0, 0)), mode="edge")
     height, width = light.shape
+    # from a pixel's place in light to the four cells of its descriptor along an axis of padded
     offsets = [round((cell - 1.5) * CELL) + reach for cell in range(4)]
     sift = np.concatenate(
-        [wide[down : down + height, right : right + width] for down in offsets for right in offsets], axis=-1
+        [padded[down : down + height, right : right + width] for down in offsets for right in offsets],
+        axis=-1,
     )
     # Lowe: normalise, limit large values, and normalise again
     for limit in (SIFT_LIMIT, np.inf):

@@ -62,15 +62,16 @@ def histograms_of(pictures: Iterable[Points], codebooks: Mapping[str, Floats]) -
         for name, centres in codebooks.items():
             codes = scipy.cluster.vq.vq(points.features[name], centres)[0].astype(np.int64)
             for level in range(LEVELS):
-                regions = _region(points.positions, 2**level)
+                regions = _regions(points.positions, 2**level)
                 shares_by_level[name][level].append(_shares(regions, codes, 4**level, len(centres)))
     return Histograms(
         {name: [np.stack(shares) for shares in levels] for name, levels in shares_by_level.items()}
     )
 
 
-def _region(places: Floats, side: int) -> Ints:
-    cells = np.minimum((places * side).astype(np.int64), side - 1)
+def _regions(positions: Floats, side: int) -> Ints:
+    """Return the region of each point, when the picture is divided into ``side`` x ``side`` regions."""
+    cells = np.minimum((positions * side).astype(np.int64), side - 1)
     return cells[:, 0] * side + cells[:, 1]
 
 
