@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 
 from quorum.statistics.aggregation import bradley_terry, bradley_terry_of_comparisons
-from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.aggregation.bradley_terry.fitting import NO_TIES
 from quorum.statistics.inputs import BadValue
 from quorum.statistics.meta import winners_without_raters
@@ -82,7 +82,7 @@ def test_items_that_never_lose_have_no_finite_strength_unless_a_prior_is_given()
     with_prior = bradley_terry([[0, 3, 2], [0, 0, 1], [0, 1, 0]], prior=0.5)
     assert with_prior.converged
     assert with_prior.order.tolist()[0] == 0
-    assert bradley_terry([[0]]).reason == NO_GAMES
+    assert bradley_terry([[0]]).reason == TOO_FEW_ITEMS
 
 
 # Strengths whose square roots are whole, so that a table can hold exactly what the model expects.

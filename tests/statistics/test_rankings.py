@@ -20,7 +20,7 @@ from quorum.statistics.aggregation import (
     tournament,
 )
 from quorum.statistics.aggregation.best_worst import NO_HALVES
-from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
 from quorum.statistics.meta import metric_winners
@@ -253,7 +253,7 @@ def test_an_item_that_was_never_the_best_has_no_finite_strength_without_a_prior(
 
 def test_one_item_is_no_choice() -> None:
     found = luce_choice([["x", "y"]], ["x"], owners={"x": ["a"], "y": ["a"]})
-    assert found.reason == NO_GAMES
+    assert found.reason == TOO_FEW_ITEMS
 
 
 def test_copies_of_judgments_under_one_name_narrow_nothing() -> None:

@@ -9,7 +9,7 @@ from scipy.special import expit
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
-from quorum.statistics.aggregation.bradley_terry.existence import NO_GAMES
+from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
 from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, NO_SIDE, RISING_REASON, _Model
 from quorum.statistics.inputs import BadShape, BadValue
@@ -202,7 +202,7 @@ def test_what_has_no_finite_strengths_says_why(model: str) -> None:
         assert not found.converged
         return found.reason
 
-    assert reason([], [], []) == NO_GAMES
+    assert reason([], [], []) == TOO_FEW_ITEMS
     assert reason(["a"], ["b"], [0]) == NO_SIDE
     assert "2 groups" in reason(["a", "a"], ["b", "b"], [1, 1])
     same = {"covariates": [1.0, 1.0, 1.0]}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from quorum.numeric.arrays import Floats, Ints, starts_of
 from quorum.statistics.aggregation.bradley_terry.existence import (
-    NO_GAMES,
+    TOO_FEW_ITEMS,
     UNBOUNDED_REASON,
     connected_groups,
     group_names,
@@ -176,7 +176,7 @@ class _Lists:
         """
         count = len(self.items)
         if count < 2:
-            return NO_GAMES
+            return TOO_FEW_ITEMS
         if prior > 0:
             return ""
         beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)

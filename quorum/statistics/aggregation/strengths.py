@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation.bradley_terry.existence import (
-    NO_GAMES,
+    TOO_FEW_ITEMS,
     UNBOUNDED_REASON,
     connected_groups,
     group_names,
@@ -305,7 +305,7 @@ class _Rows:
     def no_maximum_reason(self) -> str:
         count = len(self.items)
         if count < 2:
-            return NO_GAMES
+            return TOO_FEW_ITEMS
         if not self.levels.any():
             return NO_SIDE
         table = np.zeros((3, count, count))

@@ -22,6 +22,8 @@ from quorum.statistics.inputs import MAX_TABLE_CELLS, BadShape, BadValue, encode
 
 @dataclass(frozen=True, slots=True)
 class ComparisonRows:
+    """(N,) positions of the first and second items, (N,) outcomes 1, 2 or 0 for a tie, and the rows' clusters."""
+
     first: Ints
     second: Ints
     outcome: Ints
@@ -34,24 +36,23 @@ class ComparisonRows:
         Rater deletions add their variance to the covariance, and the raters to the clusters.
         """
         covariance, freedom = self.clusters.covariance(self.scores(fit, settings), fit.covariance)
-        deletions_left = self.deletions or NO_DELETIONS
-        if deletions_left.raters >= MIN_CLUSTERS and not self.clusters.reason:
+        deletions = self.deletions or NO_DELETIONS
+        # A rater's vote changes the chances of the outcomes of a row, and thereby the row's expected scores.
+        if deletions.raters >= MIN_CLUSTERS and not self.clusters.reason:
             tied, first, second = (
-                self.subset(deletions_left.row, np.full(len(deletions_left.row), winner)).scores(
-                    fit, settings
-                )
+                self.subset(deletions.row, np.full(len(deletions.row), winner)).scores(fit, settings)
                 for winner in (0, 1, 2)
             )
-            gains = [scipy.sparse.diags_array(gain) for gain in deletions_left.value.T]
+            gains = [scipy.sparse.diags_array(gain) for gain in deletions.value.T]
             changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
-            covariance, freedom = deletions_left.covariance(covariance, freedom, changes)
-        return covariance, freedom, deletions_left.count(self.clusters)
+            covariance, freedom = deletions.covariance(covariance, freedom, changes)
+        return covariance, freedom, deletions.count(self.clusters)
 
     def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)
 
     def scores(self, fit: Fit, settings: FitSettings) -> scipy.sparse.csr_array:
-        """Return (N, P) derivatives: those of each row's log-likelihood by the parameters."""
+        """Return the (N, P) derivatives of each row's log-likelihood by the free parameters."""
         items, n = len(fit.theta), len(self.first)
         peak = StrengthParameters.from_values(fit.parameters)
         chances = [np.exp(chance)[self.first, self.second] for chance in log_chances(peak)]
@@ -60,17 +61,17 @@ class ComparisonRows:
             won, lost, tied = won + tied / 2, lost + tied / 2, np.zeros(n)
         first, second, tie = chances
         slope = (won * (2 * second + tie) - lost * (2 * first + tie) - tied * (first - second)) / 2
-        parts = [(self.first, slope), (self.second, -slope)]
-        free = items
+        derivatives = [(self.first, slope), (self.second, -slope)]
+        parameter_count = items
         if peak.log_nu > -math.inf:
-            parts.append((np.full(n, free), tied * (first + second) - (won + lost) * tie))
-            free += 1
+            derivatives.append((np.full(n, parameter_count), tied * (first + second) - (won + lost) * tie))
+            parameter_count += 1
         if settings.order_effect:
-            parts.append((np.full(n, free), slope))
-            free += 1
-        row = np.tile(np.arange(n), len(parts))
-        column, value = (np.concatenate(both) for both in zip(*parts, strict=True))
-        return scipy.sparse.csr_array((value, (row, column)), shape=(n, free))
+            derivatives.append((np.full(n, parameter_count), slope))
+            parameter_count += 1
+        row = np.tile(np.arange(n), len(derivatives))
+        column, value = (np.concatenate(both) for both in zip(*derivatives, strict=True))
+        return scipy.sparse.csr_array((value, (row, column)), shape=(n, parameter_count))
 
 
 def encode_comparisons(
@@ -92,14 +93,15 @@ def encode_comparisons(
     outcome = outcomes_of(winners)
     same_length(first=first_item, winners=outcome)
     counts = np.zeros((3, len(items), len(items)), dtype=np.int64)
-    itself = tally_comparisons(first_item, second_item, outcome, counts)
-    if itself >= 0:
-        name = items.tolist()[first_item[itself]]
-        raise BadValue(f"row {itself} sets {name!r} against itself, expected two different items")
+    own_row = tally_comparisons(first_item, second_item, outcome, counts)
+    if own_row >= 0:
+        name = items.tolist()[first_item[own_row]]
+        raise BadValue(f"row {own_row} sets {name!r} against itself, expected two different items")
     return items, first_item, second_item, outcome, counts
 
 
 def square_counts(counts: ArrayLike, name: str) -> Floats:
+    """Return a (K, K) table of counts. Raise BadShape or BadValue if it is no such table, or an item meets itself."""
     table = floats_of(counts, name, "something that is no number, expected counts from zero on")
     if table.ndim != 2 or table.shape[0] != table.shape[1]:
         raise BadShape(f"{name} is of shape {table.shape}, expected a square table of items by items")

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from quorum.numeric.arrays import Ints
 from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts
 
-# A smaller part of a sum of squares is a rounding error.
+# A smaller share of a sum of squares is a rounding error.
 _BALANCE_TOLERANCE = 1e-9
 # If the likelihood rises without bound, the solver finds a gain of at least 1, less its tolerance.
 _MIN_RISE = 1e-6
 
-NO_GAMES = "there are fewer than two items"
+TOO_FEW_ITEMS = "there are fewer than two items"
 UNBOUNDED_REASON = (
     "the items fall into {} groups between which all comparisons went one way or there are none ({}), "
     "so the best-fitting strengths are infinite; a prior above zero makes them finite"
@@ -46,65 +46,68 @@ def connected_groups(tables: OutcomeCounts) -> tuple[int, Ints]:
     return int(count), groups.astype(np.int64)
 
 
-def order_is_strength(tables: OutcomeCounts) -> bool:
+def strengths_explain_order(tables: OutcomeCounts) -> bool:
     """Return whether strengths can explain all effects of the order.
 
     This is so if some theta have theta_i - theta_j = 1 for all i shown before j. Then the data cannot distinguish the
     order effect from the strengths. The items must be connected.
     """
-    shown = (tables.first + tables.second + tables.tied) > 0
-    pairs = shown.astype(np.float64)
-    met = pairs + pairs.T
-    balance = pairs.sum(axis=1) - pairs.sum(axis=0)
-    theta = np.linalg.solve(np.diag(met.sum(axis=1)) - met + 1 / len(met), balance)
-    return bool(pairs.sum() - balance @ theta < _BALANCE_TOLERANCE * pairs.sum())
+    # Fit theta_i - theta_j = 1 by least squares; strengths explain the order if no squared error is left.
+    shown = ((tables.first + tables.second + tables.tied) > 0).astype(np.float64)
+    both_orders = shown + shown.T
+    balance = shown.sum(axis=1) - shown.sum(axis=0)
+    theta = np.linalg.solve(np.diag(both_orders.sum(axis=1)) - both_orders + 1 / len(both_orders), balance)
+    return bool(shown.sum() - balance @ theta < _BALANCE_TOLERANCE * shown.sum())
 
 
-def has_no_maximum(tables: OutcomeCounts, ties: bool, order: bool) -> bool:
+def has_no_maximum(tables: OutcomeCounts, has_ties: bool, has_order_effect: bool) -> bool:
     """Return whether the likelihood of connected items rises without bound because of ties or the order effect.
 
     It does so if, in some direction of the parameters, at least one observed outcome becomes likelier relative to the
     other outcomes of its pair, and no observed outcome becomes less likely.
     """
-    won = (tables.first + tables.second.T) > 0
-    both = (tables.first > 0) & (tables.second > 0)
+    ever_won = (tables.first + tables.second.T) > 0
+    both_won = (tables.first > 0) & (tables.second > 0)
     # If both items of a pair won, the difference of their strengths is bounded, and so is nu. If both won in both
     # orders, the order effect is bounded too.
-    bounded = (both & both.T).any() if order else (won & won.T).any()
-    if bounded or not (ties or order):
+    bounded = (both_won & both_won.T).any() if has_order_effect else (ever_won & ever_won.T).any()
+    if bounded or not (has_ties or has_order_effect):
         return False
     from scipy.optimize import linprog  # imported late, as it loads slowly and is rarely needed
 
     items = len(tables.first)
     rows, columns, gains = [], [], []
     count = 0
-    # Compare an observed outcome with the others of its pair: coefficients of the change of theta and of 2 log(nu).
-    for outcomes_seen, signs in (
+    # A contrast compares an observed outcome with another one of its pair. It has two coefficients of twice the log of
+    # the ratio of their chances: that of theta_i and of the order effect (its opposite is that of theta_j), and that of
+    # 2 log(nu). A win is compared with a loss and with a tie, and a tie with a win and with a loss.
+    for outcomes_seen, contrasts in (
         (tables.first, ((2, 0), (1, -1))),
         (tables.second, ((-2, 0), (-1, -1))),
         (tables.tied, ((-1, 1), (1, 1))),
     ):
-        shown, beside = np.nonzero(outcomes_seen)
-        for step, tie in signs:
-            if tie and not ties:
+        first, second = np.nonzero(outcomes_seen)
+        for theta_gain, nu_gain in contrasts:
+            if nu_gain and not has_ties:
                 continue
-            column = np.arange(count, count + len(shown))
-            count += len(shown)
-            rows += [column] * 4
-            columns += [shown, beside, np.full_like(shown, items), np.full_like(shown, items + 1)]
-            gains += [np.full(len(shown), gain) for gain in (step, -step, tie, step * order)]
+            rows += [np.arange(count, count + len(first))] * 4
+            count += len(first)
+            columns += [first, second, np.full_like(first, items), np.full_like(first, items + 1)]
+            contrast_gains = (theta_gain, -theta_gain, nu_gain, theta_gain * has_order_effect)
+            gains += [np.full(len(first), gain) for gain in contrast_gains]
     shape = (count, items + 2)
-    gain = scipy.sparse.coo_array(
+    gain_table = scipy.sparse.coo_array(
         (np.concatenate(gains).astype(np.float64), (np.concatenate(rows), np.concatenate(columns))), shape
     )
     # The type stubs lack sparse arrays, which linprog takes.
     solution = linprog(  # type: ignore[call-overload]
-        -gain.sum(axis=0), A_ub=-gain, b_ub=np.zeros(count), bounds=(-1, 1)
+        -gain_table.sum(axis=0), A_ub=-gain_table, b_ub=np.zeros(count), bounds=(-1, 1)
     )
     return bool(-solution.fun > _MIN_RISE)
 
 
 def group_names(groups: Ints, items: NDArray[Any]) -> str:
+    """Return the names of the items by group, for a message; long groups are shortened."""
     names = items.tolist()
     members: dict[int, list[str]] = {}
     for position, group in enumerate(groups.tolist()):

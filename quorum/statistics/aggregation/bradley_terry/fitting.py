@@ -18,15 +18,19 @@ from quorum.statistics.aggregation.bradley_terry.comparisons import (
 )
 from quorum.statistics.aggregation.bradley_terry.existence import (
     CONFOUNDED_REASON,
-    NO_GAMES,
     RISING_REASON,
+    TOO_FEW_ITEMS,
     UNBOUNDED_REASON,
     connected_groups,
     group_names,
     has_no_maximum,
-    order_is_strength,
+    strengths_explain_order,
 )
-from quorum.statistics.aggregation.bradley_terry.likelihood import OutcomeCounts, StrengthParameters, fit
+from quorum.statistics.aggregation.bradley_terry.likelihood import (
+    OutcomeCounts,
+    StrengthParameters,
+    fit_strengths,
+)
 from quorum.statistics.aggregation.bradley_terry.maximum import Fit
 from quorum.statistics.aggregation.bradley_terry.results import BradleyTerryResult, ItemStrengths, shares_of
 from quorum.statistics.aggregation.bradley_terry.settings import FitSettings
@@ -35,6 +39,7 @@ from quorum.statistics.crossed import (
     NAIVE,
     ClusterColumns,
     Clusters,
+    CrossedEstimate,
     cluster_columns,
     columns_and_deletions,
     quantile_of,
@@ -123,35 +128,37 @@ def _fit_result(
 ) -> BradleyTerryResult:
     comparisons = float((tables.first + tables.second + tables.tied).sum())
     # Half of the prior's wins goes to each of the two orders in which items are shown.
-    added = settings.prior / 2 * (1 - np.eye(len(items)))
-    tables = OutcomeCounts(tables.first + added, tables.second + added, tables.tied)
+    prior_wins = settings.prior / 2 * (1 - np.eye(len(items)))
+    tables = OutcomeCounts(tables.first + prior_wins, tables.second + prior_wins, tables.tied)
     if settings.tie_model == "half":
         half = tables.tied / 2
         tables = OutcomeCounts(tables.first + half, tables.second + half, np.zeros_like(half))
-    ties = bool(tables.tied.any())
+    has_ties = bool(tables.tied.any())
     count, groups = connected_groups(tables)
     reason = ""
     if len(items) < 2:
-        reason = NO_GAMES
+        reason = TOO_FEW_ITEMS
     elif count > 1:
         reason = UNBOUNDED_REASON.format(count, group_names(groups, items))
-    elif settings.order_effect and order_is_strength(tables):
+    elif settings.order_effect and strengths_explain_order(tables):
         reason = CONFOUNDED_REASON
-    elif has_no_maximum(tables, ties, settings.order_effect):
-        grown = (("ties", ties), ("the order effect", settings.order_effect))
-        free = [name for name, is_free in grown if is_free]
+    elif has_no_maximum(tables, has_ties, settings.order_effect):
+        optional_parameters = {"ties": has_ties, "the order effect": settings.order_effect}
+        free = [name for name, is_free in optional_parameters.items() if is_free]
         reason = RISING_REASON.format(" and ".join(free))
-    tied_fit = None
+    fit = None
     if not reason:
         limits = settings.max_iterations, settings.tolerance
-        tied_fit = fit(tables, ties, settings.order_effect, limits)
-    freedom = np.full(len(items) + 2, math.inf)
+        fit = fit_strengths(tables, has_ties, settings.order_effect, limits)
+    freedom = np.full(
+        len(items) + 2, math.inf
+    )  # normal quantiles for log-strengths, log nu and the order effect
     clusters = rows.clusters if rows is not None else None
-    if tied_fit is not None and rows is not None:
-        covariance, freedom, clusters = rows.covariance(tied_fit, settings)
-        tied_fit = replace(tied_fit, covariance=covariance)
-    strengths = ItemStrengths.from_fit(items, tied_fit, settings.confidence, freedom, reason, clusters)
-    return _result(tied_fit, strengths, groups, comparisons, settings, freedom)
+    if fit is not None and rows is not None:
+        covariance, freedom, clusters = rows.covariance(fit, settings)
+        fit = replace(fit, covariance=covariance)
+    strengths = ItemStrengths.from_fit(items, fit, settings.confidence, freedom, reason, clusters)
+    return _result(fit, strengths, groups, comparisons, settings, freedom)
 
 
 def _result(
@@ -162,23 +169,25 @@ def _result(
     settings: FitSettings,
     freedom: Floats,
 ) -> BradleyTerryResult:
-    count = len(strengths.items)
-    tie = shown_first = (math.nan, math.nan, math.nan)
+    nu = order = CrossedEstimate(math.nan, math.nan, math.nan)
     if fit is not None:
         peak = StrengthParameters.from_values(fit.parameters)
+        # The covariance has the free parameters alone: log-strengths, then log nu, then the order effect.
+        log_nu_index, order_index = len(strengths.items), len(fit.covariance) - 1
+        errors = np.sqrt(np.maximum(np.diag(fit.covariance), 0.0)).tolist()
         if peak.log_nu > -math.inf:
-            error = quantile_of(settings.confidence, freedom[count]) * math.sqrt(fit.covariance[count, count])
-            low, high = peak.log_nu - error, peak.log_nu + error
+            half_width = quantile_of(settings.confidence, freedom[log_nu_index]) * errors[log_nu_index]
+            low, high = peak.log_nu - half_width, peak.log_nu + half_width
             # One tie in 10^12 comparisons has an upper limit beyond the largest float.
-            tie = (math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf)
-        elif settings.tie_model == "davidson":
-            tie = (0.0, math.nan, math.nan)
-        if settings.order_effect:
-            error = quantile_of(settings.confidence, freedom[len(fit.covariance) - 1]) * math.sqrt(
-                fit.covariance[-1, -1]
+            nu = CrossedEstimate(
+                math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf
             )
-            shown_first = (peak.order, peak.order - error, peak.order + error)
-    note = "; ".join(filter(None, (NO_TIES if tie[0] == 0 else "", strengths.note)))
+        elif settings.tie_model == "davidson":
+            nu = CrossedEstimate(0.0, math.nan, math.nan)
+        if settings.order_effect:
+            half_width = quantile_of(settings.confidence, freedom[order_index]) * errors[order_index]
+            order = CrossedEstimate(peak.order, peak.order - half_width, peak.order + half_width)
+    note = "; ".join(filter(None, (NO_TIES if nu.value == 0 else "", strengths.note)))
     known_freedom = strengths.freedom if strengths.clusters else np.empty(0)
     return BradleyTerryResult(
         strength=shares_of(strengths.log_strength),
@@ -186,11 +195,11 @@ def _result(
         groups=groups,
         comparisons=comparisons,
         tie_model=settings.tie_model,
-        nu=tie[0],
-        nu_low=tie[1],
-        nu_high=tie[2],
-        order_effect=shown_first[0],
-        order_effect_low=shown_first[1],
-        order_effect_high=shown_first[2],
+        nu=nu.value,
+        nu_low=nu.low,
+        nu_high=nu.high,
+        order_effect=order.value,
+        order_effect_low=order.low,
+        order_effect_high=order.high,
         **{**strengths.shared(), "note": note, "freedom": known_freedom},
     )

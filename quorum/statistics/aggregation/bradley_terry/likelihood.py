@@ -38,6 +38,7 @@ class StrengthParameters:
 
 
 def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]:
+    """Return the (K, K) log chances that the first item wins, that the second wins, and that they tie."""
     difference = parameters.theta[:, np.newaxis] - parameters.theta[np.newaxis, :] + parameters.order
     if parameters.log_nu == -math.inf:
         return (
@@ -51,10 +52,13 @@ def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]
     return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
 
 
-def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float]) -> Fit:
+def fit_strengths(
+    tables: OutcomeCounts, has_ties: bool, has_order_effect: bool, limits: tuple[int, float]
+) -> Fit:
+    """Return the strengths that maximise the likelihood, which must have a maximum. `limits` are as in `maximise`."""
     items = len(tables.first)
     # If all items were equal, nu / 2 would be the odds of a tie.
-    log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if ties else -math.inf
+    log_nu = math.log(2 * tables.tied.sum() / (tables.first + tables.second).sum()) if has_ties else -math.inf
 
     def evaluate(parameters: Floats) -> TrialFit:
         centred = parameters.copy()
@@ -66,7 +70,7 @@ def fit(tables: OutcomeCounts, ties: bool, order: bool, limits: tuple[int, float
         evaluate,
         lambda candidate: _derivatives(tables, candidate.chances),
         np.r_[np.zeros(items), log_nu, 0.0],
-        np.r_[np.ones(items, dtype=bool), ties, order],
+        np.r_[np.ones(items, dtype=bool), has_ties, has_order_effect],
         items,
         limits,
     )
@@ -80,28 +84,34 @@ def _log_likelihood(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats
 
 
 def _derivatives(tables: OutcomeCounts, chances: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return the (K + 2,) slope of the log-likelihood in theta, log nu and order, and the (K + 2, K + 2) information.
+
+    The information is the negative second derivative.
+    """
     # Do not subtract nearly equal numbers, so that one win in 10^12 counts.
     first, second, tie = (np.exp(chance) for chance in chances)
     comparisons = tables.first + tables.second + tables.tied
-    decided = first + second
-    by_pair = (
+    no_tie = first + second
+    pair_slopes = (
         tables.first * (2 * second + tie) - tables.second * (2 * first + tie) - tables.tied * (first - second)
     ) / 2
-    spread = comparisons * (decided * tie + 4 * first * second) / 4
-    pull = -comparisons * (first - second) * tie / 2
+    pair_information = comparisons * (no_tie * tie + 4 * first * second) / 4
+    pair_nu_information = -comparisons * (first - second) * tie / 2
     items = len(comparisons)
+    log_nu, order = items, items + 1  # positions of the parameters
     slope = np.empty(items + 2)
-    slope[:items] = by_pair.sum(axis=1) - by_pair.sum(axis=0)
-    slope[items] = (tables.tied * decided).sum() - ((tables.first + tables.second) * tie).sum()
-    slope[items + 1] = by_pair.sum()
+    slope[:items] = pair_slopes.sum(axis=1) - pair_slopes.sum(axis=0)
+    slope[log_nu] = (tables.tied * no_tie).sum() - ((tables.first + tables.second) * tie).sum()
+    slope[order] = pair_slopes.sum()
     information = np.empty((items + 2, items + 2))
-    information[:items, :items] = -(spread + spread.T)
-    information[np.arange(items), np.arange(items)] += spread.sum(axis=1) + spread.sum(axis=0)
-    information[:items, items] = pull.sum(axis=1) - pull.sum(axis=0)
-    information[:items, items + 1] = spread.sum(axis=1) - spread.sum(axis=0)
-    information[items, items] = (comparisons * decided * tie).sum()
-    information[items, items + 1] = pull.sum()
-    information[items + 1, items + 1] = spread.sum()
+    information[:items, :items] = -(pair_information + pair_information.T)
+    own_information = pair_information.sum(axis=1) + pair_information.sum(axis=0)
+    information[np.arange(items), np.arange(items)] += own_information
+    information[:items, log_nu] = pair_nu_information.sum(axis=1) - pair_nu_information.sum(axis=0)
+    information[:items, order] = pair_information.sum(axis=1) - pair_information.sum(axis=0)
+    information[log_nu, log_nu] = (comparisons * no_tie * tie).sum()
+    information[log_nu, order] = pair_nu_information.sum()
+    information[order, order] = pair_information.sum()
     information[items:, :items] = information[:items, items:].T
-    information[items + 1, items] = information[items, items + 1]
+    information[order, log_nu] = information[log_nu, order]
     return slope, information

@@ -11,7 +11,7 @@ import numpy as np
 
 from quorum.numeric.arrays import Flags, Floats
 
-# A smaller part of the log-likelihood is a rounding error.
+# A smaller share of the log-likelihood is a rounding error.
 _ROUNDING = 1e-12
 # Largest change of a parameter in one step. After a larger one, chances may be so near 0 and 1 that no slope is left.
 _MAX_STEP = 4.0
@@ -58,31 +58,31 @@ def maximise(
     tolerance. The covariance is the inverse of the `invertible_information`.
     """
     max_iterations, tolerance = limits
-    at = evaluate(start)
+    current = evaluate(start)
     converged, iterations = False, 0
-    slope, information = _free_derivatives(derivatives(at), free)
+    slope, information = _free_derivatives(derivatives(current), free)
     while not converged and iterations < max_iterations:
         iterations += 1
         step = np.zeros(len(start))
         step[free] = np.linalg.solve(invertible_information(information, items), slope)
         size = min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _ROUNDING))
-        candidate = evaluate(at.parameters + size * step)
+        candidate = evaluate(current.parameters + size * step)
         # Halve the step until the likelihood decreases by no more than a rounding error.
-        least = at.log_likelihood - _ROUNDING * abs(at.log_likelihood)
-        while not candidate.log_likelihood >= least and size >= _ROUNDING:
+        min_log_likelihood = current.log_likelihood - _ROUNDING * abs(current.log_likelihood)
+        while not candidate.log_likelihood >= min_log_likelihood and size >= _ROUNDING:
             size /= 2
-            candidate = evaluate(at.parameters + size * step)
+            candidate = evaluate(current.parameters + size * step)
         # sqrt(slope * step) is an upper limit of every parameter's step in units of its standard error.
-        away = math.sqrt(max(float(slope @ step[free]), 0.0))
-        converged = bool(min(float(np.abs(step).max()), away) <= tolerance)
-        at = candidate
-        slope, information = _free_derivatives(derivatives(at), free)
+        standardised_step = math.sqrt(max(float(slope @ step[free]), 0.0))
+        converged = bool(min(float(np.abs(step).max()), standardised_step) <= tolerance)
+        current = candidate
+        slope, information = _free_derivatives(derivatives(current), free)
     covariance: Floats = np.linalg.inv(invertible_information(information, items)).astype(
         np.float64, copy=False
     )
-    theta, gradient = at.parameters[:items], float(np.abs(slope).max())
-    value = at.log_likelihood
-    return Fit(theta, at.parameters, covariance, information, value, iterations, converged, gradient)
+    theta, gradient = current.parameters[:items], float(np.abs(slope).max())
+    parameters, log_likelihood, _ = current
+    return Fit(theta, parameters, covariance, information, log_likelihood, iterations, converged, gradient)
 
 
 def remove_fixed_level(fit: Fit) -> Fit:

@@ -49,26 +49,23 @@ class ItemStrengths(Result):
         reason: str,
         clusters: Clusters | None,
     ) -> ItemStrengths:
-        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`.
-
-        They are nan if `fit` is None.
-        """
+        """Return the strengths of a fit, with intervals by t with (K,) degrees of `freedom`; nan if `fit` is None."""
         count = len(items)
         order = np.empty(0, dtype=np.int64)
         if fit is None:
-            nothing, table = np.full(count, math.nan), np.full((count, count), math.nan)
-            fit = Fit(nothing, nothing, table, table, math.nan, 0, False, math.nan)
+            undefined, undefined_table = np.full(count, math.nan), np.full((count, count), math.nan)
+            fit = Fit(undefined, undefined, undefined_table, undefined_table, math.nan, 0, False, math.nan)
         else:
             order = np.argsort(-fit.theta, kind="stable")
         covariance = fit.covariance[:count, :count]
-        error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-        half = error * [quantile_of(confidence, df) for df in freedom[:count]]
+        standard_error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
+        half_width = standard_error * [quantile_of(confidence, df) for df in freedom[:count]]
         strengths = ItemStrengths(
             items=items,
             log_strength=fit.theta,
-            standard_error=error,
-            low=fit.theta - half,
-            high=fit.theta + half,
+            standard_error=standard_error,
+            low=fit.theta - half_width,
+            high=fit.theta + half_width,
             covariance=covariance,
             freedom=freedom[:count],
             order=order,
@@ -114,11 +111,11 @@ class BradleyTerryResult(ItemStrengths):
     order_effect_high: float
 
     def probability(self, first: int, second: int) -> tuple[float, float, float]:
-        """Return the chance that item `first` beats item `second` unless they tie, and the ends of its interval.
+        """Return the chance that item `first` beats item `second` unless they tie, and the limits of its interval.
 
         `first` and `second` are positions in `items`.
         """
-        self._check_places(first, second)
+        self._check_positions(first, second)
         difference = self.log_strength[first] - self.log_strength[second]
         variance = (
             self.covariance[first, first]
@@ -126,12 +123,14 @@ class BradleyTerryResult(ItemStrengths):
             - 2 * self.covariance[first, second]
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
-        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
-        low, middle, high = (float(scipy.special.expit(difference + step)) for step in (-half, 0.0, half))
-        return middle, low, high
+        half_width = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        low, chance, high = (
+            float(scipy.special.expit(difference + shift)) for shift in (-half_width, 0.0, half_width)
+        )
+        return chance, low, high
 
-    def _check_places(self, *places: int) -> None:
+    def _check_positions(self, *positions: int) -> None:
         last = len(self.items) - 1
-        for position in places:
+        for position in positions:
             if not isinstance(position, int | np.integer) or not 0 <= position <= last:
                 raise BadValue(f"the item is {position!r}, expected its position in items, 0 to {last}")

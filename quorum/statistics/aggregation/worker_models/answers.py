@@ -26,13 +26,13 @@ _CHANCE_MARGIN = 1e-3
 # Digits kept of means over solutions, fewer than each solution has.
 _DIGITS = 6
 
-# Figures that differ by less are equal; labels whose probabilities differ by less are equally likely.
+# Numbers that differ by less are equal; labels whose probabilities differ by less are equally likely.
 _EQUAL_TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerAnswers:
-    """The names of units, workers and labels, and (N,) codes that say which of them each judgment has."""
+    """The distinct units, workers and labels, and for each of (N,) judgments its position in each of the three."""
 
     units: NDArray[Any]
     workers: NDArray[Any]
@@ -70,9 +70,11 @@ class WorkerAnswers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
-    def result_fields(self, posterior: Floats, optimum: Optimum, *, several: bool) -> dict[str, Any]:
-        """Return the fields of a `ClimbedModel`, with a note if there are `several` equally good solutions."""
-        notes = [self.note, SEVERAL_SOLUTIONS if several else ""]
+    def result_fields(
+        self, posterior: Floats, optimum: Optimum, *, has_several_solutions: bool
+    ) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`, with a note if they are means of several solutions."""
+        notes = [self.note, SEVERAL_SOLUTIONS if has_several_solutions else ""]
         return {
             "units": self.units,
             "workers": self.workers,
@@ -88,10 +90,11 @@ class WorkerAnswers:
             "starts_at_optimum": optimum.starts_at_optimum,
         }
 
-    def by_worker(self, weights: Floats) -> Floats:
+    def sum_by_worker(self, weights: Floats) -> Floats:
+        """Return the (W, L) sums of the judgments' (N,) weights, by worker and given label."""
         _, workers, width = self.shape
-        cells = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
-        return np.asarray(cells, dtype=np.float64).reshape(workers, width)
+        sums = np.bincount(self.worker * width + self.value, weights=weights, minlength=workers * width)
+        return np.asarray(sums, dtype=np.float64).reshape(workers, width)
 
     def posterior(self, evidence: Floats) -> tuple[Floats, Floats]:
         """Return (U, L) posterior probabilities of the true labels, and (U,) logarithms of their normalising sums.
@@ -108,44 +111,50 @@ class WorkerAnswers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClimbedModel(WorkerModel):
+    """A model that `find_optimum` has fitted. `aggregation` documents the fields."""
+
     objective: float
     gradient: float
     starts_at_optimum: int
 
 
-def note_of(workers: int, most: int) -> str:
-    if workers == 1:
+def note_of(worker_count: int, max_judgments: int) -> str:
+    """Return why the accuracy of workers cannot be estimated, or "". No unit has more than `max_judgments`."""
+    if worker_count == 1:
         return ONE_WORKER
-    return SINGLE_JUDGMENTS if most == 1 else ""
+    return SINGLE_JUDGMENTS if max_judgments == 1 else ""
 
 
 def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> tuple[Sequence[Floats], bool]:
-    """Return the figures of a solution, averaged if there are several equally good ones, and whether there are several.
+    """Return the arrays of a solution, averaged if there are several equally good ones, and whether there are several.
 
-    The figures are the (U, L) posterior, a (W,) probability of each worker, and others. `early` has the same
-    figures a few steps after a symmetric start. The answers cannot distinguish figures that are equal there. If
-    such figures differ in `best`, there are several equally good solutions, which are permutations of these
-    figures, and the mean of the figures is the mean over the solutions.
+    `best` has the (U, L) posterior, a (W,) probability of each worker, and other arrays. `early` has the same arrays
+    a few steps after a symmetric start. The answers cannot distinguish numbers that are equal in `early`. If such
+    numbers differ in `best`, there are several equally good solutions, which permute these numbers, and the mean of
+    the numbers is the mean over the solutions.
     """
-    # Near 0 and 1, figures may be equal for another reason.
-    inner = (early[1] > _CHANCE_MARGIN) & (early[1] < 1 - _CHANCE_MARGIN)
-    several = _values_differ(best[0], early[0], winners(early[0]) < 0) or _values_differ(
-        best[1], early[1], inner
-    )
-    if not several:
+    posterior, probability, *_ = best
+    early_posterior, early_probability, *_ = early
+    # Near 0 and 1, probabilities may be equal for another reason.
+    is_inner = (early_probability > _CHANCE_MARGIN) & (early_probability < 1 - _CHANCE_MARGIN)
+    if not (
+        _values_differ(posterior, early_posterior, winners(early_posterior) < 0)
+        or _values_differ(probability, early_probability, is_inner)
+    ):
         return best, False
     return [_mean_of_equals(*both).round(_DIGITS) for both in zip(best, early, strict=True)], True
 
 
-def _values_differ(values: Floats, early: Floats, marked: Flags) -> bool:
-    """Return whether marked `values` differ from others that have an equal number in `early`."""
-    if not marked.any():
+def _values_differ(values: Floats, early: Floats, mask: Flags) -> bool:
+    """Return whether some of the `values` under the mask differ from other values with an equal number in `early`."""
+    if not mask.any():
         return False
-    return bool((np.abs(_mean_of_equals(values, early) - values)[marked] > _CHANCE_MARGIN).any())
+    return bool((np.abs(_mean_of_equals(values, early) - values)[mask] > _CHANCE_MARGIN).any())
 
 
 def _mean_of_equals(values: Floats, early: Floats) -> Floats:
     """Return `values`, each replaced by the mean over all positions that have an equal number in `early`."""
+    # Number the groups of equal numbers in ascending order.
     order = np.argsort(early, axis=None)
     ordered = early.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)
@@ -155,6 +164,7 @@ def _mean_of_equals(values: Floats, early: Floats) -> Floats:
 
 
 def winners(posterior: Floats) -> Ints:
+    """Return the (U,) positions of the most probable labels; -1 if several labels are equally probable."""
     best = posterior.max(axis=1, keepdims=True)
-    alike = (posterior >= best - _EQUAL_TOLERANCE).sum(axis=1) > 1
-    return np.where(alike, -1, posterior.argmax(axis=1))
+    is_tied = (posterior >= best - _EQUAL_TOLERANCE).sum(axis=1) > 1
+    return np.where(is_tied, -1, posterior.argmax(axis=1))

@@ -11,11 +11,12 @@ import scipy  # its submodules load at first use
 
 from quorum.numeric.arrays import Floats
 
-# After this number of steps, figures that differ in the end already differ, and rounding errors are still small.
+# After this number of steps, parameters that differ in the end already differ, and rounding errors are still small.
 EARLY_STEPS = 6
 
-# Two optima are the same if their values have a smaller relative difference.
-_SAME_VALUE = 1e-6
+# Two optima are the same if their values have a smaller relative difference, and equally high below the second number.
+_SAME_VALUE_TOLERANCE = 1e-6
+_EQUAL_VALUE_TOLERANCE = 1e-9
 
 # Corrections that L-BFGS stores; more than the usual ten save steps in long valleys.
 _CORRECTIONS = 30
@@ -50,6 +51,7 @@ def find_optimum(
     `tolerance`. If L-BFGS ends because values no longer differ in their last digit, Newton-Krylov steps continue, using
     only the gradient.
     """
+    max_derivative = tolerance / 10  # where the methods stop: safely within the tolerance
 
     def negative_objective(point: Any) -> tuple[float, Floats]:
         value, gradient = objective(point)
@@ -63,7 +65,7 @@ def find_optimum(
         "maxfun": 10 * max_iterations,
         "maxcor": _CORRECTIONS,
         "ftol": 0.0,
-        "gtol": tolerance / 10,
+        "gtol": max_derivative,
     }
     starts = list(starts)
     ends = [
@@ -75,21 +77,21 @@ def find_optimum(
         negative_objective, starts[0], jac=True, method="L-BFGS-B", options=options
     )
     best = min(ends, key=lambda end: float(end.fun))
-    near = _SAME_VALUE * max(1.0, abs(best.fun))
-    chosen_end = next(end for end in ends if end.fun <= best.fun + near * 1e-3)
-    point = chosen_end.x
-    if np.abs(chosen_end.jac).max() > tolerance / 10 and chosen_end.nit < max_iterations:
-        polish: Any = {"fatol": tolerance / 10, "maxiter": 20}
-        flat = scipy.optimize.root(gradient_at, point, method="krylov", options=polish)
-        point = min((point, flat.x), key=lambda at: float(np.abs(gradient_at(at)).max()))
-    optimum, slope = objective(point)
-    gradient = float(np.abs(slope).max())
+    scale = max(1.0, abs(best.fun))
+    first_best = next(end for end in ends if end.fun <= best.fun + _EQUAL_VALUE_TOLERANCE * scale)
+    point = first_best.x
+    if np.abs(first_best.jac).max() > max_derivative and first_best.nit < max_iterations:
+        krylov_options: Any = {"fatol": max_derivative, "maxiter": 20}
+        polished = scipy.optimize.root(gradient_at, point, method="krylov", options=krylov_options)
+        point = min((point, polished.x), key=lambda candidate: float(np.abs(gradient_at(candidate)).max()))
+    optimum, derivatives = objective(point)
+    gradient = float(np.abs(derivatives).max())
     return Optimum(
         point=point,
         early=early.x,
         objective=optimum,
         gradient=gradient,
-        iterations=int(chosen_end.nit),
+        iterations=int(first_best.nit),
         converged=gradient <= tolerance,
-        starts_at_optimum=sum(bool(end.fun <= best.fun + near) for end in ends),
+        starts_at_optimum=sum(bool(end.fun <= best.fun + _SAME_VALUE_TOLERANCE * scale) for end in ends),
     )

@@ -44,16 +44,16 @@ _FLOOR = 1e-300
 # Number of plain steps before the first leap.
 _PLAIN_STEPS = 50
 
-# A leap reduces a probability at most to this part of its value, because a probability of zero could never rise again.
+# A leap reduces a probability at most to this share of its value, because a probability of zero could never rise again.
 _MIN_PRIOR_RATIO = 0.1
 
 # Smaller changes of probabilities are rounding errors.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
-# A change by a smaller part of the log-likelihood is a rounding error, which matters near the maximum.
+# A change by a smaller share of the log-likelihood is a rounding error, which matters near the maximum.
 _LIKELIHOOD_TOLERANCE = 1e-12
 
-# Steps shrink at a steady rate r if 1 - r changes by at most this part from step to step.
+# Steps shrink at a steady rate r if 1 - r changes by at most this share from step to step.
 _RATIO_TOLERANCE = 0.1
 
 
@@ -123,33 +123,39 @@ def dawid_skene(
         errors = _maximise_errors(counts.reshape(-1, width, width), model, smoothing)
         return _Parameters(prior / len(unit_names), errors)
 
-    def expected(at: _Parameters) -> tuple[float, float]:
+    def update_expectations(parameters: _Parameters) -> tuple[float, float]:
+        """Fill `posterior`, `prior` and `counts`; return the posterior's largest change, and the log-likelihood."""
         prior.fill(0.0)
         counts.fill(0.0)
-        log_prior, log_errors = (np.log(np.maximum(part, _FLOOR)) for part in (at.prior, at.errors))
+        log_prior, log_errors = (
+            np.log(np.maximum(probabilities, _FLOOR))
+            for probabilities in (parameters.prior, parameters.errors)
+        )
         return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
 
     converged = False
     iterations = 0
     change, log_likelihood = math.inf, math.nan
+    # The parameters of the last plain steps, at most four, and the changes of at most three steps since the last leap.
     path: list[_Parameters] = []
-    # Changes in the plain steps since the last leap, and whether the last step seemed close to convergence.
     changes: list[float] = []
-    resting = False
-    early_figures: tuple[Floats, ...] = ()
+    seems_converged = False
+    early_solution: tuple[Floats, ...] = ()
 
-    def figures() -> tuple[Floats, ...]:
+    def solution() -> tuple[Floats, ...]:
         shares, errors = path[-1].prior, path[-1].errors
         confusion = errors.transpose(0, 2, 1)
         return posterior, np.diagonal(confusion, axis1=1, axis2=2) @ shares, confusion, shares
 
     while not converged and iterations < max_iterations:
         path = [*path[-3:], maximise_parameters()]
-        if len(path) == 4 and not resting and _PLAIN_STEPS <= iterations < max_iterations - 2:
+        # A leap takes one iteration, and a second one to return if the likelihood falls.
+        if len(path) == 4 and not seems_converged and _PLAIN_STEPS <= iterations < max_iterations - 2:
+            # The log-likelihood is still that of path[2], because path[3] has not been evaluated.
             value_before = log_likelihood + _log_prior(path[2], model, smoothing)
             leap = _extrapolate(*path[1:])
             iterations += 1
-            _, log_likelihood = expected(leap)
+            _, log_likelihood = update_expectations(leap)
             changes = []
             value_after = log_likelihood + _log_prior(leap, model, smoothing)
             if value_after >= value_before - _LIKELIHOOD_TOLERANCE * abs(value_before):
@@ -157,17 +163,17 @@ def dawid_skene(
             else:
                 path = path[3:]
                 iterations += 1
-                _, log_likelihood = expected(path[0])
+                _, log_likelihood = update_expectations(path[0])
             continue
         iterations += 1
-        change, log_likelihood = expected(path[-1])
+        change, log_likelihood = update_expectations(path[-1])
         if iterations == EARLY_STEPS:
-            early_figures = (posterior.copy(), *figures()[1:])
+            early_solution = (posterior.copy(), *solution()[1:])
         changes = [*changes[-2:], change]
-        resting = _has_converged(changes, tolerance)
-        converged = change <= _ROUNDING or (resting and _is_steady(changes))
-    (posterior, accuracy, confusion, shares), several = (
-        average_equal_solutions(figures(), early_figures) if early_figures else (figures(), False)
+        seems_converged = _has_converged(changes, tolerance)
+        converged = change <= _ROUNDING or (seems_converged and _is_steady(changes))
+    (posterior, accuracy, confusion, shares), has_several = (
+        average_equal_solutions(solution(), early_solution) if early_solution else (solution(), False)
     )
     note = note_of(len(worker_names), int(np.diff(starts).max()))
     return DawidSkeneResult(
@@ -187,7 +193,7 @@ def dawid_skene(
         accuracy=accuracy,
         judgments=judgments,
         change=change,
-        note="; ".join(filter(None, [note, SEVERAL_SOLUTIONS if several else ""])),
+        note="; ".join(filter(None, [note, SEVERAL_SOLUTIONS if has_several else ""])),
     )
 
 
@@ -201,23 +207,27 @@ class _Parameters:
 
 def _extrapolate(first: _Parameters, second: _Parameters, third: _Parameters) -> _Parameters:
     """Return parameters extrapolated from three successive ones (Varadhan, Roland 2008, eq. 8)."""
-    step = [second.prior - first.prior, second.errors - first.errors]
-    bend = [third.prior - second.prior - step[0], third.errors - second.errors - step[1]]
-    length, turn = (math.sqrt(sum(float((part**2).sum()) for part in parts)) for parts in (step, bend))
+    prior_step, errors_step = second.prior - first.prior, second.errors - first.errors
+    prior_bend = third.prior - second.prior - prior_step
+    errors_bend = third.errors - second.errors - errors_step
+    step_length = math.sqrt(float((prior_step**2).sum()) + float((errors_step**2).sum()))
+    bend_length = math.sqrt(float((prior_bend**2).sum()) + float((errors_bend**2).sum()))
     # Go at least as far as the two steps. If they have the same direction and length, the equation gives no distance.
-    far = max(length / turn, 1.0) if turn > 0 else 1.0
-    prior = first.prior + 2 * far * step[0] + far**2 * bend[0]
-    errors = first.errors + 2 * far * step[1] + far**2 * bend[1]
+    factor = max(step_length / bend_length, 1.0) if bend_length > 0 else 1.0
+    prior = first.prior + 2 * factor * prior_step + factor**2 * prior_bend
+    errors = first.errors + 2 * factor * errors_step + factor**2 * errors_bend
     prior = np.maximum(prior, _MIN_PRIOR_RATIO * third.prior)
     errors = np.maximum(errors, _MIN_PRIOR_RATIO * third.errors)
     return _Parameters(prior / prior.sum(), errors / errors.sum(axis=1, keepdims=True))
 
 
-def _log_prior(at: _Parameters, model: str, smoothing: float) -> float:
+def _log_prior(parameters: _Parameters, model: str, smoothing: float) -> float:
+    """Return the log density of the prior that corresponds to the smoothing, up to a constant."""
     if not smoothing:
         return 0.0
-    imagined = smoothing if model == "full" else smoothing / len(at.prior)
-    return imagined * float(np.log(np.maximum(at.errors, _FLOOR)).sum())
+    # A worker's one-coin table has the right probability in L cells, and the wrong one in L (L - 1) cells.
+    added_count = smoothing if model == "full" else smoothing / len(parameters.prior)
+    return added_count * float(np.log(np.maximum(parameters.errors, _FLOOR)).sum())
 
 
 def _maximise_errors(counts: Floats, model: str, smoothing: float) -> Floats:
@@ -237,14 +247,19 @@ def _maximise_errors(counts: Floats, model: str, smoothing: float) -> Floats:
 
 
 def _has_converged(changes: list[float], tolerance: float) -> bool:
-    # Near the maximum, EM's steps shrink like a geometric series. If they grow, EM is leaving a saddle.
+    """Return whether neither the last change nor the expected sum of further changes exceeds the tolerance.
+
+    Near the maximum, EM's steps shrink like a geometric series of ratio r = change / previous, so that further changes
+    sum to change r / (1 - r). If the steps grow, EM is leaving a saddle.
+    """
     if len(changes) < 2:
         return False
-    *_, before, change = changes
-    return change <= tolerance and change < before and change * change <= tolerance * (before - change)
+    *_, previous, change = changes
+    return change <= tolerance and change < previous and change * change <= tolerance * (previous - change)
 
 
 def _is_steady(changes: list[float]) -> bool:
+    """Return whether the last three changes shrink at a steady rate."""
     if len(changes) < 3:
         return False
     first, second, third = changes

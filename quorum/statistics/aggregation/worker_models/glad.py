@@ -64,21 +64,24 @@ def glad(
     check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.from_columns(units, workers, values, labels)
     n_units, n_workers, n_labels = answers.shape
-    others = np.log(n_labels - 1)
+    log_wrong_labels = np.log(n_labels - 1)
 
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
-        right = alpha * beta
-        posterior, total = answers.posterior(right + others)
-        wrong = scipy.special.log_expit(-right) - others
+        logit = alpha * beta
+        posterior, total = answers.posterior(logit + log_wrong_labels)
+        log_wrong_chance = scipy.special.log_expit(-logit) - log_wrong_labels
         deviation = point - PRIOR_MEAN
         log_posterior = float(
-            total.sum() + wrong.sum() - n_units * np.log(n_labels) - 0.5 * (deviation * deviation).sum()
+            total.sum()
+            + log_wrong_chance.sum()
+            - n_units * np.log(n_labels)
+            - 0.5 * (deviation * deviation).sum()
         )
-        residual = posterior[answers.unit, answers.value] - scipy.special.expit(right)
-        of_alpha = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)
-        of_beta = np.bincount(answers.unit, weights=residual * right, minlength=n_units)
-        return log_posterior, np.concatenate([of_alpha, of_beta]) - deviation
+        residual = posterior[answers.unit, answers.value] - scipy.special.expit(logit)
+        alpha_gradient = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)
+        log_beta_gradient = np.bincount(answers.unit, weights=residual * logit, minlength=n_units)
+        return log_posterior, np.concatenate([alpha_gradient, log_beta_gradient]) - deviation
 
     generator = np.random.default_rng(seed)
     drawn_starts = (generator.normal(PRIOR_MEAN, 1.0, n_workers + n_units) for _ in range(restarts - 1))
@@ -91,18 +94,18 @@ def glad(
 
     judgments = np.bincount(answers.worker, minlength=n_workers)
 
-    def figures(point: Floats) -> tuple[Floats, ...]:
-        ability, easy = point[:n_workers], np.exp(point[n_workers:])
-        right = ability[answers.worker] * easy[answers.unit]
-        hits = np.bincount(answers.worker, weights=scipy.special.expit(right), minlength=n_workers)
-        return answers.posterior(right + others)[0], hits / judgments, ability, 1.0 / easy
+    def solution_at(point: Floats) -> tuple[Floats, ...]:
+        ability, easiness = point[:n_workers], np.exp(point[n_workers:])
+        logit = ability[answers.worker] * easiness[answers.unit]
+        hits = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
+        return answers.posterior(logit + log_wrong_labels)[0], hits / judgments, ability, 1.0 / easiness
 
-    (posterior, accuracy, ability, difficulty), several = average_equal_solutions(
-        figures(optimum.point), figures(optimum.early)
+    (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
+        solution_at(optimum.point), solution_at(optimum.early)
     )
     return GladResult(
         ability=ability,
         difficulty=difficulty,
         accuracy=accuracy,
-        **answers.result_fields(posterior, optimum, several=several),
+        **answers.result_fields(posterior, optimum, has_several_solutions=has_several),
     )

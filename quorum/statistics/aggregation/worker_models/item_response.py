@@ -33,8 +33,8 @@ from quorum.statistics.inputs import (
 
 PRIORS = ("weak", "none")
 
-# Standard deviations of the weak priors of log a and of the intercept -a b.
-SLOPES, INTERCEPTS = 0.5, 2.0
+# Standard deviations of the weak normal priors of log a and of the intercept -a b.
+SLOPE_DEVIATION, INTERCEPT_DEVIATION = 0.5, 2.0
 
 # Abilities at which the integrand is evaluated; equal steps are accurate for so smooth a function.
 _NODES = np.linspace(-6.0, 6.0, 61)
@@ -97,45 +97,50 @@ def item_response(
     refuse_values(correct, (correct != 0) & (correct != 1), "right", "0 or 1")
     if not len(item):
         raise BadOption("there are no answers, expected one or more")
-    count, people = len(item_names), len(person_names)
-    shape = (people, count)
-    yes = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
-    no = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
+    item_count, person_count = len(item_names), len(person_names)
+    shape = (person_count, item_count)
+    right_answers = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
+    wrong_answers = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
     is_weak = prior == "weak"
 
     def expected_answers(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
         logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
-        joint = yes @ scipy.special.log_expit(logits) + no @ scipy.special.log_expit(-logits) + _LOG_WEIGHTS
+        joint = (
+            right_answers @ scipy.special.log_expit(logits)
+            + wrong_answers @ scipy.special.log_expit(-logits)
+            + _LOG_WEIGHTS
+        )
         total = scipy.special.logsumexp(joint, axis=1)
         return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
 
     def objective(point: Floats) -> tuple[float, Floats]:
-        log_slope, intercept = point[:count], point[count:]
+        log_slope, intercept = point[:item_count], point[item_count:]
         slope = np.exp(log_slope)
         chance, posterior, total = expected_answers(slope, intercept)
-        hits, misses = yes.T @ posterior, no.T @ posterior
+        hits, misses = right_answers.T @ posterior, wrong_answers.T @ posterior
         surplus = np.asarray(hits - (hits + misses) * chance)
-        of_slope, of_intercept = slope * (surplus @ _NODES), surplus.sum(axis=1)
+        slope_gradient, intercept_gradient = slope * (surplus @ _NODES), surplus.sum(axis=1)
         log_posterior = float(total.sum())
         if is_weak:
             log_posterior -= 0.5 * float(
-                ((log_slope / SLOPES) ** 2).sum() + ((intercept / INTERCEPTS) ** 2).sum()
+                ((log_slope / SLOPE_DEVIATION) ** 2).sum() + ((intercept / INTERCEPT_DEVIATION) ** 2).sum()
             )
-            of_slope -= log_slope / SLOPES**2
-            of_intercept -= intercept / INTERCEPTS**2
-        return log_posterior, np.concatenate([of_slope, of_intercept])
+            slope_gradient -= log_slope / SLOPE_DEVIATION**2
+            intercept_gradient -= intercept / INTERCEPT_DEVIATION**2
+        return log_posterior, np.concatenate([slope_gradient, intercept_gradient])
 
-    times = np.bincount(item, minlength=count)
-    share = (np.bincount(item, weights=correct, minlength=count) + 0.5) / (times + 1)
-    start = np.concatenate([np.zeros(count), np.log(share / (1 - share))])
+    # Start at slopes of 1, and at the log-odds of right answers, with half a right and half a wrong answer added.
+    answer_counts = np.bincount(item, minlength=item_count)
+    right_share = (np.bincount(item, weights=correct, minlength=item_count) + 0.5) / (answer_counts + 1)
+    start = np.concatenate([np.zeros(item_count), np.log(right_share / (1 - right_share))])
     optimum = find_optimum(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
-    slope, intercept = np.exp(optimum.point[:count]), optimum.point[count:]
+    slope, intercept = np.exp(optimum.point[:item_count]), optimum.point[item_count:]
     _, posterior, total = expected_answers(slope, intercept)
     ability = posterior @ _NODES
-    hits = np.bincount(item, weights=correct, minlength=count)
-    alike = int(((hits == 0) | (hits == times)).sum())
-    bound = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
+    hits = np.bincount(item, weights=correct, minlength=item_count)
+    uniform_count = int(((hits == 0) | (hits == answer_counts)).sum())
+    bound_note = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
     return ResponseResult(
         items=item_names,
         persons=person_names,
@@ -148,6 +153,8 @@ def item_response(
         gradient=optimum.gradient,
         iterations=optimum.iterations,
         converged=optimum.converged,
-        answers=np.bincount(person, minlength=people),
-        note=f"{alike:,} of {count:,} items were answered alike by all; {bound}" if alike else "",
+        answers=np.bincount(person, minlength=person_count),
+        note=f"{uniform_count:,} of {item_count:,} items were answered alike by all; {bound_note}"
+        if uniform_count
+        else "",
     )

@@ -21,8 +21,10 @@ from quorum.statistics.inputs import check_positive_float, check_positive_int, o
 
 TRAININGS = ("variational", "em")
 
-# Parameters of Beta and Dirichlet, and the number that EM adds to counts, per label, as in the published program.
-KNOWING, GUESSING = 0.5, 10.0
+# Parameters of the priors Beta and Dirichlet of variational Bayes, as in the published program.
+KNOWING_PRIOR, GUESSING_PRIOR = 0.5, 10.0
+
+# EM adds this number, divided by the number of labels, to each expected count, as the published program does.
 SMOOTHING = 0.01
 
 # Standard deviation of the logits in a random start.
@@ -83,43 +85,47 @@ def mace(
         tolerance=tolerance,
     )
 
-    def figures(point: Floats) -> tuple[Floats, ...]:
+    def solution_at(point: Floats) -> tuple[Floats, ...]:
         return _expected_counts(answers, *objective.weights(point))[0], *objective.means(point)
 
-    (posterior, competence, guesses), several = average_equal_solutions(
-        figures(optimum.point), figures(optimum.early)
+    (posterior, competence, guesses), has_several = average_equal_solutions(
+        solution_at(optimum.point), solution_at(optimum.early)
     )
     return MaceResult(
         entropy=scipy.special.entr(posterior).sum(axis=1),
         competence=competence,
         guesses=guesses,
         training=training,
-        **answers.result_fields(posterior, optimum, several=several),
+        **answers.result_fields(posterior, optimum, has_several_solutions=has_several),
     )
 
 
 def _expected_counts(
-    answers: WorkerAnswers, knows: Floats, guesses: Floats
+    answers: WorkerAnswers, log_knowing: Floats, log_guesses: Floats
 ) -> tuple[Floats, float, Floats, Floats]:
     """Return the posterior, the log-likelihood, and expected numbers of known (W,) and of guessed (W, L) answers.
 
-    `knows` (W,) and `guesses` (W, L) are logarithms of weights.
+    `log_knowing` (W,) and `log_guesses` (W, L) are log probabilities, or their expectations in variational Bayes.
     """
     units, workers, width = answers.shape
-    by_answer = answers.worker, answers.value
-    lead = (knows[:, np.newaxis] - guesses)[by_answer]
-    posterior, total = answers.posterior(-scipy.special.log_expit(-lead))
-    known = posterior[answers.unit, answers.value] * scipy.special.expit(lead)
-    objective = float(total.sum() + guesses[by_answer].sum() - units * np.log(width))
-    knew = np.asarray(np.bincount(answers.worker, weights=known, minlength=workers), dtype=np.float64)
-    return posterior, objective, knew, answers.by_worker(1.0 - known)
+    answer_cells = answers.worker, answers.value
+    log_odds = (log_knowing[:, np.newaxis] - log_guesses)[answer_cells]
+    posterior, total = answers.posterior(-scipy.special.log_expit(-log_odds))
+    known_probability = posterior[answers.unit, answers.value] * scipy.special.expit(log_odds)
+    objective = float(total.sum() + log_guesses[answer_cells].sum() - units * np.log(width))
+    known_counts = np.bincount(answers.worker, weights=known_probability, minlength=workers).astype(
+        np.float64
+    )
+    return posterior, objective, known_counts, answers.sum_by_worker(1.0 - known_probability)
 
 
 class _Smoothed:
+    """The likelihood with smoothed counts. A point has a logit of theta for each worker, then (W, L) logits of xi."""
+
     def __init__(self, answers: WorkerAnswers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
-        self.added = SMOOTHING / self.width
+        self.smoothing = SMOOTHING / self.width
 
     def start(self, logits: Floats) -> Floats:
         return logits
@@ -129,8 +135,8 @@ class _Smoothed:
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
         theta, xi = self._split_point(point)
-        guessed = scipy.special.log_expit(-theta)[:, np.newaxis] + scipy.special.log_softmax(xi, axis=1)
-        return scipy.special.log_expit(theta), guessed
+        log_guessing, log_guesses = scipy.special.log_expit(-theta), scipy.special.log_softmax(xi, axis=1)
+        return scipy.special.log_expit(theta), log_guessing[:, np.newaxis] + log_guesses
 
     def means(self, point: Floats) -> tuple[Floats, Floats]:
         theta, xi = self._split_point(point)
@@ -138,35 +144,41 @@ class _Smoothed:
 
     def evaluate(self, point: Floats) -> tuple[float, Floats]:
         theta, xi = self._split_point(point)
-        logs = scipy.special.log_softmax(xi, axis=1)
-        _, objective, knew, guessed = _expected_counts(self.answers, *self.weights(point))
-        objective += self.added * float(
-            scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + logs.sum()
+        log_guesses = scipy.special.log_softmax(xi, axis=1)
+        _, objective, known_counts, guessed_counts = _expected_counts(self.answers, *self.weights(point))
+        objective += self.smoothing * float(
+            scipy.special.log_expit(theta).sum() + scipy.special.log_expit(-theta).sum() + log_guesses.sum()
         )
-        knew, guessed_all = knew + self.added, guessed.sum(axis=1) + self.added
-        guessed = guessed + self.added
-        of_theta = knew - (knew + guessed_all) * scipy.special.expit(theta)
-        of_xi = guessed - guessed.sum(axis=1, keepdims=True) * np.exp(logs)
-        return objective, np.concatenate([of_theta, of_xi.ravel()])
+        known_counts = known_counts + self.smoothing
+        guessed_totals = guessed_counts.sum(axis=1) + self.smoothing
+        guessed_counts = guessed_counts + self.smoothing
+        theta_gradient = known_counts - (known_counts + guessed_totals) * scipy.special.expit(theta)
+        xi_gradient = guessed_counts - guessed_counts.sum(axis=1, keepdims=True) * np.exp(log_guesses)
+        return objective, np.concatenate([theta_gradient, xi_gradient.ravel()])
 
 
 class _Variational:
+    """The variational lower bound of the likelihood.
+
+    A point has the logarithms of the (W, 2) parameters of Beta, then those of the (W, L) parameters of Dirichlet.
+    """
+
     def __init__(self, answers: WorkerAnswers) -> None:
         self.answers = answers
         _, self.workers, self.width = answers.shape
-        self.judged = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
+        self.judgment_counts = np.bincount(answers.worker, minlength=self.workers)[:, np.newaxis]
 
     def start(self, logits: Floats) -> Floats:
-        share = scipy.special.expit(logits[: self.workers])[:, np.newaxis]
-        habit = scipy.special.softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
-        beta = KNOWING + self.judged * np.hstack([share, 1 - share])
-        dirichlet = GUESSING + self.judged * (1 - share) * habit
+        knowing_share = scipy.special.expit(logits[: self.workers])[:, np.newaxis]
+        guess_shares = scipy.special.softmax(logits[self.workers :].reshape(self.workers, self.width), axis=1)
+        beta = KNOWING_PRIOR + self.judgment_counts * np.hstack([knowing_share, 1 - knowing_share])
+        dirichlet = GUESSING_PRIOR + self.judgment_counts * (1 - knowing_share) * guess_shares
         return np.log(np.concatenate([beta.ravel(), dirichlet.ravel()]))
 
     def _split_point(self, point: Floats) -> tuple[Floats, Floats]:
-        both = np.exp(point)
-        cut = 2 * self.workers
-        return both[:cut].reshape(-1, 2), both[cut:].reshape(self.workers, self.width)
+        parameters = np.exp(point)
+        beta_size = 2 * self.workers
+        return parameters[:beta_size].reshape(-1, 2), parameters[beta_size:].reshape(self.workers, self.width)
 
     def weights(self, point: Floats) -> tuple[Floats, Floats]:
         beta, dirichlet = (_mean_logs(parameters) for parameters in self._split_point(point))
@@ -178,25 +190,28 @@ class _Variational:
 
     def evaluate(self, point: Floats) -> tuple[float, Floats]:
         beta, dirichlet = self._split_point(point)
-        _, objective, knew, guessed = _expected_counts(self.answers, *self.weights(point))
-        counts = np.stack([knew, guessed.sum(axis=1)], axis=1)
-        parts = []
-        for parameters, prior, count in ((beta, KNOWING, counts), (dirichlet, GUESSING, guessed)):
+        _, objective, known_counts, guessed_counts = _expected_counts(self.answers, *self.weights(point))
+        counts = np.stack([known_counts, guessed_counts.sum(axis=1)], axis=1)
+        gradients = []
+        priors = (beta, KNOWING_PRIOR, counts), (dirichlet, GUESSING_PRIOR, guessed_counts)
+        for parameters, prior, count in priors:
             objective -= _divergence(parameters, prior)
-            miss = prior + count - parameters
-            fisher = scipy.special.polygamma(1, parameters) * miss
-            fisher -= scipy.special.polygamma(1, parameters.sum(axis=1, keepdims=True)) * miss.sum(
-                axis=1, keepdims=True
-            )
-            parts.append((parameters * fisher).ravel())
-        return objective, np.concatenate(parts)
+            # The gradient is Fisher's information times the difference from the parameters that would be best.
+            surplus = prior + count - parameters
+            total, total_surplus = (table.sum(axis=1, keepdims=True) for table in (parameters, surplus))
+            slope = scipy.special.polygamma(1, parameters) * surplus
+            slope -= scipy.special.polygamma(1, total) * total_surplus
+            gradients.append((parameters * slope).ravel())  # by the logarithms of the parameters
+        return objective, np.concatenate(gradients)
 
 
 def _mean_logs(dirichlet: Floats) -> Floats:
+    """Return the expected log probabilities under Dirichlet distributions, one in each row of parameters."""
     return scipy.special.digamma(dirichlet) - scipy.special.digamma(dirichlet.sum(axis=1, keepdims=True))
 
 
 def _divergence(parameters: Floats, prior: float) -> float:
+    """Return the sum over rows of the Kullback-Leibler divergence of a Dirichlet distribution from a symmetric one."""
     width = parameters.shape[1]
     constants = scipy.special.gammaln(parameters.sum(axis=1)) - scipy.special.gammaln(parameters).sum(axis=1)
     constants -= scipy.special.gammaln(prior * width) - width * scipy.special.gammaln(prior)
