@@ -255,7 +255,7 @@ class Outputs:
             spread = self._add_rater_variance(spread, items, is_compared, weight, influence)
         if spread.variance <= (ROUNDING * float(np.abs(self.score).max())) ** 2:
             spread = spread.with_variance(0.0)
-        return mean, spread, items.number
+        return mean, spread, items.cluster_count
 
     def _add_rater_variance(
         self, spread: Spread, items: Clusters, is_compared: Flags, weight: Floats, influence: Floats

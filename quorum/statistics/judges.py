@@ -488,7 +488,7 @@ def savings_curve(
             raise BadValue(
                 f"sizes holds {size}, expected {MIN_CURVE_LENGTH} to {count - MIN_CURVE_LENGTH} of {count} units"
             )
-    generator, reported = generator_of(seed)
+    generator, reported_seed = generator_of(seed)
     truth = label.mean()
     figures = np.full((len(wanted_sizes), draws, 5), np.nan)
     for row, size in enumerate(wanted_sizes):
@@ -517,5 +517,5 @@ def savings_curve(
         people_width=means[:, 3],
         effective=means[:, 4],
         draws=draws,
-        seed=reported,
+        seed=reported_seed,
     )

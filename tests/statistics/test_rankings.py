@@ -19,7 +19,7 @@ from quorum.statistics.aggregation import (
     split_half_reliability,
     tournament,
 )
-from quorum.statistics.aggregation.best_worst import NO_HALVES
+from quorum.statistics.aggregation.best_worst import TOO_FEW_HALVED_ITEMS
 from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.correlation import correlation
 from quorum.statistics.inputs import BadOption, BadShape, BadValue
@@ -109,7 +109,7 @@ def test_noisier_judges_are_less_reliable() -> None:
 def test_scores_of_one_answer_have_no_halves() -> None:
     result = split_half_reliability(["t"], [FOUR], ["a"], ["b"], splits=5)
     assert math.isnan(result.spearman)
-    assert result.reason == NO_HALVES
+    assert result.reason == TOO_FEW_HALVED_ITEMS
 
 
 def test_borda_adds_the_points_of_every_ranking() -> None:

@@ -11,7 +11,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.aggregation import bradley_terry_of_comparisons, preference_strengths, rank_bands
 from quorum.statistics.aggregation.bradley_terry.existence import TOO_FEW_ITEMS
 from quorum.statistics.aggregation.pair_answers import confidences_of, preferences_of, sides_of
-from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, NO_SIDE, RISING_REASON, _Model
+from quorum.statistics.aggregation.strengths import CONFOUNDED_REASON, NO_WINNER, RISING_REASON, _Model
 from quorum.statistics.inputs import BadShape, BadValue
 from tests.refusals import assert_names, refuses
 
@@ -203,7 +203,7 @@ def test_what_has_no_finite_strengths_says_why(model: str) -> None:
         return found.reason
 
     assert reason([], [], []) == TOO_FEW_ITEMS
-    assert reason(["a"], ["b"], [0]) == NO_SIDE
+    assert reason(["a"], ["b"], [0]) == NO_WINNER
     assert "2 groups" in reason(["a", "a"], ["b", "b"], [1, 1])
     same = {"covariates": [1.0, 1.0, 1.0]}
     assert reason(["a", "a", "a"], ["b", "b", "b"], [1, -1, 0], **same) == CONFOUNDED_REASON

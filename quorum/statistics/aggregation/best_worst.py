@@ -31,7 +31,7 @@ from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, enc
 from quorum.statistics.resampling import Seed, generator_of
 
 SPLITS = 100
-NO_HALVES = "too few items have answers in both halves and different scores"
+TOO_FEW_HALVED_ITEMS = "too few items have answers in both halves and different scores"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,33 +80,33 @@ def best_worst_scores(
     """
     columns = cluster_columns(clusters)
     rows = _read_answers(shown, best, worst)
-    size = len(rows.names)
-    times = np.bincount(rows.item, minlength=size)
-    won = np.bincount(rows.item[rows.point > 0], minlength=size)
-    lost = np.bincount(rows.item[rows.point < 0], minlength=size)
-    low, high = np.full(size, math.nan), np.full(size, math.nan)
+    item_count = len(rows.names)
+    shown_counts = np.bincount(rows.item, minlength=item_count)
+    best_counts = np.bincount(rows.item[rows.point > 0], minlength=item_count)
+    worst_counts = np.bincount(rows.item[rows.point < 0], minlength=item_count)
+    low, high = np.full(item_count, math.nan), np.full(item_count, math.nan)
     reasons: dict[str, None] = {}
     counts: Mapping[str, int] = {}
     if columns:
-        coded = {
+        column_codes_by_name = {
             name: column_codes(values, name, rows.count, "an answer")[rows.answer]
             for name, values in columns.items()
         }
-        counts = {name: len(np.unique(codes)) for name, codes in coded.items()}
+        counts = {name: len(np.unique(codes)) for name, codes in column_codes_by_name.items()}
         points = (1 + rows.point.astype(np.float64)) / 2  # from 0 to 1
-        order, bounds = np.argsort(rows.item, kind="stable"), starts_of(times)
-        for item in range(size):
+        order, bounds = np.argsort(rows.item, kind="stable"), starts_of(shown_counts)
+        for item in range(item_count):
             item_rows = order[bounds[item] : bounds[item + 1]]
-            columns_here = {name: codes[item_rows] for name, codes in coded.items()}
-            interval = share_of_rows(points[item_rows], columns_here, CONFIDENCE)
+            item_columns = {name: codes[item_rows] for name, codes in column_codes_by_name.items()}
+            interval = share_of_rows(points[item_rows], item_columns, CONFIDENCE)
             low[item], high[item] = 2 * interval.low - 1, 2 * interval.high - 1
             reasons |= {interval.clusters.reason: None} if interval.clusters.reason else {}
     return BestWorstResult(
         items=rows.names,
-        shown=times,
-        best=won,
-        worst=lost,
-        score=(won - lost) / times,
+        shown=shown_counts,
+        best=best_counts,
+        worst=worst_counts,
+        score=(best_counts - worst_counts) / shown_counts,
         answers=rows.count,
         low=low,
         high=high,
@@ -155,43 +155,49 @@ def split_half_reliability(
     Answers with the same entry in `tuples` (N,) are divided evenly between the halves.
     """
     check_positive_int(splits, "splits")
-    generator, reported = generator_of(seed)
+    generator, reported_seed = generator_of(seed)
     rows = _read_answers(shown, best, worst)
     _, groups = encode(tuples, "tuples")
     if len(groups) != rows.count:
         raise BadShape(f"tuples has {len(groups)} entries and shown {rows.count}, expected equally many")
     correlations = np.full((splits, 2), math.nan)
-    compared = np.zeros(splits)
+    item_counts = np.zeros(splits)
     for split in range(splits):
         scores = _half_scores(rows, _draw_halves(groups, generator))
-        both = ~np.isnan(scores).any(axis=1)
-        compared[split] = both.sum()
-        if compared[split] >= 2:
-            first, second = scores[both].T.copy()
+        has_both = ~np.isnan(scores).any(axis=1)
+        item_counts[split] = has_both.sum()
+        if item_counts[split] >= 2:
+            first, second = scores[has_both].T.copy()
             bounds = np.array([0, len(first)])
             correlations[split] = [
                 group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
             ]
     defined = correlations[~np.isnan(correlations).any(axis=1)]
-    nothing = not len(defined)
-    means = np.full(2, math.nan) if nothing else defined.mean(axis=0)
+    is_undefined = not len(defined)
+    means = np.full(2, math.nan) if is_undefined else defined.mean(axis=0)
     deviations = np.full(2, math.nan) if len(defined) < 2 else defined.std(axis=0, ddof=1)
     return SplitHalfResult(
         pearson=float(means[0]),
         pearson_deviation=float(deviations[0]),
         spearman=float(means[1]),
         spearman_deviation=float(deviations[1]),
-        items=float(compared.mean()),
+        items=float(item_counts.mean()),
         answers=rows.count,
         splits=splits,
         undefined=splits - len(defined),
-        seed=reported,
-        reason=NO_HALVES if nothing else "",
+        seed=reported_seed,
+        reason=TOO_FEW_HALVED_ITEMS if is_undefined else "",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
+    """Answers with a row for each item of their lists.
+
+    names: (K,) items. answer, item, point: (M,) the row's answer, its item's position in `names`, and its point: 1 for
+    the best item, -1 for the worst, 0 for others. count: number of answers.
+    """
+
     names: NDArray[Any]
     answer: Ints
     item: Ints
@@ -224,13 +230,14 @@ def _read_answers(shown: Iterable[Sequence[Any]], best: Iterable[Any], worst: It
 
 
 def _draw_halves(groups: Ints, generator: np.random.Generator) -> Flags:
+    """Return (N,) flags of the second half, which has every other answer of each group in a random order."""
     count = len(groups)
     order = np.lexsort((generator.random(count), groups))
     sizes = np.bincount(groups)
     rank_in_tuple = np.arange(count) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    begins = generator.integers(2, size=len(sizes))
+    first_halves = generator.integers(2, size=len(sizes))
     half = np.empty(count, dtype=bool)
-    half[order] = (rank_in_tuple + begins[groups[order]]) % 2 == 1
+    half[order] = (rank_in_tuple + first_halves[groups[order]]) % 2 == 1
     return half
 
 

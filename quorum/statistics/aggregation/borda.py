@@ -50,14 +50,14 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
     names, codes = encode([item for ranking in lists for item in ranking], "rankings")
     lengths = np.array([len(ranking) for ranking in lists])
     row = np.repeat(np.arange(len(lists)), lengths)
-    twice = first_repeated(row, codes)
-    if twice is not None:
-        number, item = twice
+    repetition = first_repeated(row, codes)
+    if repetition is not None:
+        number, item = repetition
         raise BadValue(f"ranking {number} has {names.tolist()[item]!r} twice, expected every item once")
-    short = np.flatnonzero(lengths != len(names))
-    if short.size:
+    incomplete = np.flatnonzero(lengths != len(names))
+    if incomplete.size:
         raise BadShape(
-            f"ranking {short[0]} has {lengths[short[0]]} items of {len(names)}, expected all of them"
+            f"ranking {incomplete[0]} has {lengths[incomplete[0]]} items of {len(names)}, expected all of them"
         )
     if not len(names):
         raise BadShape("the rankings are empty, expected one item or more")
@@ -67,14 +67,16 @@ def borda_count(rankings: Iterable[Sequence[Any]]) -> BordaResult:
 
 
 def _join_rankings(names: NDArray[Any], ranks: Ints) -> BordaResult:
+    """Return the joint ranking of N items from the (rankings, N) ranks."""
     rankings, items = ranks.shape
     points = (items - ranks).sum(axis=0)
     median = np.median(ranks, axis=0)
     order = np.lexsort((np.arange(items), median, -points))
-    new = np.ones(items, dtype=bool)
-    new[1:] = (np.diff(points[order]) != 0) | (np.diff(median[order]) != 0)
-    first = np.maximum.accumulate(np.where(new, np.arange(items), 0))
+    # Items equal to the item before them, by points and median, share the position of the first of them.
+    starts_rank = np.ones(items, dtype=bool)
+    starts_rank[1:] = (np.diff(points[order]) != 0) | (np.diff(median[order]) != 0)
+    first_positions = np.maximum.accumulate(np.where(starts_rank, np.arange(items), 0))
     rank = np.empty(items, dtype=np.int64)
-    rank[order] = first
+    rank[order] = first_positions
     tied = np.bincount(rank, minlength=items)[rank] > 1
     return BordaResult(names, points, median, order, rank, tied, rankings)

@@ -51,24 +51,27 @@ def confidence_vote(
     other judgments. So the data decide how much "certain" counts: levels that do not predict which judgments are
     right have about equal weights.
     """
-    names, unit = encode(units, "units")
-    people, worker = encode(workers, "workers")
+    unit_names, unit = encode(units, "units")
+    worker_names, worker = encode(workers, "workers")
     scale, value = encode_on_scale(values, labels)
     stated_confidences = np.nan_to_num(np.asarray(confidences, dtype=np.float64), nan=0.0)
     same_length(units=unit, workers=worker, values=value, confidences=stated_confidences)
     levels, level = encode(stated_confidences, "confidences")
     right = agrees_with_others(unit, value)
-    is_known = ~np.isnan(right)
-    hits = np.bincount(level[is_known], weights=right[is_known], minlength=len(levels)).astype(np.int64)
-    compared = np.bincount(level[is_known], minlength=len(levels))
+    has_majority = ~np.isnan(right)
+    hits = np.bincount(level[right == 1], minlength=len(levels))
+    compared = np.bincount(level[has_majority], minlength=len(levels))
     weights = accuracy_weights(hits, compared, max(len(scale), 2))
     vote = weigh_votes(unit, value, weights[level], list(range(len(scale))), "none", 0)
     assert vote.weight is not None
     total = vote.weight.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, vote.weight, 1.0) / np.where(total > 0, total, len(scale))
-    judgments = np.bincount(worker, minlength=len(people))
+    judgments = np.bincount(worker, minlength=len(worker_names))
+    mean_confidences = (
+        np.bincount(worker, weights=stated_confidences, minlength=len(worker_names)) / judgments
+    )
     return ConfidenceResult(
-        units=names,
+        units=unit_names,
         labels=scale,
         winner=vote.winner,
         posterior=shares,
@@ -77,8 +80,8 @@ def confidence_vote(
         right=hits,
         compared=compared,
         weights=weights,
-        workers=people,
-        confidence=np.bincount(worker, weights=stated_confidences, minlength=len(people)) / judgments,
+        workers=worker_names,
+        confidence=mean_confidences,
         judgments=judgments,
     )
 
@@ -98,8 +101,8 @@ def accuracy_weights(right: ArrayLike, seen: ArrayLike, labels: int = 2, *, rule
     if np.any(hits > tries):
         where = int(np.flatnonzero(hits > tries)[0])
         raise BadValue(f"worker {where} has {hits[where]} right of {tries[where]}, expected at most all")
-    choices = float(labels)
+    label_count = float(labels)
     if rule == "accuracy":
-        return np.asarray((hits + 1) / (tries + choices), dtype=np.float64)
-    # p / (1 - p) from counts, which is finite even if p rounds to one.
-    return np.maximum(np.log((hits + 1) * (choices - 1) / (tries - hits + (choices - 1))), 0.0)
+        return np.asarray((hits + 1) / (tries + label_count), dtype=np.float64)
+    # Compute p / (1 - p) from counts, so that it is finite even if p rounds to one.
+    return np.maximum(np.log((hits + 1) * (label_count - 1) / (tries - hits + (label_count - 1))), 0.0)

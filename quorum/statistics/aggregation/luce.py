@@ -90,16 +90,16 @@ def luce_choice(
     check_non_negative(tolerance, "tolerance")
     rows = _Lists.from_choices(shown, best, owners)
     columns = cluster_columns(clusters)
-    grouped = Clusters.from_columns(columns, rows.count) if columns else None
+    row_clusters = Clusters.from_columns(columns, rows.count) if columns else None
     reason = rows.no_maximum_reason(prior)
     fit = None if reason else _fit_choices(rows, prior, (max_iterations, tolerance))
     freedom = np.full(len(rows.items), math.inf)
-    if fit is not None and grouped is not None:
+    if fit is not None and row_clusters is not None:
         chances, _ = _chances(rows, fit.theta)
         scores = scipy.sparse.csr_array(rows.wins - chances)
-        covariance, freedom = grouped.covariance(scores, fit.covariance)
+        covariance, freedom = row_clusters.covariance(scores, fit.covariance)
         fit = replace(fit, covariance=covariance)
-    strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, grouped)
+    strengths = ItemStrengths.from_fit(rows.items, fit, confidence, freedom, reason, row_clusters)
     return LuceResult(
         strength=shares_of(strengths.log_strength),
         shown=rows.shown,
@@ -142,9 +142,9 @@ class _Lists:
                 raise BadValue(f"shown[{number}] is {row!r}, expected two or more different options")
             if best_items[number] not in row:
                 raise BadValue(f"best[{number}] is {best_items[number]!r}, expected one of {row!r}")
-        options, option = encode([option_name for row in lists for option_name in row], "shown")
+        options, codes = encode([option_name for row in lists for option_name in row], "shown")
         members = [_owners_of(option_name, owners) for option_name in options.tolist()]
-        items, member = encode([item for group in members for item in group], "owners")
+        items, item_codes = encode([item for group in members for item in group], "owners")
         if len(items) ** 2 > MAX_TABLE_CELLS:
             raise BadValue(
                 f"there are {len(items):,} items, expected {math.isqrt(MAX_TABLE_CELLS):,} at most"
@@ -152,38 +152,39 @@ class _Lists:
         sizes = np.array([len(group) for group in members], dtype=np.int64)
         # (options, items): the items of an option have equal shares
         shares = scipy.sparse.csr_array(
-            (np.repeat(1 / np.maximum(sizes, 1), sizes), member, starts_of(sizes)),
+            (np.repeat(1 / np.maximum(sizes, 1), sizes), item_codes, starts_of(sizes)),
             shape=(len(options), len(items)),
         )
         bounds = starts_of([len(row) for row in lists])
-        ones = np.ones(len(option))
-        lists_of_options = scipy.sparse.csr_array((ones, option, bounds), shape=(len(lists), len(options)))
-        # position of the best option in its list
-        at = bounds[:-1] + np.array(
+        ones = np.ones(len(codes))
+        lists_of_options = scipy.sparse.csr_array((ones, codes, bounds), shape=(len(lists), len(options)))
+        # positions of the best options among all lists' options
+        best_positions = bounds[:-1] + np.array(
             [row.index(option_name) for row, option_name in zip(lists, best_items, strict=True)],
             dtype=np.int64,
         )
-        picked = scipy.sparse.csr_array(
-            (np.ones(len(lists)), option[at], np.arange(len(lists) + 1)), shape=(len(lists), len(options))
+        best_lists = scipy.sparse.csr_array(
+            (np.ones(len(lists)), codes[best_positions], np.arange(len(lists) + 1)),
+            shape=(len(lists), len(options)),
         )
-        weights, wins = (scipy.sparse.csr_array(table @ shares) for table in (lists_of_options, picked))
-        return cls(items, weights, wins, _times(weights), _times(wins))
+        weights, wins = (scipy.sparse.csr_array(table @ shares) for table in (lists_of_options, best_lists))
+        return cls(items, weights, wins, _count_lists(weights), _count_lists(wins))
 
     def no_maximum_reason(self, prior: float) -> str:
         """Return the reason why the likelihood has no maximum, or "" if it has one.
 
         It has one if chains of wins lead from each item to every other one (Hunter 2004, section 2).
         """
-        count = len(self.items)
-        if count < 2:
+        items = len(self.items)
+        if items < 2:
             return TOO_FEW_ITEMS
         if prior > 0:
             return ""
         beat = np.asarray((self.wins.sign().T @ self.weights.sign()).toarray(), dtype=np.float64)
         np.fill_diagonal(beat, 0)
-        nothing = np.zeros_like(beat)
-        parts, groups = connected_groups(OutcomeCounts(beat, nothing, nothing))
-        return UNBOUNDED_REASON.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+        no_counts = np.zeros_like(beat)
+        count, groups = connected_groups(OutcomeCounts(beat, no_counts, no_counts))
+        return UNBOUNDED_REASON.format(count, group_names(groups, self.items)) if count > 1 else ""
 
 
 def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[Any]:
@@ -195,7 +196,8 @@ def _owners_of(option: Any, owners: Mapping[Any, Sequence[Any]] | None) -> list[
     return members
 
 
-def _times(table: scipy.sparse.csr_array) -> Ints:
+def _count_lists(table: scipy.sparse.csr_array) -> Ints:
+    """Return the (K,) numbers of lists in which the items have an entry."""
     return np.bincount(table.indices, minlength=table.shape[1]).astype(np.int64)
 
 

@@ -53,23 +53,23 @@ def standardised_mean(
     rating = finite_column(values, "values")
     same_length(units=unit, raters=rater, values=rating)
     ratings_of_rater = np.bincount(rater, minlength=len(rater_names))
-    centre = np.bincount(rater, weights=rating, minlength=len(rater_names)) / ratings_of_rater
-    squared_deviations = np.bincount(rater, weights=(rating - centre[rater]) ** 2, minlength=len(rater_names))
-    deviation = np.sqrt(ratio(squared_deviations, ratings_of_rater - 1))
-    size = np.abs(rating).max(initial=0.0)
-    usable = np.nan_to_num(deviation) > ROUNDING * size
-    scored = usable[rater]
-    z = (rating[scored] - centre[rater[scored]]) / deviation[rater[scored]]
-    n = np.bincount(unit, minlength=len(unit_names))
-    z_n = np.bincount(unit[scored], minlength=len(unit_names))
+    rater_means = np.bincount(rater, weights=rating, minlength=len(rater_names)) / ratings_of_rater
+    squares = np.bincount(rater, weights=(rating - rater_means[rater]) ** 2, minlength=len(rater_names))
+    deviation = np.sqrt(ratio(squares, ratings_of_rater - 1))
+    largest_rating = np.abs(rating).max(initial=0.0)
+    has_deviation = np.nan_to_num(deviation) > ROUNDING * largest_rating
+    has_z_score = has_deviation[rater]
+    z = (rating[has_z_score] - rater_means[rater[has_z_score]]) / deviation[rater[has_z_score]]
+    rating_counts = np.bincount(unit, minlength=len(unit_names))
+    z_counts = np.bincount(unit[has_z_score], minlength=len(unit_names))
     return StandardisedResult(
         units=unit_names,
-        n=n,
-        mean=np.bincount(unit, weights=rating, minlength=len(unit_names)) / n,
-        z_n=z_n,
-        z=ratio(np.bincount(unit[scored], weights=z, minlength=len(unit_names)), z_n),
+        n=rating_counts,
+        mean=np.bincount(unit, weights=rating, minlength=len(unit_names)) / rating_counts,
+        z_n=z_counts,
+        z=ratio(np.bincount(unit[has_z_score], weights=z, minlength=len(unit_names)), z_counts),
         raters=rater_names,
-        left_out=int((~usable).sum()),
+        left_out=int((~has_deviation).sum()),
     )
 
 

@@ -33,19 +33,21 @@ ALL_ANSWERS = tuple(
     for sure in (0, *CONFIDENCES)
     for side in (FIRST, SECOND, NO_DIFFERENCE, NEITHER, MUCH + FIRST, MUCH + SECOND)
 )
-SIMULATED_TIES = 0.4  # nu of Davidson's model: how often simulated people see no difference
+SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated people see no difference
 
 
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
     answer = np.asarray(answers, dtype=np.float64)
-    whole = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
-    side, strength, confidence = whole % 10, whole // MUCH % 10, whole // SURE
-    sided = (side == FIRST) | (side == SECOND)
-    right = (answer == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
-    right &= (strength == 0) | ((strength == 1) & sided)
-    if not right.all():
-        where = int(np.flatnonzero(~right)[0])
+    whole_answer = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
+    side, strength, confidence = whole_answer % 10, whole_answer // MUCH % 10, whole_answer // SURE
+    names_side = (side == FIRST) | (side == SECOND)
+    is_valid = (
+        (answer == whole_answer) & (whole_answer >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
+    )
+    is_valid &= (strength == 0) | ((strength == 1) & names_side)
+    if not is_valid.all():
+        where = int(np.flatnonzero(~is_valid)[0])
         raise BadValue(f"answer {where} is {answer[where]:g}, expected a side, and 10 more for much")
     return side
 
@@ -57,10 +59,7 @@ def other_side(answers: Floats) -> Floats:
 
 
 def preferences_of(answers: ArrayLike) -> Floats:
-    """Return (N,) preferences, positive for the first: 2 (much), 1 (slightly), 0, -1 or -2.
-
-    They are nan for "neither".
-    """
+    """Return (N,) preferences, positive for the first: 2 (much), 1 (slightly), 0, -1 or -2; nan for "neither"."""
     side = sides_of(answers)
     much = np.asarray(answers, dtype=np.int64) // MUCH % 10
     sign = np.array([0.0, 1.0, -1.0, np.nan])[side]
@@ -75,7 +74,7 @@ def confidences_of(answers: ArrayLike) -> Floats:
 
 
 def is_same_side(answer: Any, expected: Any) -> bool:
-    """Return whether two answers choose the same side. False if one is not a whole number, as in some files."""
+    """Return whether two answers choose the same side. Answers that are no whole numbers, as in files, have no side."""
     return isinstance(expected, int) and isinstance(answer, int) and answer % MUCH == expected % MUCH
 
 

@@ -20,7 +20,7 @@ TRIPLET_TIES = ("set-aside", "count")
 class PairResult(Result):
     """Winners of (P,) pairs, and how many triplets the first candidate won, lost and tied.
 
-    share: max(wins, losses) / triplets. margin: |wins - losses| / triplets.
+    winner: (P,) 1, 2, or 0 for a tie. share: max(wins, losses) / triplets. margin: |wins - losses| / triplets.
     """
 
     pairs: NDArray[Any]
@@ -37,12 +37,12 @@ class PairResult(Result):
 def outcomes_of(winners: ArrayLike) -> Ints:
     """Return the (N,) winners as int64. Raise BadValue if a winner is not 1, 2 or 0."""
     if not isinstance(winners, np.ndarray) or winners.dtype.kind in "OUS":
-        named = np.asarray(winners, dtype=object)
-        for position, winner in enumerate(named.tolist() if named.ndim == 1 else []):
+        objects = np.asarray(winners, dtype=object)
+        for position, winner in enumerate(objects.tolist() if objects.ndim == 1 else []):
             if winner is None or isinstance(winner, str | bytes):
                 raise BadValue(f"winners[{position}] is {winner!r}, expected 1, 2, or 0 for a tie")
-    whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
-    outcome = np.asarray(winners) if whole else finite_vector(winners, "winners")
+    is_whole = isinstance(winners, np.ndarray) and winners.dtype.kind in "iu" and winners.ndim == 1
+    outcome = np.asarray(winners) if is_whole else finite_vector(winners, "winners")
     if len(outcome) and (outcome.min() < 0 or outcome.max() > 2 or outcome.dtype.kind == "f"):
         refuse_values(outcome, ~np.isin(outcome, (0, 1, 2)), "winners", "1, 2, or 0 for a tie")
     return outcome.astype(np.int64, copy=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorum.numeric.arrays import Flags, Floats, Ints
-from quorum.statistics.aggregation.weights import MAX_PARTS, count_vector
+from quorum.statistics.aggregation.weights import MAX_DENOMINATOR, count_vector
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -28,6 +28,8 @@ TWO_THIRDS = (2, 3)
 
 @dataclass(frozen=True, slots=True)
 class RelevanceResult(Result):
+    """(U,) numbers of yes votes and of all votes, and whether yes / n is at least the fraction `at_least`."""
+
     units: NDArray[Any]
     yes: Ints
     n: Ints
@@ -56,16 +58,19 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
     The comparison is exact, in whole numbers.
     """
     share = one_per_row(at_least_share, "the share")
-    if not all(isinstance(part, (int, np.integer)) for part in share) or len(share) != 2:
+    if not all(isinstance(number, (int, np.integer)) for number in share) or len(share) != 2:
         raise BadOption(f"the share is {at_least_share!r}, expected two whole numbers such as (2, 3)")
-    top, bottom = share
-    if not (0 <= top <= bottom <= MAX_PARTS and bottom > 0):
+    numerator, denominator = share
+    if not (0 <= numerator <= denominator <= MAX_DENOMINATOR and denominator > 0):
         raise BadOption(
-            f"the share is {top} of {bottom}, expected 0 <= top <= bottom, and bottom {MAX_PARTS} at most"
+            f"the share is {numerator} of {denominator}, expected 0 <= top <= bottom, "
+            f"and bottom {MAX_DENOMINATOR} at most"
         )
-    votes, judgments = count_vector(yes, "yes"), count_vector(n, "n")
-    same_length(yes=votes, n=judgments)
-    if np.any(votes > judgments):
-        where = int(np.flatnonzero(votes > judgments)[0])
-        raise BadValue(f"unit {where} has {votes[where]} yes of {judgments[where]}, expected at most all")
-    return (votes * bottom >= judgments * top) & (judgments > 0)
+    votes, judgment_counts = count_vector(yes, "yes"), count_vector(n, "n")
+    same_length(yes=votes, n=judgment_counts)
+    if np.any(votes > judgment_counts):
+        where = int(np.flatnonzero(votes > judgment_counts)[0])
+        raise BadValue(
+            f"unit {where} has {votes[where]} yes of {judgment_counts[where]}, expected at most all"
+        )
+    return (votes * denominator >= judgment_counts * numerator) & (judgment_counts > 0)

@@ -61,8 +61,8 @@ from quorum.statistics.inputs import (
 from quorum.statistics.resampling import Seed, generator_of
 
 MODELS = ("adjacent", "cumulative")
-MAX_LEVELS = 10
-NO_SIDE = "no comparison has a winner"
+MAX_LEVELS = 10  # largest preference
+NO_WINNER = "no comparison has a winner"
 CONFOUNDED_REASON = (
     "the effect of a covariate cannot be separated from the strengths of the items or from another covariate"
 )
@@ -70,10 +70,14 @@ RISING_REASON = (
     "no finite strengths fit best: the answers rule out some outcome, and the likelihood rises for ever as the "
     "parameters grow"
 )
-# A parameter with a larger variance has no maximum: it grows until the chances round to 0 and 1.
+# A parameter with a larger variance has no maximum, because it grows until the chances round to 0 and 1.
 _MAX_VARIANCE = 1e8
-_SINGULAR = 1e-10
+# Parameters cannot be separated if the smallest eigenvalue of their scaled information is below this.
+_MIN_EIGENVALUE = 1e-10
+# A smaller chance is replaced by this, which has a finite logarithm.
 _MIN_PROBABILITY = 1e-300
+# Numbers drawn at once for ranks, which limits memory to about 16 MB.
+_DRAWN_CELLS = 2_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,17 +110,19 @@ class StrengthResult(ItemStrengths):
     def gains(self) -> Floats:
         """Return the (K, K) gains of one more comparison of each pair.
 
-        A gain is log(1 + I v), with the comparison's information I and the variance v of d. It is the decrease of
+        A gain is log(1 + I v), with the comparison's information I and the variance v of d. It equals the decrease of
         the log determinant of the strengths' covariance. The pair with the largest gain is the D-optimal next pair
         (Fedorov 1972).
         """
         variance = np.diag(self.covariance)
-        of_pairs = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
-        return np.log1p(self.information * np.maximum(of_pairs, 0.0))
+        pair_variance = variance[:, np.newaxis] + variance[np.newaxis, :] - 2 * self.covariance
+        return np.log1p(self.information * np.maximum(pair_variance, 0.0))
 
 
 @dataclass(frozen=True, slots=True)
 class _Model:
+    """One of MODELS for (C,) levels. Differences d are (R,), and chances of the levels (R, C)."""
+
     name: str
     levels: Ints
 
@@ -135,80 +141,87 @@ class _Model:
         return [level for level in range(len(self.magnitudes)) if level != reference]
 
     def start(self, counts: Floats) -> Floats:
-        folded = (counts + counts[::-1])[self.levels >= 0]
+        """Return the cuts that fit the (C,) counts of the levels if all strengths are equal."""
+        magnitude_counts = (counts + counts[::-1])[self.levels >= 0]
         if self.has_ties:
-            folded[0] /= 2
+            magnitude_counts[0] /= 2
         if self.name == "adjacent":
-            both = folded * np.where(self.magnitudes == 0, 2, 1)
-            reference = both[1 if self.has_ties else 0]
-            return np.log(both[self.free_positions] / reference)
-        share = np.cumsum(folded)[:-1] / folded.sum()
-        return scipy.special.logit((1 + share) / 2)
+            symmetric_counts = magnitude_counts * np.where(self.magnitudes == 0, 2, 1)
+            reference = symmetric_counts[1 if self.has_ties else 0]
+            return np.log(symmetric_counts[self.free_positions] / reference)
+        share_below = np.cumsum(magnitude_counts)[:-1] / magnitude_counts.sum()
+        return scipy.special.logit((1 + share_below) / 2)
 
     def chances(self, difference: Floats, cuts: Floats) -> Floats:
         if self.name == "adjacent":
-            weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
-            weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+            log_weight = difference[:, np.newaxis] * self.levels / 2 + self._offsets(cuts)
+            weight = np.exp(log_weight - log_weight.max(axis=1, keepdims=True))
             return weight / weight.sum(axis=1, keepdims=True)
         bounds = self._bounds(cuts) - difference[:, np.newaxis]
         lower, upper = bounds[:, :-1], bounds[:, 1:]
         # Near 1, differences of the distribution function lose digits, so take them from the other tail.
-        turned = lower + np.where(np.isinf(upper), 0.0, upper) > 0
-        below = scipy.special.expit(upper) - scipy.special.expit(lower)
-        above = scipy.special.expit(-lower) - scipy.special.expit(-upper)
+        is_above_middle = lower + np.where(np.isinf(upper), 0.0, upper) > 0
+        from_lower_tail = scipy.special.expit(upper) - scipy.special.expit(lower)
+        from_upper_tail = scipy.special.expit(-lower) - scipy.special.expit(-upper)
         # If thresholds are out of order, chances are negative. Return tiny ones instead, so that the step is halved.
-        return np.maximum(np.where(turned, above, below), _MIN_PROBABILITY)
+        return np.maximum(np.where(is_above_middle, from_upper_tail, from_lower_tail), _MIN_PROBABILITY)
 
     def slopes(self, difference: Floats, cuts: Floats, chances: Floats) -> Floats:
+        """Return the (R, C, M) derivatives of the log chances by d and by each cut."""
         rows, count = chances.shape
         slopes = np.zeros((rows, count, 1 + len(cuts)))
         if self.name == "adjacent":
             features = np.zeros((count, 1 + len(cuts)))
             features[:, 0] = self.levels / 2
-            for column, free in enumerate(self.free_positions, start=1):
-                features[:, column] = np.abs(self.levels) == self.magnitudes[free]
+            for column, position in enumerate(self.free_positions, start=1):
+                features[:, column] = np.abs(self.levels) == self.magnitudes[position]
             slopes += features
             slopes -= (chances @ features)[:, np.newaxis, :]
             return slopes
-        under, pull = self._probability_under(difference, cuts), self._bound_derivatives(len(cuts))
-        density = under * (1 - under)
-        slopes += density[:, 1:, np.newaxis] * pull[1:] - density[:, :-1, np.newaxis] * pull[:-1]
+        cumulative, bound_slopes = self._cumulative(difference, cuts), self._bound_derivatives(len(cuts))
+        density = cumulative * (1 - cumulative)
+        slopes += density[:, 1:, np.newaxis] * bound_slopes[1:]
+        slopes -= density[:, :-1, np.newaxis] * bound_slopes[:-1]
         slopes /= chances[:, :, np.newaxis]
-        slopes[:, :, 0] = under[:, 1:] + under[:, :-1] - 1  # avoids a quotient of small numbers
+        slopes[:, :, 0] = cumulative[:, 1:] + cumulative[:, :-1] - 1  # avoids a quotient of small numbers
         return slopes
 
     def information(
         self, difference: Floats, cuts: Floats, chances: Floats, slopes: Floats, counts: Floats
     ) -> Floats:
+        """Return the (R, M, M) information of rows about d and the cuts, from the (R, C) counts of the levels."""
         if self.name == "adjacent":
             weights = counts.sum(axis=1)[:, np.newaxis] * chances
             return np.einsum("rc,rcm,rcn->rmn", weights, slopes, slopes, optimize=True)
-        under, pull = self._probability_under(difference, cuts), self._bound_derivatives(len(cuts))
-        bend = under * (1 - under) * (1 - 2 * under)
-        per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
-        bend *= per_chance[:, :-1] - per_chance[:, 1:]
-        squares = pull[:, :, np.newaxis] * pull[:, np.newaxis, :]
+        cumulative, bound_slopes = self._cumulative(difference, cuts), self._bound_derivatives(len(cuts))
+        curvature = cumulative * (1 - cumulative) * (1 - 2 * cumulative)
+        counts_per_chance = np.pad(counts / chances, ((0, 0), (1, 1)))
+        curvature *= counts_per_chance[:, :-1] - counts_per_chance[:, 1:]
+        slope_products = bound_slopes[:, :, np.newaxis] * bound_slopes[:, np.newaxis, :]
         outer = np.einsum("rc,rcm,rcn->rmn", counts, slopes, slopes, optimize=True)
-        return outer - np.einsum("rb,bmn->rmn", bend, squares)
+        return outer - np.einsum("rb,bmn->rmn", curvature, slope_products)
 
-    def _probability_under(self, difference: Floats, cuts: Floats) -> Floats:
+    def _cumulative(self, difference: Floats, cuts: Floats) -> Floats:
         return scipy.special.expit(self._bounds(cuts) - difference[:, np.newaxis])
 
-    def _bound_derivatives(self, cuts: int) -> Floats:
-        bounds = len(self.levels) + 1
-        pull = np.zeros((bounds, 1 + cuts))
-        pull[1:-1, 0] = -1
-        for cut in range(cuts):
-            pull[bounds - 1 - cuts + cut, 1 + cut] = 1
-            pull[cuts - cut, 1 + cut] = -1
-        return pull
+    def _bound_derivatives(self, cut_count: int) -> Floats:
+        """Return the (C + 1, M) derivatives of the bounds of the levels, minus d, by d and by each cut."""
+        bound_count = len(self.levels) + 1
+        slopes = np.zeros((bound_count, 1 + cut_count))
+        slopes[1:-1, 0] = -1
+        for cut in range(cut_count):
+            slopes[bound_count - 1 - cut_count + cut, 1 + cut] = 1
+            slopes[cut_count - cut, 1 + cut] = -1
+        return slopes
 
     def _offsets(self, cuts: Floats) -> Floats:
+        """Return a_|c| of the levels; it is 0 for the lowest positive one."""
         by_magnitude = np.zeros(len(self.magnitudes))
         by_magnitude[self.free_positions] = cuts
         return by_magnitude[np.searchsorted(self.magnitudes, np.abs(self.levels))]
 
     def _bounds(self, cuts: Floats) -> Floats:
+        """Return the (C + 1,) thresholds between the levels, from -inf to inf."""
         middle = [] if self.has_ties else [0.0]
         return np.r_[-np.inf, -cuts[::-1], middle, cuts, np.inf]
 
@@ -239,16 +252,18 @@ def preference_strengths(
         raise BadValue(f"tolerance is {tolerance!r}, expected a number from zero on")
     rows = _Rows.from_columns(first, second, preferences, covariates, weights)
     columns = cluster_columns(clusters)
-    grouped = Clusters.from_columns(columns, len(rows.first)) if columns else None
+    row_clusters = Clusters.from_columns(columns, len(rows.first)) if columns else None
     reason = rows.no_maximum_reason()
     fit = None
     if not reason:
         fit, reason = _fit_rows(rows, model, (max_iterations, tolerance))
-    return _result(rows, fit, model, confidence, grouped, weights is not None, reason)
+    return _result(rows, fit, model, confidence, row_clusters, weights is not None, reason)
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
+    """N comparisons of K items, with (N, P) covariates. `level` (N,) is the position of the preference in `levels`."""
+
     items: NDArray[Any]
     first: Ints
     second: Ints
@@ -279,9 +294,8 @@ class _Rows:
             row = int(np.flatnonzero((whole_preference != preference) | (np.abs(preference) > MAX_LEVELS))[0])
             raise BadValue(f"preferences[{row}] is {preference[row]:g}, expected a whole number, -2 to 2")
         if len(np.unique(np.abs(whole_preference[whole_preference != 0]))) == 1:
-            whole_preference = np.sign(
-                whole_preference
-            )  # one magnitude has no degrees; keep the scale of log-odds
+            # A single magnitude has no degrees, so keep the scale of log-odds.
+            whole_preference = np.sign(whole_preference)
         seen_levels = np.unique(np.abs(whole_preference))
         levels = np.unique(np.r_[-seen_levels, seen_levels])
         table = np.zeros((len(first_item), 0))
@@ -303,15 +317,16 @@ class _Rows:
         )
 
     def no_maximum_reason(self) -> str:
-        count = len(self.items)
-        if count < 2:
+        items = len(self.items)
+        if items < 2:
             return TOO_FEW_ITEMS
         if not self.levels.any():
-            return NO_SIDE
-        table = np.zeros((3, count, count))
+            return NO_WINNER
+        table = np.zeros((3, items, items))
         np.add.at(table, (np.sign(self.levels[self.level]), self.first, self.second), 1.0)
-        parts, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
-        return UNBOUNDED_REASON.format(parts, group_names(groups, self.items)) if parts > 1 else ""
+        # Signs are positions in the table: 1 if the first won, -1 (the last) if the second won, and 0 for a tie.
+        count, groups = connected_groups(OutcomeCounts(table[1], table[-1], table[0]))
+        return UNBOUNDED_REASON.format(count, group_names(groups, self.items)) if count > 1 else ""
 
     def patterns(self) -> tuple[scipy.sparse.csr_array, Floats]:
         """Return the (R, K + P) design of distinct rows, and (R, C) sums of their weights by level."""
@@ -348,14 +363,14 @@ def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | 
         linear, cuts = np.split(candidate.parameters, [width])
         difference = design @ linear
         slopes = model.slopes(difference, cuts, candidate.chances)
-        by_row = np.einsum("rc,rcm->rm", counts, slopes)
-        inner = model.information(difference, cuts, candidate.chances, slopes, counts)
-        slope = np.r_[design.T @ by_row[:, 0], by_row[:, 1:].sum(axis=0)]
+        row_slopes = np.einsum("rc,rcm->rm", counts, slopes)
+        row_information = model.information(difference, cuts, candidate.chances, slopes, counts)
+        slope = np.r_[design.T @ row_slopes[:, 0], row_slopes[:, 1:].sum(axis=0)]
         information = np.empty((len(slope), len(slope)))
-        information[:width, :width] = (design.T @ design.multiply(inner[:, :1, 0])).toarray()
-        information[:width, width:] = design.T @ inner[:, 0, 1:]
+        information[:width, :width] = (design.T @ design.multiply(row_information[:, :1, 0])).toarray()
+        information[:width, width:] = design.T @ row_information[:, 0, 1:]
         information[width:, :width] = information[:width, width:].T
-        information[width:, width:] = inner[:, 1:, 1:].sum(axis=0)
+        information[width:, width:] = row_information[:, 1:, 1:].sum(axis=0)
         return slope, information
 
     start = np.r_[np.zeros(width), model.start(counts.sum(axis=0))]
@@ -371,11 +386,12 @@ def _fit_rows(rows: _Rows, name: str, limits: tuple[int, float]) -> tuple[Fit | 
 
 
 def _is_identified(information: Floats, items: int) -> bool:
+    """Return whether the data determine all parameters, up to a constant that is added to all strengths."""
     matrix = invertible_information(information, items)
     scale = np.sqrt(np.diag(matrix))
     if not (scale > 0).all():
         return False
-    return bool(np.linalg.eigvalsh(matrix / scale / scale[:, np.newaxis])[0] > _SINGULAR)
+    return bool(np.linalg.eigvalsh(matrix / scale / scale[:, np.newaxis])[0] > _MIN_EIGENVALUE)
 
 
 def _result(
@@ -389,7 +405,7 @@ def _result(
 ) -> StrengthResult:
     items, width = len(rows.items), rows.covariates.shape[1]
     model, freedom = _Model(name, rows.levels), np.full(items, math.nan)
-    cuts, beta, half = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
+    cuts, beta, half_width = np.empty(0), np.full(width, math.nan), np.full(width, math.nan)
     information = np.full((items, items), math.nan)
     if fit is not None:
         freedom = np.full(len(fit.covariance), math.inf)
@@ -402,9 +418,9 @@ def _result(
                 covariance = influence.T @ influence
             fit = replace(fit, covariance=covariance)
         beta, cuts = np.split(fit.parameters[items:], [width])
-        of_beta = slice(items, items + width)
-        error = np.sqrt(np.maximum(np.diag(fit.covariance)[of_beta], 0.0))
-        half = error * [quantile_of(confidence, df) for df in freedom[of_beta]]
+        beta_positions = slice(items, items + width)
+        standard_error = np.sqrt(np.maximum(np.diag(fit.covariance)[beta_positions], 0.0))
+        half_width = standard_error * [quantile_of(confidence, df) for df in freedom[beta_positions]]
         difference = (fit.theta[:, np.newaxis] - fit.theta).ravel()
         chances = model.chances(difference, cuts)
         slopes = model.slopes(difference, cuts, chances)[:, :, 0]
@@ -415,8 +431,8 @@ def _result(
         levels=rows.levels,
         cuts=cuts,
         coefficients=beta,
-        coefficient_low=beta - half,
-        coefficient_high=beta + half,
+        coefficient_low=beta - half_width,
+        coefficient_high=beta + half_width,
         information=information,
         comparisons=len(rows.first),
         **strengths.shared(),
@@ -424,20 +440,21 @@ def _result(
 
 
 def _scores(rows: _Rows, model: _Model, fit: Fit) -> scipy.sparse.csr_array:
+    """Return the (N, parameters) derivatives of each row's log-likelihood by strengths, coefficients and cuts."""
     items, n, width = len(rows.items), len(rows.first), rows.covariates.shape[1]
     beta, cuts = np.split(fit.parameters[items:], [width])
     difference = fit.theta[rows.first] - fit.theta[rows.second] + rows.covariates @ beta
     chances = model.chances(difference, cuts)
     residual = model.slopes(difference, cuts, chances)[np.arange(n), rows.level] * rows.weights[:, np.newaxis]
-    dense = np.concatenate([residual[:, :1] * rows.covariates, residual[:, 1:]], axis=1)
+    other_scores = np.concatenate([residual[:, :1] * rows.covariates, residual[:, 1:]], axis=1)
     row = np.arange(n)
-    places = np.tile(items + np.arange(width + len(cuts)), n)
+    other_columns = np.tile(items + np.arange(width + len(cuts)), n)
     return scipy.sparse.csr_array(
         (
-            np.concatenate([residual[:, 0], -residual[:, 0], dense.ravel()]),
+            np.concatenate([residual[:, 0], -residual[:, 0], other_scores.ravel()]),
             (
-                np.concatenate([row, row, np.repeat(row, dense.shape[1])]),
-                np.concatenate([rows.first, rows.second, places]),
+                np.concatenate([row, row, np.repeat(row, other_scores.shape[1])]),
+                np.concatenate([rows.first, rows.second, other_columns]),
             ),
         ),
         shape=(n, items + width + len(cuts)),
@@ -473,47 +490,38 @@ def rank_bands(
     An item ranks below the items whose strengths exceed its own by more than the critical value, which is the same for
     all differences. The critical value is simulated from the multivariate t distribution with the lowest of `freedom`.
     """
-    check_confidence(confidence)
+    confidence = check_confidence(confidence)
     check_positive_int(draws, "draws")
-    generator, reported = generator_of(seed)
+    generator, reported_seed = generator_of(seed)
     theta = floats_of(strengths, "strengths", "something that is no number")
     table = floats_of(covariance, "covariance", "something that is no number")
     if table.shape != (len(theta), len(theta)):
         raise BadShape(f"covariance is of shape {table.shape}, expected {len(theta)} rows and columns")
     items = len(theta)
     if items < 2 or not (np.isfinite(theta).all() and np.isfinite(table).all()):
-        nothing = np.zeros(items, dtype=np.int64)
-        return RankBands(
-            nothing,
-            nothing,
-            math.nan,
-            float(confidence),
-            draws,
-            seed=reported,
-            reason="there are no strengths with intervals",
-        )
+        no_ranks = np.zeros(items, dtype=np.int64)
+        reason = "there are no strengths with intervals"
+        return RankBands(no_ranks, no_ranks, math.nan, confidence, draws, seed=reported_seed, reason=reason)
     first, second = np.triu_indices(items, 1)
     spread = np.sqrt(np.maximum(table[first, first] + table[second, second] - 2 * table[first, second], 0.0))
     # Draw the largest |t| of all pairs from the multivariate t distribution of the strengths.
-    values, vectors = np.linalg.eigh(table)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    eigenvalues, eigenvectors = np.linalg.eigh(table)
+    covariance_root = eigenvectors * np.sqrt(np.maximum(eigenvalues, 0.0))
     has_spread = spread > 0
-    least = math.inf if freedom is None else min(freedom)
-    largest = np.empty(draws)
-    at_once = max(1, 2_000_000 // max(1, len(first)))
-    for start in range(0, draws, at_once):
-        size = min(at_once, draws - start)
-        normal = generator.standard_normal((size, items)) @ root.T
-        if least < math.inf:
-            normal /= np.sqrt(generator.chisquare(least, size) / least)[:, np.newaxis]
+    min_freedom = math.inf if freedom is None else min(freedom)
+    largest_distances = np.empty(draws)
+    batch_size = max(1, _DRAWN_CELLS // max(1, len(first)))
+    for start in range(0, draws, batch_size):
+        size = min(batch_size, draws - start)
+        normal = generator.standard_normal((size, items)) @ covariance_root.T
+        if min_freedom < math.inf:
+            normal /= np.sqrt(generator.chisquare(min_freedom, size) / min_freedom)[:, np.newaxis]
         distances = np.abs(normal[:, first] - normal[:, second])[:, has_spread] / spread[has_spread]
-        largest[start : start + size] = distances.max(axis=1, initial=0.0)
-    critical = float(np.quantile(largest, confidence))
+        largest_distances[start : start + size] = distances.max(axis=1, initial=0.0)
+    critical = float(np.quantile(largest_distances, confidence))
     # Count the items that are above, and below, each item by more than the critical value.
     difference = theta[first] - theta[second]
-    clear = np.abs(difference) > critical * spread
-    above = np.bincount(second[clear & (difference > 0)], minlength=items)
-    above += np.bincount(first[clear & (difference < 0)], minlength=items)
-    below = np.bincount(first[clear & (difference > 0)], minlength=items)
-    below += np.bincount(second[clear & (difference < 0)], minlength=items)
-    return RankBands(1 + above, items - below, critical, float(confidence), draws, seed=reported)
+    is_distinct = np.abs(difference) > critical * spread
+    higher, lower = np.where(difference > 0, (first, second), (second, first))[:, is_distinct]
+    above, below = np.bincount(lower, minlength=items), np.bincount(higher, minlength=items)
+    return RankBands(1 + above, items - below, critical, confidence, draws, seed=reported_seed)

@@ -29,7 +29,7 @@ from quorum.statistics.inputs import check_positive_int, encode, one_of, one_per
 from quorum.statistics.resampling import RESAMPLES, Seed, bootstrap, generator_of, percentile_interval
 
 TIE_RULES = ("half", "no-win", "set-aside")
-NOTHING_DECIDED = "{} has no comparison that counts"
+NO_COMPARISONS = "{} has no comparison that counts"
 TOO_FEW_CLUSTERS = "there are fewer than two {}, which give no interval"
 
 
@@ -37,6 +37,7 @@ TOO_FEW_CLUSTERS = "there are fewer than two {}, which give no interval"
 class TournamentResult:
     """Fractions of comparisons that (K,) systems won, with intervals.
 
+    clusters: number of resampled units; with several columns, of the column with the fewest clusters.
     table: (K, K) fraction of the comparisons of two systems that the row's system won. compared: (K, K) number of
     comparisons. order: (K,) positions from the largest fraction down, nan last. resampled: "rows" or "clusters" if the
     intervals are from a bootstrap; the names of the columns if there are several columns of clusters.
@@ -84,28 +85,28 @@ def tournament(
     """
     one_of(ties, TIE_RULES, "ties")
     check_confidence(confidence)
-    systems, first_item, second_item, outcome, cells = encode_comparisons(first, second, winners)
+    systems, first_item, second_item, outcome, outcome_counts = encode_comparisons(first, second, winners)
     comparisons = _Comparisons(first_item, second_item, outcome, ties)
     count, rows = len(systems), len(outcome)
-    drawn_counts, won, lost = cells
-    wins, tied = won + lost.T, drawn_counts + drawn_counts.T
-    credits, met = _count_wins(wins, tied, ties)
-    fraction = ratio(credits.sum(axis=1), met.sum(axis=1))
-    missing_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
-    reason = NOTHING_DECIDED.format(", ".join(missing_systems)) if missing_systems else ""
+    tie_counts, won, lost = outcome_counts
+    wins, tied = won + lost.T, tie_counts + tie_counts.T
+    credits, compared = _count_wins(wins, tied, ties)
+    fraction = ratio(credits.sum(axis=1), compared.sum(axis=1))
+    undefined_systems = [str(systems.tolist()[position]) for position in np.flatnonzero(np.isnan(fraction))]
+    reason = NO_COMPARISONS.format(", ".join(undefined_systems)) if undefined_systems else ""
 
     # Resample rows, or one column of clusters, or nothing if intervals follow from several columns.
-    resampled, units = "rows", rows
+    resampled_units, units = "rows", rows
     if isinstance(clusters, str) and clusters == NAIVE:
         clusters = None
     if isinstance(clusters, Mapping):
-        resampled, resamples = "+".join(clusters), 0
+        resampled_units, resamples = "+".join(clusters), 0
         units = min((len(set(one_per_row(column, name))) for name, column in clusters.items()), default=0)
     elif clusters is not None:
-        names, cluster = encode(clusters, "clusters")
+        cluster_names, cluster = encode(clusters, "clusters")
         same_length(first=first_item, clusters=cluster)
-        resampled, units = "clusters", len(names)
-    generator, reported = generator_of(seed)
+        resampled_units, units = "clusters", len(cluster_names)
+    generator, reported_seed = generator_of(seed)
     low, high = np.full(count, math.nan), np.full(count, math.nan)
     undefined = np.zeros(count, dtype=np.int64)
     if isinstance(clusters, Mapping):
@@ -115,7 +116,7 @@ def tournament(
             if interval.clusters.reason and not reason:
                 reason = interval.clusters.reason
     elif units < 2:
-        reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled))))
+        reason = "; ".join(filter(None, (reason, TOO_FEW_CLUSTERS.format(resampled_units))))
     elif resamples:
         check_positive_int(resamples, "resamples")
         if clusters is None:
@@ -133,16 +134,16 @@ def tournament(
         wins=wins.sum(axis=1),
         losses=wins.sum(axis=0),
         tied=tied.sum(axis=1),
-        table=ratio(credits, met),
+        table=ratio(credits, compared),
         compared=wins + wins.T + tied,
         order=np.argsort(-fraction, kind="stable"),
         ties=ties,
         comparisons=rows,
         clusters=units,
-        resampled=resampled,
+        resampled=resampled_units,
         confidence=float(confidence),
         resamples=resamples,
-        seed=reported,
+        seed=reported_seed,
         undefined_resamples=undefined,
         reason=reason,
     )
@@ -172,32 +173,33 @@ class _Comparisons:
         self, cluster: Ints, systems: int, resamples: int, generator: np.random.Generator
     ) -> Floats:
         """Return the (resamples, systems) fractions of wins in resamples of whole clusters."""
-        clusters = int(cluster.max()) + 1
-        half = 0.5 if self.ties == "half" else 0.0
+        cluster_count = int(cluster.max()) + 1
+        tie_credit = 0.5 if self.ties == "half" else 0.0
         tied = self.outcome == 0
-        counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
-        of_first = np.where(self.outcome == 1, 1.0, np.where(tied, half, 0.0))
-        of_second = np.where(self.outcome == 2, 1.0, np.where(tied, half, 0.0))
+        comparison_counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
+        first_credits = np.where(self.outcome == 1, 1.0, np.where(tied, tie_credit, 0.0))
+        second_credits = np.where(self.outcome == 2, 1.0, np.where(tied, tie_credit, 0.0))
         # The numbers that each cluster adds to the systems' wins, and to their comparisons.
-        values = np.concatenate([of_first, of_second, counts, counts])
+        values = np.concatenate([first_credits, second_credits, comparison_counts, comparison_counts])
         columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
-        scores = scipy.sparse.csr_array(
-            scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (clusters, 2 * systems))
+        cluster_sums = scipy.sparse.csr_array(
+            scipy.sparse.coo_array((values, (np.tile(cluster, 4), columns)), (cluster_count, 2 * systems))
         )
 
         def fractions(weights: Floats) -> Floats:
-            sums = weights @ scores
+            sums = weights @ cluster_sums
             return ratio(sums[:, :systems], sums[:, systems:])
 
-        frequency = np.ones(clusters, dtype=np.int64)
+        frequency = np.ones(cluster_count, dtype=np.int64)
         return bootstrap(fractions, frequency, resamples=resamples, generator=generator, width=2 * systems)
 
 
 def _count_wins(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
-    met = wins + wins.T
+    """Return the (K, K) wins, ties included by the rule `ties`, and the (K, K) numbers of comparisons that count."""
+    compared = wins + wins.T
     if ties == "set-aside":
-        return wins, met
-    return (wins + tied / 2 if ties == "half" else wins), met + tied
+        return wins, compared
+    return (wins + tied / 2 if ties == "half" else wins), compared + tied
 
 
 def _resample_rows(
@@ -207,12 +209,16 @@ def _resample_rows(
     resamples: int,
     generator: np.random.Generator,
 ) -> Floats:
+    """Return the (resamples, K) fractions of wins in resamples of comparisons.
+
+    A system's wins, losses and ties in a resample are multinomial, so no rows need to be drawn.
+    """
     counts = np.stack([wins.sum(axis=1), wins.sum(axis=0), tied.sum(axis=1)], axis=1)
     comparisons = int(counts.sum()) // 2
     draws = np.empty((resamples, len(counts)))
     for system, outcomes in enumerate(counts):
         shares = np.append(outcomes, comparisons - outcomes.sum()) / comparisons
-        won, lost, drawn_counts, _ = generator.multinomial(comparisons, shares, size=resamples).T
-        credits = won + drawn_counts / 2 if ties == "half" else won
-        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + drawn_counts)
+        won, lost, tied_counts, _ = generator.multinomial(comparisons, shares, size=resamples).T
+        credits = won + tied_counts / 2 if ties == "half" else won
+        draws[:, system] = ratio(credits, won + lost if ties == "set-aside" else won + lost + tied_counts)
     return draws

@@ -78,16 +78,16 @@ def weighted_vote(
 def majority_of_others(unit: Ints, value: ArrayLike) -> Floats:
     """Return, for each of (N,) judgments, the most frequent value among the unit's other judgments.
 
-    It is nan if the most frequent values are tied, or if there are no other judgments.
+    The value is nan if the most frequent values are tied, or if there are no other judgments.
     """
-    known, rows = encode(unit, "units")
+    unit_names, rows = encode(unit, "units")
     labels, columns = encode(np.asarray(value, dtype=np.float64), "values")
-    cells = np.bincount(rows * len(labels) + columns, minlength=len(known) * len(labels))
-    others = cells.reshape(len(known), len(labels))[rows]
-    others[np.arange(len(rows)), columns] -= 1
-    most = others.max(axis=1, initial=0)
-    decided = (most > 0) & ((others == most[:, np.newaxis]).sum(axis=1) == 1)
-    return np.where(decided, labels[others.argmax(axis=1)] if len(labels) else np.nan, np.nan)
+    votes = np.bincount(rows * len(labels) + columns, minlength=len(unit_names) * len(labels))
+    other_votes = votes.reshape(len(unit_names), len(labels))[rows]
+    other_votes[np.arange(len(rows)), columns] -= 1
+    most_votes = other_votes.max(axis=1, initial=0)
+    has_majority = (most_votes > 0) & ((other_votes == most_votes[:, np.newaxis]).sum(axis=1) == 1)
+    return np.where(has_majority, labels[other_votes.argmax(axis=1)] if len(labels) else np.nan, np.nan)
 
 
 def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
@@ -96,8 +96,8 @@ def agrees_with_others(unit: Ints, value: ArrayLike) -> Floats:
     The result is nan if the most frequent values are tied, or if there are no other judgments.
     """
     _, codes = encode(np.asarray(value), "values")
-    others = majority_of_others(unit, codes)
-    return np.where(np.isnan(others), np.nan, (others == codes).astype(np.float64))
+    majority = majority_of_others(unit, codes)
+    return np.where(np.isnan(majority), np.nan, (majority == codes).astype(np.float64))
 
 
 def weigh_votes(
@@ -108,6 +108,7 @@ def weigh_votes(
     ties: str,
     seed: Seed,
 ) -> MajorityResult:
+    """Return the answers with the largest sums of `weights`; with None instead of weights, of votes."""
     one_of(ties, TIE_RULES, "ties")
     names, unit_codes = encode(units, "units")
     scale, codes = encode_on_scale(values, labels)
@@ -123,33 +124,33 @@ def weigh_votes(
         sums = np.bincount(cells, weights=weights, minlength=shape[0] * shape[1]).reshape(shape)
     # The highest sum, the labels that have it, and the second highest.
     total = sums.sum(axis=1)
-    empty = total == 0
+    has_no_weight = total == 0
     largest_sums = sums.max(axis=1, initial=0)
-    leading = sums >= (largest_sums if weights is None else largest_sums * (1 - _ROUNDING))[:, np.newaxis]
-    tie = leading.sum(axis=1) > 1
+    has_most = sums >= (largest_sums if weights is None else largest_sums * (1 - _ROUNDING))[:, np.newaxis]
+    tie = has_most.sum(axis=1) > 1
     runner_up = np.partition(sums, -2, axis=1)[:, -2] if shape[1] > 1 else np.zeros_like(largest_sums)
-    winner = leading.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
+    winner = has_most.argmax(axis=1) if len(names) else np.empty(0, dtype=np.int64)
     # Decide ties; a unit without weight has no winner.
-    reported = None
+    reported_seed = None
     if ties == "none":
         winner = np.where(tie, -1, winner)
     elif ties == "random":
-        generator, reported = generator_of(seed)
-        lots = generator.random((int(tie.sum()), shape[1]))
-        winner[tie] = np.where(leading[tie], lots, -1.0).argmax(axis=1)
-    winner[empty] = -1
-    whole_weight = np.where(empty, math.nan, total)
-    margin = np.where(tie, 0.0, largest_sums - runner_up) / whole_weight
+        generator, reported_seed = generator_of(seed)
+        random_numbers = generator.random((int(tie.sum()), shape[1]))
+        winner[tie] = np.where(has_most[tie], random_numbers, -1.0).argmax(axis=1)
+    winner[has_no_weight] = -1
+    total_or_nan = np.where(has_no_weight, math.nan, total)
+    margin = np.where(tie, 0.0, largest_sums - runner_up) / total_or_nan
     return MajorityResult(
         units=names,
         labels=scale,
         counts=counts,
         winner=winner,
-        share=largest_sums / whole_weight,
+        share=largest_sums / total_or_nan,
         margin=margin,
         tie=tie,
         ties=ties,
-        seed=reported,
+        seed=reported_seed,
         weight=None if weights is None else sums,
-        reason=ZERO_WEIGHTS.format(int(empty.sum()), len(names)) if empty.any() else "",
+        reason=ZERO_WEIGHTS.format(int(has_no_weight.sum()), len(names)) if has_no_weight.any() else "",
     )

@@ -8,8 +8,8 @@ from numpy.typing import ArrayLike
 from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import finite_vector, refuse_values
 
-# Largest number of a unit's judgments, and largest denominator of a share; their product fits into 64 bits.
-_MOST, MAX_PARTS = 2**52, 2**10
+# Largest number of a unit's judgments, and largest denominator of a share. Their product must fit into 64 bits.
+_MAX_COUNT, MAX_DENOMINATOR = 2**52, 2**10
 
 # Sums of squares of such weights are finite.
 _MAX_WEIGHT = 1e100
@@ -17,6 +17,7 @@ ZERO_WEIGHTS = "{} of {} units have only judgments of weight zero, which decide 
 
 
 def judgment_weights(weights: ArrayLike) -> Floats:
+    """Return (N,) weights. Raise BadValue if one is negative or too large."""
     vector = finite_vector(weights, "weights")
     wrong = (vector < 0) | (vector > _MAX_WEIGHT)
     refuse_values(vector, wrong, "weights", f"a number from zero to {_MAX_WEIGHT:g}")
@@ -24,7 +25,8 @@ def judgment_weights(weights: ArrayLike) -> Floats:
 
 
 def count_vector(values: ArrayLike, name: str) -> Ints:
+    """Return (N,) counts. Raise BadValue if one is negative, too large, or not a whole number."""
     vector = finite_vector(values, name)
-    wrong = (vector < 0) | (vector > _MOST) | (vector != np.floor(vector))
+    wrong = (vector < 0) | (vector > _MAX_COUNT) | (vector != np.floor(vector))
     refuse_values(vector, wrong, name, "a whole number from zero on, 2^52 at most")
     return vector.astype(np.int64)

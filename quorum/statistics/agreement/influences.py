@@ -39,11 +39,11 @@ class Influences:
         """Return the interval of the coefficient for rows with these clusters."""
         spread = clusters.spread(self.values)
         if self.share:
-            return share_interval(value, spread, clusters.number, confidence)
+            return share_interval(value, spread, clusters.cluster_count, confidence)
         return coefficient_interval(
             value,
             spread,
-            clusters.number,
+            clusters.cluster_count,
             confidence,
             judges=self.judges,
             chance_of_difference=self.chance_of_difference,

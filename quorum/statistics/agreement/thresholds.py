@@ -260,7 +260,7 @@ def weighted_kappa(
     ends = coefficient_interval(
         value,
         spread,
-        grouped.number,
+        grouped.cluster_count,
         CONFIDENCE,
         chance_of_difference=_expected_differences(table) / table.sum() ** 2,
     )
@@ -310,7 +310,7 @@ def _clustered_kappa(
         low, high = coefficient_interval(
             float(value[0]),
             spread,
-            clusters.number,
+            clusters.cluster_count,
             confidence,
             chance_of_difference=influences.chance_of_difference,
         )

@@ -4,7 +4,7 @@ Spearman's rho is Pearson's r of mid-ranks; `coefficients.taus` defines Kendall'
 with people on the same observations are compared through the influences of observations.
 """
 
-from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients, group_levels, owners
+from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
 from quorum.statistics.correlation.differences import CorrelationDifference, correlation_difference
 from quorum.statistics.correlation.influences import correlation_influences
 from quorum.statistics.correlation.intervals import (

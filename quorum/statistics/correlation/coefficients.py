@@ -23,7 +23,7 @@ def group_coefficients(
     if coefficient == "pearson":
         return pearson_groups(x, y, starts, weights)
     if coefficient == "spearman":
-        groups = owners(starts)
+        groups = groups_of_rows(starts)
         ranks = [mid_ranks(group_levels(values, groups)[0], weights) for values in (x, y)]
         return pearson_groups(ranks[0], ranks[1], starts, weights)
     codes = kendall_codes(x, y, starts)
@@ -31,7 +31,8 @@ def group_coefficients(
     return taus(sums, coefficient)
 
 
-def owners(starts: Ints) -> Ints:
+def groups_of_rows(starts: Ints) -> Ints:
+    """Return the (N,) group of each row."""
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
@@ -49,7 +50,8 @@ class KendallCodes(NamedTuple):
 
 
 def kendall_codes(x: Floats, y: Floats, starts: Ints) -> KendallCodes:
-    groups = owners(starts)
+    """Return the codes of two (N,) vectors in G groups."""
+    groups = groups_of_rows(starts)
     rows, _, order = sorted_levels(x, groups)
     columns, bounds = group_levels(y, groups)
     if len(starts) > 2:  # in a single group, the codes are from 0 already
@@ -64,10 +66,10 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Float
     centred = []
     constant = sizes < 2
     for values in (x, y):
-        largest, smallest = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
-        constant = constant | (largest == smallest)
+        maximum, minimum = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
+        constant = constant | (maximum == minimum)
         means = np.add.reduceat(values * weights, first) / np.add.reduceat(weights, first)
-        spread = np.where(largest > smallest, np.maximum(largest - means, means - smallest), 1.0)
+        spread = np.where(maximum > minimum, np.maximum(maximum - means, means - minimum), 1.0)
         centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
     x, y = centred
     squares = np.add.reduceat(weights * x * x, first) * np.add.reduceat(weights * y * y, first)
@@ -90,15 +92,15 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
 
     The codes are in this order, so they ascend.
     """
-    several = groups[-1] > 0
-    order = np.lexsort((values, groups)) if several else np.argsort(values)
+    has_groups = groups[-1] > 0
+    order = np.lexsort((values, groups)) if has_groups else np.argsort(values)
     ordered = values[order]
     starts_level = np.ones(len(values), dtype=np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=starts_level[1:])
-    if several:  # sorting does not change the groups, which are ascending
+    if has_groups:  # sorting does not change the groups, which are ascending
         starts_level[1:] |= groups[1:] != groups[:-1]
     codes = np.cumsum(starts_level) - 1
-    if several:
+    if has_groups:
         bounds = np.searchsorted(groups[starts_level], np.arange(groups[-1] + 2)).astype(np.int64)
     else:
         bounds = np.array([0, codes[-1] + 1])
@@ -112,6 +114,7 @@ def mid_ranks(codes: Ints, weights: Floats | None = None) -> Floats:
 
 
 def kendall_groups(rows: Ints, columns: Ints, weights: Floats, starts: Ints, levels: Ints) -> Floats:
+    """Return the (G, 6) `kendall_sums` of groups. The arguments are as in `KendallCodes`."""
     from quorum.statistics.kernels.concordance import kendall_sums
 
     # Pass contiguous arrays, because the kernel is compiled again for another layout.
@@ -127,13 +130,13 @@ def taus(sums: Floats, coefficient: str) -> Floats:
     w_i w_j times in S, n0, n1 and n2, and n is the sum of the weights.
     """
     balance, n, row_squares, column_squares, row_levels, column_levels = sums.T
-    smaller = np.minimum(row_levels, column_levels)
-    defined = smaller > 1
+    fewer_levels = np.minimum(row_levels, column_levels)
+    is_defined = fewer_levels > 1
     if coefficient == "kendall-tau-b":
         # Multiply the roots, because the product of two numbers of pairs may be too large to be exact.
         scale = np.sqrt(n**2 - row_squares) * np.sqrt(n**2 - column_squares)
         numerator = 2 * balance
     else:
-        scale = n**2 * (smaller - 1)
-        numerator = 2 * balance * smaller
-    return np.clip(ratio(numerator, scale, where=defined), -1, 1)
+        scale = n**2 * (fewer_levels - 1)
+        numerator = 2 * balance * fewer_levels
+    return np.clip(ratio(numerator, scale, where=is_defined), -1, 1)

@@ -58,12 +58,12 @@ def correlation_difference(
     one_of(coefficient, COEFFICIENTS, "coefficient")
     columns, complete = observations(missing, first=first, second=second, people=people)
     first_scores, second_scores, human = (column[complete] for column in columns)
-    n, mass, ends = len(human), observation_weights(weights, complete), np.array([0, int(complete.sum())])
+    n, weight, bounds = len(human), observation_weights(weights, complete), np.array([0, len(human)])
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     reasons = (why_undefined(first_scores, human), why_undefined(second_scores, human))
     values = [
-        math.nan if why else float(group_coefficients(scores, human, ends, coefficient, mass)[0])
-        for scores, why in zip((first_scores, second_scores), reasons, strict=True)
+        math.nan if reason else float(group_coefficients(scores, human, bounds, coefficient, weight)[0])
+        for scores, reason in zip((first_scores, second_scores), reasons, strict=True)
     ]
     difference, spread = values[0] - values[1], NO_SPREAD
     inference = chosen_options.undefined_inference(
@@ -72,18 +72,18 @@ def correlation_difference(
     if not inference.reason:
         metrics = tuple(zip((first_scores, second_scores), values, strict=True))
         influences = [
-            mass * correlation_influences(scores, human, coefficient, value, None, mass)
+            weight * correlation_influences(scores, human, coefficient, value, None, weight)
             for scores, value in metrics
         ]
-        grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
+        grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
         spread = grouped.spread(influences[0] - influences[1])
 
         def changes() -> Iterator[Floats]:
-            of_metrics = (
-                changes_without_raters(scores, human, coefficient, kept_deletions, mass)
+            changes_of_metrics = (
+                changes_without_raters(scores, human, coefficient, kept_deletions, weight)
                 for scores, _ in metrics
             )
-            return map(np.subtract, *of_metrics)
+            return map(np.subtract, *changes_of_metrics)
 
         spread, grouped = kept_deletions.widen(spread, grouped, changes)
         half = spread.half_width(chosen_options.confidence)

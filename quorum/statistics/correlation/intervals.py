@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Floats
 from quorum.statistics.correlation.coefficients import COEFFICIENTS, group_coefficients
-from quorum.statistics.correlation.influences import correlation_influences, pearson_without
+from quorum.statistics.correlation.influences import correlation_influences, pearson_without_each
 from quorum.statistics.correlation.observations import observation_weights, observations, why_undefined
 from quorum.statistics.correlation.raters_of_means import changes_without_raters
 from quorum.statistics.correlation.value_pairs import ValuePairs
@@ -58,27 +58,27 @@ def correlation(
     one_of(coefficient, COEFFICIENTS, "coefficient")
     (x, y), complete = observations(missing, first=first, second=second)
     x, y = x[complete], y[complete]
-    mass = observation_weights(weights, complete)
+    weight = observation_weights(weights, complete)
     kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
     value = p = math.nan
     inference = chosen_options.undefined_inference(why_undefined(x, y))
     if not inference.reason:
-        value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, mass)[0])
+        value = float(group_coefficients(x, y, np.array([0, len(x)]), coefficient, weight)[0])
         if coefficient.startswith("kendall"):
             p = float(scipy.stats.kendalltau(x, y).pvalue) if weights is None else math.nan
         else:
-            p, few = _linear_p(value, len(x)), coefficient == "spearman" and len(x) <= _MAX_ENUMERATED
-            if few and len(np.unique(x)) == len(np.unique(y)) == len(x):
+            p = _linear_p(value, len(x))
+            is_enumerated = coefficient == "spearman" and len(x) <= _MAX_ENUMERATED
+            if is_enumerated and len(np.unique(x)) == len(np.unique(y)) == len(x):
                 p = float((np.abs(_rhos_of_orders(len(x))) >= abs(value) - ROUNDING).mean())
         if chosen_options.columns or deletions is not None or weights is not None:
-            grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
-            spread = _spread(x, y, coefficient, value, grouped, mass)
-            changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, mass)
+            grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
+            spread = _spread(x, y, coefficient, value, grouped, weight)
+            changes = partial(changes_without_raters, x, y, coefficient, kept_deletions, weight)
             spread, grouped = kept_deletions.widen(spread, grouped, changes)
             p = spread.p(value)
-            inference = chosen_options.interval_of_clusters(
-                grouped, coefficient_interval(value, spread, grouped.number, chosen_options.confidence)
-            )
+            limits = coefficient_interval(value, spread, grouped.cluster_count, chosen_options.confidence)
+            inference = chosen_options.interval_of_clusters(grouped, limits)
         elif chosen_options.resamples:
             patterns = ValuePairs(x, y, coefficient)
             inference = chosen_options.bootstrap(patterns, patterns.frequency, len(patterns.frequency))
@@ -107,12 +107,12 @@ def _spread(
     """
     if coefficient != "pearson" or clusters.reason:
         return clusters.spread(weights * correlation_influences(x, y, coefficient, value, None, weights))
-    without = (pearson_without(x, y, codes, weights) for codes in clusters.codes)
-    return clusters.spread_of([float(np.nansum(np.square(value - others))) for others in without])
+    leave_one_out_values = (pearson_without_each(x, y, codes, weights) for codes in clusters.codes)
+    return clusters.spread_of([float(np.nansum(np.square(value - r))) for r in leave_one_out_values])
 
 
 def _linear_p(r: float, n: int) -> float:
-    # Two observations are always on a line, by value and by rank.
+    """Return the two-sided p of r by Student's density. Two observations are always on a line, so their p is 1."""
     return float(2 * scipy.special.betainc(n / 2 - 1, n / 2 - 1, (1 - abs(r)) / 2)) if n > 2 else 1.0
 
 

@@ -18,8 +18,8 @@ def observations(missing: str, **columns: ArrayLike) -> tuple[list[Floats], Flag
     Raise BadValue if a column has nan and `missing` is "refuse".
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
-    read = score_vector if missing == "refuse" else gappy_vector
-    vectors = {name: read(values, name) for name, values in columns.items()}
+    read_vector = score_vector if missing == "refuse" else gappy_vector
+    vectors = {name: read_vector(values, name) for name, values in columns.items()}
     same_length(**vectors)
     complete: Flags = ~np.any([np.isnan(vector) for vector in vectors.values()], axis=0)
     return list(vectors.values()), complete
@@ -40,6 +40,7 @@ def observation_weights(weights: ArrayLike | None, complete: Flags) -> Floats:
 
 
 def why_undefined(x: Floats, y: Floats) -> str:
+    """Return the reason why a coefficient of two (N,) vectors is undefined, or ""."""
     if len(x) < 2:
         return TOO_FEW_OBSERVATIONS
     if np.all(x == x[0]):

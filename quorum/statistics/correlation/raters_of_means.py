@@ -14,7 +14,7 @@ from quorum.statistics.correlation.influences import correlation_influences
 from quorum.statistics.crossed import RaterDeletions, answers_by_cell, positions_and_raters
 from quorum.statistics.inputs import finite_vector, same_length
 
-FEW_RATERS = 20
+FEW_RATERS = 20  # more raters take longer, and their tastes hardly cancel out by chance
 
 
 def means_without_raters(
@@ -46,25 +46,26 @@ def changes_without_raters(
     equal, the decreases are yielded once, for the means of all raters.
     """
     has_no_other_rater = np.isnan(deletions.value)  # the row is lost as a whole
-    decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
-    without = _means_without_each(y, deletions, ~has_no_other_rater) if deletions.raters <= FEW_RATERS else []
-    for means in without or [y]:
+    mean_decrease = np.where(has_no_other_rater, 0.0, y[deletions.row] - deletions.value)
+    has_few_raters = deletions.raters <= FEW_RATERS
+    means_without_rater = _means_without_each(y, deletions, ~has_no_other_rater) if has_few_raters else []
+    for means in means_without_rater or [y]:
         value = float(group_coefficients(x, means, np.array([0, len(x)]), coefficient, weights)[0])
-        points_after_deletion = x[deletions.row], means[deletions.row] - decrease
+        points_after_deletion = x[deletions.row], means[deletions.row] - mean_decrease
         influences = correlation_influences(x, means, coefficient, value, points_after_deletion, weights)
         changes = influences[deletions.row] - np.where(has_no_other_rater, 0.0, influences[len(x) :])
         yield np.asarray(weights[deletions.row] * changes, dtype=np.float64)
 
 
-def _means_without_each(y: Floats, deletions: RaterDeletions, usable: NDArray[np.bool_]) -> list[Floats]:
+def _means_without_each(y: Floats, deletions: RaterDeletions, has_mean: NDArray[np.bool_]) -> list[Floats]:
     """Return people's means `y` without each rater, but not those that are all equal.
 
-    `usable` are the deletions after which a mean is left.
+    `has_mean` (V,) says after which deletions a mean is left.
     """
-    without = []
+    means_without_rater = []
     for rater in range(deletions.raters):
-        means, of_rater = y.copy(), (deletions.rater == rater) & usable
-        means[deletions.row[of_rater]] = deletions.value[of_rater]
+        means, rater_mask = y.copy(), (deletions.rater == rater) & has_mean
+        means[deletions.row[rater_mask]] = deletions.value[rater_mask]
         if means.min() < means.max():
-            without.append(means)
-    return without
+            means_without_rater.append(means)
+    return means_without_rater

@@ -11,6 +11,9 @@ from quorum.numeric.packing import declare
 from quorum.statistics.correlation.coefficients import kendall_groups, taus
 from quorum.statistics.inputs import encode
 
+# A spread below this share of the sum of squares is a rounding error.
+_ROUNDING = 1e-12
+
 
 @declare
 class ValuePairs:
@@ -33,7 +36,7 @@ class ValuePairs:
         self.pattern: Ints = pattern.astype(np.int64, copy=False)
         self.frequency: Ints = frequency.astype(np.int64, copy=False)
         self._coefficient = coefficient
-        self._ends = np.array([0, len(keys)])
+        self._bounds = np.array([0, len(keys)])
         self._levels = np.array([len(y_levels)])
         self._x, self._y = (
             _centre_and_scale(x_levels, x)[self.rows],
@@ -49,7 +52,7 @@ class ValuePairs:
         return taus(np.concatenate(sums), self._coefficient)
 
     def kendall(self, weights: Floats) -> Floats:
-        return kendall_groups(self.rows, self.columns, weights, self._ends, self._levels)
+        return kendall_groups(self.rows, self.columns, weights, self._bounds, self._levels)
 
     def _spearman(self, weights: Floats) -> float:
         ranks = []
@@ -72,8 +75,8 @@ def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:
     squares_x, squares_y = weights @ x**2, weights @ y**2
     spread_x = n * squares_x - sum_x**2
     spread_y = n * squares_y - sum_y**2
-    shared = n * (weights @ (x * y)) - sum_x * sum_y
+    covariance = n * (weights @ (x * y)) - sum_x * sum_y
     # Equal values do not vary, except by rounding errors.
-    varied = (spread_x > 1e-12 * n * squares_x) & (spread_y > 1e-12 * n * squares_y)
-    scale = np.sqrt(np.where(varied, spread_x * spread_y, 1.0))
-    return np.clip(ratio(shared, scale, where=varied), -1, 1)
+    is_varied = (spread_x > _ROUNDING * n * squares_x) & (spread_y > _ROUNDING * n * squares_y)
+    scale = np.sqrt(np.where(is_varied, spread_x * spread_y, 1.0))
+    return np.clip(ratio(covariance, scale, where=is_varied), -1, 1)

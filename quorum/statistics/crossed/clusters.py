@@ -26,12 +26,12 @@ FIXED_NOTE = "with {count} {name}{s}, expected {fewest} or more, the interval is
 ClusterColumns = str | Mapping[str, Any]
 
 
-def column_codes(values: Iterable[Any], name: str, rows: int, row: str = "a row") -> Ints:
-    """Return the (N,) codes of a column of clusters."""
+def column_codes(values: Iterable[Any], name: str, row_count: int, row: str = "a row") -> Ints:
+    """Return the (N,) codes of a column of clusters. Messages call it a column with one entry for `row`."""
     column = f"clusters[{name!r}]"
     _, codes = encode(values, column)
-    if len(codes) != rows:
-        raise BadShape(f"{column} has {len(codes)} entries, expected {rows}, one {row}")
+    if len(codes) != row_count:
+        raise BadShape(f"{column} has {len(codes)} entries, expected {row_count}, one {row}")
     return codes
 
 
@@ -56,7 +56,7 @@ class Clusters:
 
     @classmethod
     def from_columns(
-        cls, columns: Mapping[str, Iterable[Any]], rows: int, keep: Flags | None = None
+        cls, columns: Mapping[str, Iterable[Any]], row_count: int, keep: Flags | None = None
     ) -> Clusters:
         """Return the clusters of one or two columns. Raise BadOption if there are more.
 
@@ -66,7 +66,7 @@ class Clusters:
             raise BadOption(f"clusters has {len(columns)} columns, expected one or two (item, rater)")
         codes_by_name: dict[str, Ints] = {}
         for name, values in columns.items():
-            codes = column_codes(values, name, rows)
+            codes = column_codes(values, name, row_count)
             codes_by_name[name] = codes if keep is None else renumber_codes(codes[keep])
         return cls.of_codes(codes_by_name)
 
@@ -87,29 +87,29 @@ class Clusters:
         return subset
 
     @classmethod
-    def of_codes(cls, columns: Mapping[str, Ints], cells: Ints | None = None) -> Clusters:
+    def of_codes(cls, columns: Mapping[str, Ints], pair_codes: Ints | None = None) -> Clusters:
         """Return the clusters of columns of (N,) codes, which are from 0 without gaps.
 
-        `cells` are codes of the pairs of both columns; if omitted, they are computed.
+        `pair_codes` are codes of the pairs of both columns; if omitted, they are computed.
         """
         counts = {name: int(codes.max(initial=-1)) + 1 for name, codes in columns.items()}
         used_columns = {name: codes for name, codes in columns.items() if counts[name] >= MIN_CLUSTERS}
-        short = [name for name in columns if name not in used_columns]
+        unused_names = [name for name in columns if name not in used_columns]
         reason = note = ""
         if not used_columns:
-            largest = max(counts, key=lambda name: counts[name])
-            reason = too_few(largest, counts[largest])
-        elif short:
-            note = fixed_note(short[0], counts[short[0]])
+            largest_name = max(counts, key=lambda name: counts[name])
+            reason = too_few(largest_name, counts[largest_name])
+        elif unused_names:
+            note = fixed_note(unused_names[0], counts[unused_names[0]])
         codes = tuple(used_columns.values())
         if len(codes) == 2:
-            both = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if cells is None else cells
-            codes = (*codes, renumber_codes(both))
-        sizes = tuple(np.bincount(of_kind).astype(np.float64) for of_kind in codes)
+            cells = codes[0] * np.int64(codes[1].max() + 1) + codes[1] if pair_codes is None else pair_codes
+            codes = (*codes, renumber_codes(cells))
+        sizes = tuple(np.bincount(column).astype(np.float64) for column in codes)
         return cls(columns, counts, tuple(used_columns), codes, sizes, reason, note)
 
     @property
-    def number(self) -> int:
+    def cluster_count(self) -> int:
         """The number of clusters of the first used column."""
         return len(self.sizes[0]) if self.sizes else 0
 
@@ -126,8 +126,9 @@ class Clusters:
             return replace(self, reason=note)
         return replace(self.of_codes(items), counts=self.counts, note=note)
 
-    def has_single_rows(self, rows: int) -> bool:
-        return all(count == rows for count in self.counts.values())
+    def has_single_rows(self, row_count: int) -> bool:
+        """Return whether each of the rows is a cluster of its own, by every column."""
+        return all(count == row_count for count in self.counts.values())
 
     def with_weights(self, weights: Floats) -> Clusters:
         """Return the clusters with sizes that are sums of (N,) `weights` instead of numbers of rows."""
@@ -148,7 +149,7 @@ class Clusters:
         if len(squares) == 1:
             return items
         by_item, by_rater, by_answer = squares
-        return crossed_spread(items, Squares(by_item, by_rater, by_answer, self.number, self.sizes[1]))
+        return crossed_spread(items, Squares(by_item, by_rater, by_answer, self.cluster_count, self.sizes[1]))
 
     def covariance(self, influences: scipy.sparse.csr_array, mixing: Floats) -> tuple[Floats, Floats]:
         """Return the (K, K) covariance of K estimates, and their (K,) degrees of freedom.
@@ -158,17 +159,18 @@ class Clusters:
         size = len(mixing)
         if self.reason:
             return np.full((size, size), math.nan), np.full(size, math.nan)
+        # Sum the influences by item and, if there are raters, by rater and by answer.
         rows = np.arange(len(self.codes[0]))
-        forms: list[Floats] = []
+        squares_by_kind: list[Floats] = []
         for codes in self.codes:
             sums = scipy.sparse.csr_array((np.ones(len(codes)), (codes, rows))) @ influences
-            forms.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
-        number = effective_number(self.sizes[0])
-        covariance: Floats = forms[0] * cluster_correction(number)
-        freedom = np.full(size, max(number, MIN_CLUSTERS) - 1)
-        if len(forms) > 1:
-            by_item, by_rater, by_answer = forms
-            squares = Squares(by_item, by_rater, by_answer, self.number, self.sizes[1])
+            squares_by_kind.append(mixing.T @ (sums.T @ sums).toarray() @ mixing)
+        effective_items = effective_number(self.sizes[0])
+        covariance: Floats = squares_by_kind[0] * cluster_correction(effective_items)
+        freedom = np.full(size, max(effective_items, MIN_CLUSTERS) - 1)
+        if len(squares_by_kind) > 1:
+            by_item, by_rater, by_answer = squares_by_kind
+            squares = Squares(by_item, by_rater, by_answer, self.cluster_count, self.sizes[1])
             return crossed_covariance(covariance, freedom, squares)
         return covariance, freedom
 
@@ -183,7 +185,7 @@ class Clusters:
 
 
 def too_few(name: str, count: int) -> str:
-    """Return the reason for a missing interval, which is that no column has enough clusters."""
+    """Return the sentence that a column has too few clusters for an interval."""
     are, s = ("there is", "") if count == 1 else ("there are", "s")
     return TOO_FEW_CLUSTERS.format(are=are, count=count, name=name, s=s, fewest=MIN_CLUSTERS)
 
@@ -194,7 +196,7 @@ def fixed_note(name: str, count: int, fewest: int = MIN_CLUSTERS) -> str:
     return FIXED_NOTE.format(count=count, name=name, fewest=fewest, s=s, these=these)
 
 
-def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters | None:
+def joint_clusters(columns: Mapping[str, Iterable[Any]], row_count: int) -> Clusters | None:
     """Return the clusters whose rows a randomisation test swaps together, or None if there are no columns.
 
     Raise BadOption if there are several columns, and BadValue if there are too few clusters.
@@ -205,13 +207,14 @@ def joint_clusters(columns: Mapping[str, Iterable[Any]], rows: int) -> Clusters 
         raise BadOption(
             f"clusters has {len(columns)} columns, expected one kind of rows that change sides together"
         )
-    grouped = Clusters.from_columns(columns, rows)
-    if grouped.reason:
-        raise BadValue(f"clusters cannot change sides: {grouped.reason}")
-    return grouped
+    joint = Clusters.from_columns(columns, row_count)
+    if joint.reason:
+        raise BadValue(f"clusters cannot change sides: {joint.reason}")
+    return joint
 
 
 def spread_of_mean(values: Floats, columns: Mapping[str, Iterable[Any]]) -> tuple[Spread, Clusters]:
+    """Return the spread of the mean of (N,) values, and the clusters of the columns."""
     clusters = Clusters.from_columns(columns, len(values))
     return clusters.spread((values - values.mean()) / len(values)), clusters
 
@@ -225,12 +228,12 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
     # If p and q differ, n_pq is the size of a cell; summed over rows, n_p n_q of their clusters gives sum_pq n_pq n_p
     # n_q.
     rows, pairs = len(codes[0]), np.zeros((len(codes), len(codes)))
-    for part in parts_of(rows):
-        row_sizes = np.stack([size[of_kind[part]] for of_kind, size in zip(codes, sizes, strict=True)])
+    for block in parts_of(rows):
+        row_sizes = np.stack([size[column[block]] for column, size in zip(codes, sizes, strict=True)])
         pairs += row_sizes @ row_sizes.T
     squares = np.array([np.square(size).sum() for size in sizes])
-    shared = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
-    expected: Floats = shared - 2 * pairs / rows + np.outer(squares, squares) / rows**2
+    shared_squares = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
+    expected: Floats = shared_squares - 2 * pairs / rows + np.outer(squares, squares) / rows**2
     return expected
 
 

@@ -40,36 +40,39 @@ class RaterDeletions:
     means: bool = False
 
     @classmethod
-    def of_leads(cls, row: Ints, rater: Ints, part: ArrayLike, lead: ArrayLike) -> RaterDeletions:
+    def of_leads(cls, row: Ints, rater: Ints, contribution: ArrayLike, lead: ArrayLike) -> RaterDeletions:
         """Return the deletions for winners, from the (N,) leads of the first over the second.
 
-        part: (V,) contribution of each answer to the lead of its row.
+        row, rater: (V,) columns with an entry for each answer. contribution: (V,) what the answer adds to the lead of
+        its row, such as 1, -1 or 0 for a vote.
 
         One vote rarely decides a clear majority, although several raters of another taste could change it together.
         So if the lead is a difference of votes, `jackknife_size` other votes, chosen at random, are left out together
         with the rater's vote (the delete-d jackknife: Shao, Wu 1989).
         """
-        parts, leads = np.asarray(part, dtype=np.float64), np.asarray(lead, dtype=np.float64)
-        first, cell = answers_by_cell(row, rater)
-        row, rater = row[first], rater[first]
-        balance = np.bincount(cell, weights=parts, minlength=len(first)).astype(np.float64)
-        value = _gains(leads[row], balance)
+        contributions, leads = np.asarray(contribution, dtype=np.float64), np.asarray(lead, dtype=np.float64)
+        # Sum the contributions of a rater who answered a row several times.
+        first_answers, cell = answers_by_cell(row, rater)
+        row, rater = row[first_answers], rater[first_answers]
+        cell_contributions = np.bincount(cell, weights=contributions, minlength=len(first_answers)).astype(
+            np.float64
+        )
+        value = _gains(leads[row], cell_contributions)
+        # Replace the values of rows whose lead counts votes, if they have enough votes to leave out several.
         votes = np.bincount(row, minlength=len(leads))
         for_first, for_second, for_none = (
-            np.bincount(row[balance == vote], minlength=len(leads)) for vote in (1, -1, 0)
+            np.bincount(row[cell_contributions == vote], minlength=len(leads)) for vote in (1, -1, 0)
         )
-        is_of_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
-        cells = np.flatnonzero((is_of_votes & (jackknife_size(votes) > 0))[row])
-        cases = np.stack([of_row[row[cells]] for of_row in (for_first, for_second, for_none)])
-        max_votes = int(votes.max(initial=0)) + 1
-        code = np.ravel_multi_index(
-            (*cases, balance[cells].astype(np.int64) + 1), (max_votes, max_votes, max_votes, 3)
-        )
-        _, example, number = np.unique(code, return_index=True, return_inverse=True)
-        gains = [
-            _gains_of_vote(tuple(cases[:, at].tolist()), float(balance[cells[at]])) for at in example.tolist()
-        ]
-        value[cells] = np.array(gains).reshape(-1, 2)[number]
+        counts_votes = (for_first + for_second + for_none == votes) & (for_first - for_second == leads)
+        cells = np.flatnonzero((counts_votes & (jackknife_size(votes) > 0))[row])
+        counts = np.stack([row_counts[row[cells]] for row_counts in (for_first, for_second, for_none)])
+        own_votes = cell_contributions[cells]
+        # Compute the gains once for each distinct case, which is the numbers of votes and the rater's own vote.
+        base = int(votes.max(initial=0)) + 1
+        case_codes = np.ravel_multi_index((*counts, own_votes.astype(np.int64) + 1), (base, base, base, 3))
+        _, examples, case_numbers = np.unique(case_codes, return_index=True, return_inverse=True)
+        gains = [_gains_of_vote(tuple(counts[:, i].tolist()), float(own_votes[i])) for i in examples.tolist()]
+        value[cells] = np.array(gains).reshape(-1, 2)[case_numbers]
         return cls(row, rater, value)
 
     def subset(self, rows: Flags) -> RaterDeletions:
@@ -77,8 +80,10 @@ class RaterDeletions:
 
         Rows keep their positions; raters are renumbered.
         """
-        here = rows[self.row]
-        return RaterDeletions(self.row[here], renumber_codes(self.rater[here]), self.value[here], self.means)
+        is_kept = rows[self.row]
+        return RaterDeletions(
+            self.row[is_kept], renumber_codes(self.rater[is_kept]), self.value[is_kept], self.means
+        )
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
         """Return the deletions in the rows for which `keep` (N,) is true, with rows and raters renumbered.
@@ -86,8 +91,8 @@ class RaterDeletions:
         Raise BadShape if a deletion is of a row that does not exist; the message calls a row `name`.
         """
         self.check(len(keep), name)
-        left = self.subset(keep)
-        return replace(left, row=(np.cumsum(keep) - 1)[left.row])
+        deletions = self.subset(keep)
+        return replace(deletions, row=(np.cumsum(keep) - 1)[deletions.row])
 
     def check(self, rows: int, name: str) -> None:
         """Raise BadShape if the position of a row is not below `rows`. The message calls a row `name`."""
@@ -107,10 +112,10 @@ class RaterDeletions:
         If there is one rater, only a note is added. `changes` returns the changes for the method `spread`.
         """
         if self.raters < MIN_CLUSTERS or items.reason:
-            return spread, self.count(items)
-        return self.spread(spread, changes()), self.count(items)
+            return spread, self.add_raters(items)
+        return self.spread(spread, changes()), self.add_raters(items)
 
-    def count(self, items: Clusters) -> Clusters:
+    def add_raters(self, items: Clusters) -> Clusters:
         """Return the clusters of the items with the number of raters added.
 
         If there is one rater, only a note is added.
@@ -162,12 +167,15 @@ def jackknife_size(votes: Any) -> Any:
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
-def _gains(lead: Floats, part: Floats | float) -> Floats:
-    """Return (V, 2): how the wins of the first and of the second side change if the lead is not reduced by `part`.
+def _gains(lead: Floats, contribution: Floats | float) -> Floats:
+    """Return the (V, 2) gains of the first and of the second side from a contribution to the lead.
 
-    A side has one win if the lead is in its favour, and none otherwise.
+    A side has one win if the lead is in its favour, and none otherwise. Its gain is its wins with the contribution,
+    minus those without it.
     """
-    return np.stack([(side * lead > 0) * 1.0 - (side * (lead - part) > 0) for side in (1, -1)], axis=-1)
+    return np.stack(
+        [(side * lead > 0) * 1.0 - (side * (lead - contribution) > 0) for side in (1, -1)], axis=-1
+    )
 
 
 @lru_cache(maxsize=4096)  # cached, as simulated studies have few different cases
@@ -176,12 +184,13 @@ def _gains_of_vote(counts: tuple[int, ...], vote: float) -> Floats:
 
     counts: number of votes for the first, the second, and neither.
     """
+    # Sum over all numbers of votes for the first and for the second that are left out, with their chances.
     votes = sum(counts)
     size = int(jackknife_size(votes))
     first, second = np.ogrid[: size + 1, : size + 1]
-    others = np.array(counts) - (np.array([1, -1, 0]) == vote)
-    ways = sum(map(_log_binomial, others, (first, second, size - first - second)))
-    chance = np.exp(ways - _log_binomial(votes - 1, size))
+    other_counts = np.array(counts) - (np.array([1, -1, 0]) == vote)
+    log_ways = sum(map(_log_binomial, other_counts, (first, second, size - first - second)))
+    chance = np.exp(log_ways - _log_binomial(votes - 1, size))
     gains = _gains(counts[0] - counts[1] - (first - second), vote)
     return np.asarray(np.einsum("ij,ijk->k", chance, gains) * (1 - size / votes))
 
@@ -237,7 +246,7 @@ def columns_and_deletions(clusters: ClusterColumns) -> tuple[ClusterColumns, Rat
 
 
 def positions_and_raters(
-    name: str, positions: ArrayLike, raters: Iterable[Any], number: int
+    name: str, positions: ArrayLike, raters: Iterable[Any], row_count: int
 ) -> tuple[Ints, Ints]:
     """Return the (V,) rows of answers and the (V,) codes of their raters.
 
@@ -247,5 +256,5 @@ def positions_and_raters(
     _, rater = encode(raters, "raters")
     same_length(**{name: numbers, "raters": rater})
     position = numbers.astype(np.int64)
-    refuse_values(numbers, (position < 0) | (position >= number), name, f"0 to {number - 1}")
+    refuse_values(numbers, (position < 0) | (position >= row_count), name, f"0 to {row_count - 1}")
     return position, rater

@@ -17,9 +17,14 @@ from quorum.statistics.inputs import ROUNDING, BadOption, is_real
 
 CONFIDENCE = 0.95
 
+# exp of more than about 709 is infinite.
+_MAX_EXPONENT = 700.0
+
 
 @dataclass(frozen=True, slots=True)
 class CrossedEstimate:
+    """A value with the limits of its interval."""
+
     value: float
     low: float
     high: float
@@ -50,7 +55,7 @@ def share_of_rows(
     weights: Floats | None = None,
     widen: Callable[[Spread, Clusters], tuple[Spread, Clusters]] | None = None,
 ) -> ClusteredInterval:
-    """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows marked by `keep`.
+    """Return the interval of the (weighted) mean of (N,) outcomes from 0 to 1, over the rows for which `keep` is true.
 
     `widen` adds further variance, such as that of raters.
     """
@@ -62,123 +67,124 @@ def share_of_rows(
         outcomes, weights = outcomes[keep], None if weights is None else weights[keep]
     if not len(outcomes):
         return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
-    amounts = np.ones(len(outcomes)) if weights is None else weights
-    share = float(amounts @ outcomes) / float(amounts.sum())
+    row_weights = np.ones(len(outcomes)) if weights is None else weights
+    share = float(row_weights @ outcomes) / float(row_weights.sum())
+    # A share of independent zeros and ones has a binomial variance, which needs no minimum number of clusters.
     if weights is None and clusters.has_single_rows(len(outcomes)) and not (outcomes % 1).any():
         spread = Spread.of_share(share, len(outcomes))
-        cells, clusters = len(outcomes), replace(clusters, reason="", note="")
+        cluster_count, clusters = len(outcomes), replace(clusters, reason="", note="")
     elif clusters.reason:
         return ClusteredInterval(math.nan, math.nan, math.nan, clusters)
     else:
-        spread = clusters.spread(amounts * (outcomes - share) / amounts.sum())
-        cells = clusters.number
+        spread = clusters.spread(row_weights * (outcomes - share) / row_weights.sum())
+        cluster_count = clusters.cluster_count
     if widen is not None:
         spread, clusters = widen(spread, clusters)
-    low, high = share_interval(share, spread, cells, confidence)
-    return ClusteredInterval(low, high, spread_if_even(share, spread, cells).p(share - 0.5), clusters)
+    low, high = share_interval(share, spread, cluster_count, confidence)
+    return ClusteredInterval(low, high, spread_if_even(share, spread, cluster_count).p(share - 0.5), clusters)
 
 
-def independent_rows(share: float, spread: Spread, cells: float) -> float:
+def independent_rows(share: float, spread: Spread, cluster_count: float) -> float:
     """Return the number of independent rows that would give the share the same variance.
 
-    If the share is 0 or 1, its variance is uninformative, and the number is `cells`. The variance of independent rows
-    would also be estimated from these few items, so the correction for few items (`cluster_correction`) is left out.
+    If the share is 0 or 1, its variance is uninformative, and the number is `cluster_count`. The variance of
+    independent rows would also be estimated from these few items, so the correction for few items
+    (`cluster_correction`) is left out.
     """
     spread_of_row = share * (1 - share)
     if not (spread.has_variance and spread_of_row > 0):
-        return cells
+        return cluster_count
     by_items = spread.variance - spread.by_raters
     if not math.isnan(spread.items):
         by_items /= cluster_correction(spread.items)
     return spread_of_row / (by_items + spread.by_raters)
 
 
-def spread_if_even(share: float, spread: Spread, cells: float) -> Spread:
+def spread_if_even(share: float, spread: Spread, cluster_count: float) -> Spread:
     """Return the spread that the share would have if its true value were a half (for a score test).
 
     The variance is that of a share of a half in the number of rows that `independent_rows` returns, as in
     `share_interval`.
     """
-    return spread.with_variance(0.25 / independent_rows(share, spread, cells))
+    return spread.with_variance(0.25 / independent_rows(share, spread, cluster_count))
 
 
-def share_interval(share: float, spread: Spread, cells: float, confidence: float) -> tuple[float, float]:
+def share_interval(
+    share: float, spread: Spread, cluster_count: float, confidence: float
+) -> tuple[float, float]:
     """Return Wilson's interval of a share of `independent_rows`, with a quantile of t instead of z.
 
-    For a share of 0 or 1, return the exact interval of Clopper and Pearson. Its number of rows is `cells`, reduced
-    by the ratio of squared quantiles of t (Korn, Graubard 1998).
+    For a share of 0 or 1, return the exact interval of Clopper and Pearson. Its number of rows is `cluster_count`,
+    reduced by the ratio of squared quantiles of t (Korn, Graubard 1998).
     """
     if not (0 <= share <= 1) or math.isnan(spread.df):
         return math.nan, math.nan
     z = quantile_of(confidence, spread.df)
     if share in (0, 1):
-        rows = cells * min(quantile_of(confidence, max(cells - 1, 1)) / z, 1) ** 2
+        rows = cluster_count * min(quantile_of(confidence, max(cluster_count - 1, 1)) / z, 1) ** 2
         length = 1 - ((1 - confidence) / 2) ** (1 / rows)
         return (0.0, length) if share == 0 else (1 - length, 1.0)
-    rows = independent_rows(share, spread, cells)
+    rows = independent_rows(share, spread, cluster_count)
     scale = 1 + z**2 / rows
     centre = (share + z**2 / (2 * rows)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
-    return max(centre - half, 0.0), min(centre + half, 1.0)
+    half_width = z / scale * math.sqrt(share * (1 - share) / rows + z**2 / (4 * rows**2))
+    return max(centre - half_width, 0.0), min(centre + half_width, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceOfShares:
     """The share of rows on which the first of two metrics is right, minus the share on which the second is right.
 
-    apart: share and number of the rows on which exactly one metric is right; if there is no such row, 1 and the
-    number of all rows.
+    A row is discordant if exactly one metric is right. If no row is discordant, all rows are taken as discordant.
     """
 
     value: float
     spread: Spread
-    apart: tuple[float, int]
+    discordant_rows: int
+    discordant_share: float
 
     @classmethod
-    def from_spread(cls, value: float, spread: Spread, is_apart: Flags) -> DifferenceOfShares:
-        """Return the difference, where `is_apart` (N,) marks the rows on which exactly one metric is right."""
-        rows = int(is_apart.sum()) or len(is_apart)
-        return cls(value, spread, (rows / len(is_apart), rows))
+    def from_spread(cls, value: float, spread: Spread, is_discordant: Flags) -> DifferenceOfShares:
+        rows = int(is_discordant.sum()) or len(is_discordant)
+        return cls(value, spread, rows, rows / len(is_discordant))
 
     @property
     def if_equal(self) -> Spread:
         """The spread that the difference would have if both were right equally often (for a score test)."""
-        by_raters = self._by_raters_of_row * self.apart[0] ** 2
+        by_raters = self._by_raters_of_row * self.discordant_share**2
         variance = self.spread.variance - self.spread.by_raters + by_raters
         return replace(self.spread, variance=variance, by_raters=by_raters)
 
     def interval(self, confidence: float) -> tuple[float, float]:
         """Return the interval of all true differences that a t test would not reject.
 
-        The difference is s (2 q - 1): on a share s of the rows exactly one metric is right (`apart`), and on a share q
-        of these rows it is the first (McNemar 1947). The variance added by raters is proportional to q (1 - q), as in
-        `share_interval`.
+        The difference is s (2 q - 1), where s is the share of discordant rows, and q the share of discordant rows on
+        which the first metric is right (McNemar 1947). The variance added by raters is proportional to q (1 - q), as
+        in `share_interval`.
         """
+        # A difference x is not rejected if (value - x)^2 <= items + raters (s^2 - x^2). Solve for x.
         square = quantile_of(confidence, self.spread.df) ** 2
-        items, raters = (
-            square * (self.spread.variance - self.spread.by_raters),
-            square * self._by_raters_of_row,
-        )
-        room = self.value**2 - items - raters * self.apart[0] ** 2
-        half = math.sqrt(max(self.value**2 - (1 + raters) * room, 0.0))
-        low, high = ((self.value + side * half) / (1 + raters) for side in (-1, 1))
+        items = square * (self.spread.variance - self.spread.by_raters)
+        raters = square * self._by_raters_of_row
+        constant = self.value**2 - items - raters * self.discordant_share**2
+        root = math.sqrt(max(self.value**2 - (1 + raters) * constant, 0.0))
+        low, high = ((self.value + side * root) / (1 + raters) for side in (-1, 1))
         return max(low, -1.0), min(high, 1.0)
 
     @property
     def _by_raters_of_row(self) -> float:
-        """The raters' part of the variance of 2 q - 1, divided by 4 q (1 - q). See `interval` for q.
+        """The variance that raters add to 2 q - 1, divided by 4 q (1 - q). See `interval` for q.
 
         q is limited so that the worse metric is right on at least half a row.
         """
-        share, rows = self.apart
-        most = 1 - 1 / rows
-        return self.spread.by_raters / (share**2 * (1 - min(abs(self.value) / share, most) ** 2))
+        excess = min(abs(self.value) / self.discordant_share, 1 - 1 / self.discordant_rows)  # |2 q - 1|
+        return self.spread.by_raters / (self.discordant_share**2 * (1 - excess**2))
 
 
 def coefficient_interval(
     value: float,
     spread: Spread,
-    cells: float,
+    cluster_count: float,
     confidence: float,
     *,
     judges: float = 2.0,
@@ -188,18 +194,20 @@ def coefficient_interval(
 
     On this scale the variance of an intraclass correlation of m judges hardly depends on its value (Fisher 1925).
     If the variance is zero, as for a coefficient of 1, half of the interval's width is u / chance_of_difference.
-    Here u is the upper limit of the share of differing units if none of `cells` units differs (`share_interval`).
+    Here u is the upper limit of the share of differing units if none of `cluster_count` units differs
+    (`share_interval`).
     """
     if math.isnan(value) or math.isnan(spread.df):
         return math.nan, math.nan
-    half = spread.half_width(confidence)
-    unvaried = not spread.has_variance or abs(abs(value) - 1) < ROUNDING
-    if unvaried:
-        half = share_interval(0.0, spread, cells, confidence)[1] / chance_of_difference
-    if unvaried or not -1 / (judges - 1) < value < 1:
-        return max(value - half, min(value, -1.0)), min(value + half, max(value, 1.0))
-    half *= judges / ((1 + (judges - 1) * value) * (1 - value))
+    half_width = spread.half_width(confidence)
+    has_no_variance = not spread.has_variance or abs(abs(value) - 1) < ROUNDING
+    if has_no_variance:
+        half_width = share_interval(0.0, spread, cluster_count, confidence)[1] / chance_of_difference
+    if has_no_variance or not -1 / (judges - 1) < value < 1:
+        return max(value - half_width, min(value, -1.0)), min(value + half_width, max(value, 1.0))
+    # The scale's slope at v turns the width there into a width on the scale (the delta method).
+    half_width *= judges  # QQ / ((1 + (judges - 1) * value) * (1 - value))
     middle = math.log((1 + (judges - 1) * value) / (1 - value))
-    ends = [math.exp(min(middle + side * half, 700.0)) for side in (-1, 1)]
-    low, high = ((end - 1) / (end + judges - 1) for end in ends)
+    exponentials = [math.exp(min(middle + side * half_width, _MAX_EXPONENT)) for side in (-1, 1)]
+    low, high = ((exponential - 1) / (exponential + judges - 1) for exponential in exponentials)
     return low, high

@@ -14,7 +14,7 @@ from quorum.statistics.crossed.variance import (
     Squares,
     cluster_correction,
     credible_variance,
-    most_by_raters,
+    max_rater_variance,
     satterthwaite,
 )
 from quorum.statistics.inputs import ROUNDING
@@ -29,8 +29,8 @@ MIN_VARIANCE = 0.25
 class Spread:
     """The variance of an estimate, and the degrees of freedom of its t statistic.
 
-    by_raters: the part of the variance that raters add. within: the part of the variance by raters that the noise
-    of single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not
+    by_raters: the variance that raters add, included in `variance`. within: the variance by raters that the noise of
+    single answers explains. items, raters: effective numbers of items and of raters; inf if the variance is not
     over them. items is nan if only the degrees of freedom are known. people: number of raters. independent: if the
     estimate is a share of independent zeros and ones, their number; else nan.
     """
@@ -55,23 +55,23 @@ class Spread:
         return cls(squares * cluster_correction(number), max(number, MIN_CLUSTERS) - 1, items=number)
 
     def with_variance(self, variance: float) -> Spread:
-        """Return the spread with another variance, in which the raters' part has the same share."""
+        """Return the spread with another variance, of which raters add the same share."""
         ratio = variance / self.variance if self.variance > 0 else 0.0
         return replace(self, variance=variance, by_raters=self.by_raters * ratio, within=self.within * ratio)
 
     def of_larger_study(self, items: float, raters: float) -> Spread:
         """Return the spread in a study with `items` times the items and `raters` times the raters (Brennan 2001).
 
-        The number of answers to each item stays the same."""
-        number, effective = self.number * items, self.raters * raters
+        The number of answers to each item stays the same.
+        """
+        number, raters_number = self.number * items, self.raters * raters
         by_items, by_raters = (self.variance - self.by_raters) / items, self.by_raters / raters
         within, people = self.within / items, self.people * raters
-        most = most_by_raters(by_raters + within, within, effective, people)
-        df = float(
-            satterthwaite(by_items, max(number, MIN_CLUSTERS) - 1, most, max(effective, MIN_CLUSTERS) - 1)
-        )
+        max_added = max_rater_variance(by_raters + within, within, raters_number, people)
+        items_df, raters_df = max(number, MIN_CLUSTERS) - 1, max(raters_number, MIN_CLUSTERS) - 1
+        df = float(satterthwaite(by_items, items_df, max_added, raters_df))
         independent = self.independent * items
-        return Spread(by_items + by_raters, df, by_raters, within, number, effective, people, independent)
+        return Spread(by_items + by_raters, df, by_raters, within, number, raters_number, people, independent)
 
     @property
     def number(self) -> float:
@@ -157,22 +157,22 @@ def crossed_spread(items: Spread, squares: Squares) -> Spread:
     The variance due to few raters is estimated with a large error, so its upper limit is used for the degrees of
     freedom. If that limit is large, they are close to those of the raters.
     """
-    added = float(credible_variance(squares.rater_variance, squares.error))
-    if added <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
-        added = 0.0
+    rater_variance = float(credible_variance(squares.rater_variance, squares.error))
+    if rater_variance <= ROUNDING * float(squares.by_answer):  # zero, or a rounding error of zero
+        rater_variance = 0.0
     independent = math.nan if items.df < math.inf else float(squares.items)
     items_df = items.df if items.df < math.inf else max(squares.items, MIN_CLUSTERS) - 1
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
-    df = float(satterthwaite(items.variance, items_df, squares.most_added, raters_df)[0])
-    variance, within = items.variance + added, float(squares.noise_variance)
+    df = float(satterthwaite(items.variance, items_df, squares.max_rater_variance, raters_df)[0])
+    variance, within = items.variance + rater_variance, float(squares.noise_variance)
     raters, people = squares.raters, len(squares.sizes)
-    return Spread(variance, df, added, within, items.items, raters, people, independent)
+    return Spread(variance, df, rater_variance, within, items.items, raters, people, independent)
 
 
 def crossed_covariance(items: Floats, items_df: Floats, squares: Squares) -> tuple[Floats, Floats]:
     """Return the (K, K) covariance over new items and raters, and (K,) degrees of freedom, as in `crossed_spread`."""
     raters_df = max(squares.raters, MIN_CLUSTERS) - 1
-    df = satterthwaite(np.diagonal(items), items_df, squares.most_added, raters_df)
-    values, vectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
-    errors = (vectors * (squares.error @ vectors)).sum(axis=0)
-    return items + (vectors * credible_variance(values, errors)) @ vectors.T, df
+    df = satterthwaite(np.diagonal(items), items_df, squares.max_rater_variance, raters_df)
+    eigenvalues, eigenvectors = np.linalg.eigh((squares.rater_variance + squares.rater_variance.T) / 2)
+    errors = (eigenvectors * (squares.error @ eigenvectors)).sum(axis=0)
+    return items + (eigenvectors * credible_variance(eigenvalues, errors)) @ eigenvectors.T, df

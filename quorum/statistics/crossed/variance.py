@@ -21,7 +21,7 @@ from quorum.numeric.arrays import Floats, Ints
 MIN_CLUSTERS = 2
 
 RATERS_LIMIT = 0.95  # one-sided confidence of the upper limit
-FEW_RATERS = 5  # fewer raters may be alike by chance, so their variance has no upper limit
+MIN_RATERS = 5  # fewer raters may be alike by chance, so their variance has no upper limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class Squares:
     @classmethod
     def mean(cls, squares: Sequence[Squares]) -> Squares:
         """Return the mean sums of squares of estimates from the same answers."""
-        number = len(squares)
+        count = len(squares)
         return replace(
             squares[0],
-            by_item=sum(each.by_item for each in squares) / number,
-            by_rater=sum(each.by_rater for each in squares) / number,
-            by_answer=sum(each.by_answer for each in squares) / number,
+            by_item=sum(one.by_item for one in squares) / count,
+            by_rater=sum(one.by_rater for one in squares) / count,
+            by_answer=sum(one.by_answer for one in squares) / count,
         )
 
     @property
@@ -57,19 +57,20 @@ class Squares:
         """The variance that raters add to the variance of items. It may be negative by chance.
 
         The variance of single answers is subtracted, after removing each item's mean over raters, which says nothing
-        about raters. This also removes a part of the raters' variance. The scale restores the part that the variance by
-        items does not contain: all of it if every rater answers every item, as in the analysis of variance.
+        about raters. This also removes some of the raters' variance. `_scale` restores as much of the removed variance
+        as the variance by items does not contain: all of it if every rater answers every item, as in the analysis of
+        variance.
         """
         return self.by_rater * self._scale - self.noise_variance
 
     @property
     def noise_variance(self) -> Any:
-        """The part of the variance by raters that the noise of single answers explains."""
+        """The variance by raters that the noise of single answers explains."""
         return (self.by_answer - self.by_item / self.raters) * self._scale
 
     @property
     def error(self) -> Any:
-        """The standard error of `added` if all answers are independent (see `credible_variance`).
+        """The standard error of `rater_variance` if all answers are independent (see `credible_variance`).
 
         It is the standard deviation of the sum, over all pairs of answers by one rater, of the product of their
         influences.
@@ -78,17 +79,20 @@ class Squares:
         return self.by_answer / sizes.sum() * math.sqrt(2 * (sizes * (sizes - 1)).sum()) * self._scale
 
     @property
-    def most_added(self) -> Any:
+    def max_rater_variance(self) -> Any:
         """The upper limit of the variance that raters add, for each estimate."""
-        by_rater, within = (np.diagonal(np.atleast_2d(part)) for part in (self.by_rater, self.noise_variance))
-        return most_by_raters(by_rater * self._scale, within, self.raters, len(self.sizes))
+        by_rater, within = (
+            np.diagonal(np.atleast_2d(table)) for table in (self.by_rater, self.noise_variance)
+        )
+        return max_rater_variance(by_rater * self._scale, within, self.raters, len(self.sizes))
 
     @property
     def _scale(self) -> float:
+        """The factor of sums of squares by rater: the correction for few raters, and that of `rater_variance`."""
         answers, squares = self.sizes.sum(), np.square(self.sizes, dtype=np.float64).sum()
         raters = len(self.sizes)
-        missing = max(raters - answers / self.items, 0.0) / (raters - 1)
-        scale = (squares - answers * missing) / (squares - answers) if squares > answers else 1.0
+        missing_raters = max(raters - answers / self.items, 0.0) / (raters - 1)
+        scale = (squares - answers * missing_raters) / (squares - answers) if squares > answers else 1.0
         return cluster_correction(self.raters) * float(scale)
 
 
@@ -105,23 +109,23 @@ def cluster_correction(number: float) -> float:
     return max(number, MIN_CLUSTERS) / (max(number, MIN_CLUSTERS) - 1)
 
 
-def credible_variance(added: Any, error: Any) -> Any:
+def credible_variance(estimate: Any, error: Any) -> Any:
     """Return the variance that raters add, at least 0, shrunk towards 0 by the error of its estimate.
 
     The factor is Buehlmann's (1967) credibility a^2 / (a^2 + error^2) of an estimate a (empirical Bayes). It is close
     to 0 if hardly any rater gave more than one answer.
     """
-    added = np.maximum(added, 0.0)
-    total = np.square(added) + np.square(error)
-    return np.divide(added**3, total, out=np.zeros_like(total), where=total > 0)
+    estimate = np.maximum(estimate, 0.0)
+    total = np.square(estimate) + np.square(error)
+    return np.divide(estimate**3, total, out=np.zeros_like(total), where=total > 0)
 
 
-def most_by_raters(by_rater: Any, within: Any, raters: float, people: float) -> Any:
+def max_rater_variance(by_rater: Any, within: Any, raters: float, people: float) -> Any:
     """Return the upper limit of the variance that raters add, from the chi-squared distribution of `by_rater`.
 
     The limit is infinite for few people, so that the degrees of freedom of t are those of the raters.
     """
-    if people < FEW_RATERS:
+    if people < MIN_RATERS:
         return np.full_like(by_rater, math.inf, dtype=np.float64)
     df = max(raters, MIN_CLUSTERS) - 1
     return np.maximum(by_rater * (df / scipy.special.chdtri(df, RATERS_LIMIT)) - within, 0.0)
@@ -135,5 +139,5 @@ def satterthwaite(by_items: Any, items_df: Any, by_raters: Any, raters_df: float
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         df = (by_items + by_raters) ** 2 / (np.square(by_items) / items_df + np.square(by_raters) / raters_df)
-    least = np.minimum(items_df, raters_df)
-    return np.asarray(np.clip(np.where(np.isnan(df), least, df), least, items_df), dtype=np.float64)
+    min_df = np.minimum(items_df, raters_df)
+    return np.asarray(np.clip(np.where(np.isnan(df), min_df, df), min_df, items_df), dtype=np.float64)

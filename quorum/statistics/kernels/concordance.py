@@ -9,12 +9,12 @@ from quorum.numeric.compiling import compiled
 @compiled
 def weight_below(tree: Floats, column: int) -> float:
     """Return the sum of the weights of all lower columns in a binary indexed tree (Fenwick 1994)."""
-    below = 0.0
+    weight = 0.0
     node = column
     while node > 0:
-        below += tree[node]
+        weight += tree[node]
         node -= node & -node
-    return below
+    return weight
 
 
 @compiled
@@ -87,14 +87,14 @@ def gap_sums(scores: Floats, columns: Ints, starts: Ints, levels: Ints, epsilon:
         size = levels[group]
         tree[: size + 1] = 0.0
         totals[:size] = 0.0
-        entering = starts[group]
+        next_lower = starts[group]
         seen_pairs = 0.0
         for observation in range(starts[group], starts[group + 1]):
-            while scores[observation] - scores[entering] > epsilon:  # lower by more than epsilon
-                totals[columns[entering]] += 1.0
-                add_weight(tree, size, columns[entering], 1.0)
+            while scores[observation] - scores[next_lower] > epsilon:  # lower by more than epsilon
+                totals[columns[next_lower]] += 1.0
+                add_weight(tree, size, columns[next_lower], 1.0)
                 seen_pairs += 1.0
-                entering += 1
+                next_lower += 1
             below = weight_below(tree, columns[observation])
             same = totals[columns[observation]]
             sums[group, 0] += below

@@ -11,6 +11,7 @@ DIFFERENT, SQUARED, ABSOLUTE, ROOT, RATIO, STEPS = range(6)
 
 @compiled
 def distance(kind: int, first: float, second: float) -> float:
+    """Return the distance of two numbers. For the kind STEPS, they are ranks on the scale."""
     gap = abs(first - second)
     if gap == 0:
         return 0.0
@@ -31,6 +32,7 @@ def distance(kind: int, first: float, second: float) -> float:
 
 @compiled
 def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
+    """Return the sum of `all_distances` for squared distances, where `size` is the sum of the amounts."""
     mean = 0.0
     for value in range(len(positions)):
         mean += amounts[value] * (positions[value] / size)
@@ -42,7 +44,7 @@ def all_squares(positions: Floats, amounts: Floats, size: float) -> float:
 
 @compiled
 def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
-    """Return the sum, over all ordered pairs of positions, of their distance times both amounts."""
+    """Return the sum of a_i a_j d(i, j) over all ordered pairs of positions, where a_i is the amount of position i."""
     size = amounts.sum()
     total = 0.0
     if kind == DIFFERENT:
@@ -51,8 +53,8 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
     elif kind == SQUARED:
         total = all_squares(positions, amounts, size)
     elif kind in (ABSOLUTE, STEPS):
-        # A gap between neighbours is part of every distance between a lower and a higher position. The distance of s
-        # steps is s (s + 1) / 2, which is half of s plus half of the square of s.
+        # A gap between neighbours is in every distance from a lower to a higher position. The distance of s steps is
+        # s (s + 1) / 2, which is half of s plus half of the square of s.
         below = 0.0
         for value in range(len(positions) - 1):
             below += amounts[value]
@@ -62,8 +64,8 @@ def all_distances(kind: int, positions: Floats, amounts: Floats) -> float:
     else:
         for higher in range(len(positions)):
             for lower in range(higher):
-                apart = distance(kind, positions[higher], positions[lower])
-                total += 2.0 * amounts[higher] * amounts[lower] * apart
+                gap = distance(kind, positions[higher], positions[lower])
+                total += 2.0 * amounts[higher] * amounts[lower] * gap
     return total
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from quorum.numeric.arrays import Floats, Ints
 from quorum.numeric.compiling import compiled
 
-# Numbers are multiplied until the product exceeds this, which is faster than to add their logarithms.
+# Numbers are multiplied until the product exceeds this limit, which is faster than adding their logarithms.
 _MAX_EVIDENCE = 1e200
 
 
@@ -19,7 +19,7 @@ def sort_answers(
     units: Ints,
     workers: Ints,
     codes: Ints,
-    labels: int,
+    label_count: int,
     starts: Ints,
     answers: Ints,
 ) -> None:
@@ -31,7 +31,7 @@ def sort_answers(
     next_free = starts[:-1].copy()
     for row in range(len(units)):
         unit = units[row]
-        answers[next_free[unit]] = workers[row] * labels + codes[row]
+        answers[next_free[unit]] = workers[row] * label_count + codes[row]
         next_free[unit] += 1
 
 
@@ -72,7 +72,7 @@ def _expect_of_two(
     prior: Floats,
     counts: Floats,
 ) -> tuple[float, float]:
-    """Perform the E step for two labels, in two thirds of the time: without arrays and loops over labels."""
+    """Perform the E step for two labels. Without arrays and loops over labels, it takes two thirds of the time."""
     change = 0.0
     log_likelihood = 0.0
     evidence = 1.0
@@ -83,14 +83,14 @@ def _expect_of_two(
             first += log_errors[answer, 0]
             second += log_errors[answer, 1]
         log_likelihood += max(first, second)
-        # The label that is less probable, divided by the more probable one.
-        less = math.exp(-abs(first - second))
-        total = 1.0 + less
+        # The chance of the less probable label, divided by that of the more probable one.
+        ratio = math.exp(-abs(first - second))
+        total = 1.0 + ratio
         evidence *= total
         if evidence > _MAX_EVIDENCE:
             log_likelihood += math.log(evidence)
             evidence = 1.0
-        first, second = (1.0 / total, less / total) if first >= second else (less / total, 1.0 / total)
+        first, second = (1.0 / total, ratio / total) if first >= second else (ratio / total, 1.0 / total)
         change = max(change, abs(first - posterior[unit, 0]), abs(second - posterior[unit, 1]))
         posterior[unit, 0] = first
         posterior[unit, 1] = second

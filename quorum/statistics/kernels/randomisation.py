@@ -27,10 +27,10 @@ def signed_sums(differences: Floats, coins: Bytes) -> Floats:
         for bit in range(8):
             table[0] -= differences[8 * group + bit]
         for bit in range(8):
-            turned = 2 * differences[8 * group + bit]
+            change = 2 * differences[8 * group + bit]
             width = 1 << bit
             for pattern in range(width):
-                table[width + pattern] = table[pattern] + turned
+                table[width + pattern] = table[pattern] + change
         for resample in range(resamples):
             sums[resample] += table[coins[group, resample]]
     return sums
@@ -45,37 +45,38 @@ def median_differences(values: Floats, items: Ints, sides: Bytes, coins: Bytes) 
     """
     resamples = coins.shape[0]
     n = values.shape[0] // 2
-    upper = n // 2 + 1  # the median is the value at this rank, or its mean with the value before
+    median_rank = n // 2 + 1  # the median is the value at this rank, or its mean with the value before
     even = n % 2 == 0
     result = np.empty(resamples)
     seen_counts = np.empty(2, dtype=np.int64)
-    last = np.empty(2)
-    median = np.empty(2)
+    last_values = np.empty(2)
+    medians = np.empty(2)
     for resample in range(resamples):
         seen_counts[:] = 0
-        reached = 0
+        median_count = 0
         rank = 0
-        while reached < 2:
+        while median_count < 2:
             item = items[rank]
             side = (coins[resample, item >> 3] >> (item & 7) & 1) ^ sides[rank]
             value = values[rank]
             seen_counts[side] += 1
-            if seen_counts[side] == upper:
-                median[side] = (last[side] + value) / 2 if even else value
-                reached += 1
-            last[side] = value
+            if seen_counts[side] == median_rank:
+                medians[side] = (last_values[side] + value) / 2 if even else value
+                median_count += 1
+            last_values[side] = value
             rank += 1
-        result[resample] = median[0] - median[1]
+        result[resample] = medians[0] - medians[1]
     return result
 
 
 @compiled
-def drawn_sums(values: Floats, drawn: NDArray[np.uint32]) -> Floats:
-    resamples, n = drawn.shape
+def drawn_sums(values: Floats, positions: NDArray[np.uint32]) -> Floats:
+    """Return the (R,) sums of the values at (R, N) positions."""
+    resamples, n = positions.shape
     sums = np.zeros(resamples)
     for resample in range(resamples):
         total = 0.0
-        for draw in range(n):
-            total += values[drawn[resample, draw]]
+        for column in range(n):
+            total += values[positions[resample, column]]
         sums[resample] = total
     return sums

@@ -20,32 +20,36 @@ Rows = tuple[Ints, Ints, Ints]
 
 @compiled
 def count_rater_pairs(by_unit: Rows, by_rater: Rows) -> Ints:
+    """Return the number of pairs of raters with common units, and the most common units of a rater with later raters.
+
+    by_unit, by_rater: as in `pair_figures`. A unit counts once for each of the later raters.
+    """
     unit_starts, unit_raters, _ = by_unit
     rater_starts, rater_units, _ = by_rater
     raters = len(rater_starts) - 1
     last_rater = np.full(raters, -1, dtype=np.int64)
     pairs = 0
-    longest = 0
+    max_rows = 0
     for first in range(raters):
-        rows = 0
+        row_count = 0
         for judgment in range(rater_starts[first], rater_starts[first + 1]):
             unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    rows += 1
+                    row_count += 1
                     if last_rater[second] != first:
                         last_rater[second] = first
                         pairs += 1
-        longest = max(longest, rows)
-    return np.array([pairs, longest])
+        max_rows = max(max_rows, row_count)
+    return np.array([pairs, max_rows])
 
 
 @compiled
 def pair_figures(
     by_unit: Rows,
     by_rater: Rows,
-    longest: int,
+    max_rows: int,
     positions: Floats,
     weights: int,
     level: int,
@@ -56,53 +60,56 @@ def pair_figures(
 
     Fill `pairs` (P, 3) with two raters and their number of common units, and `figures` (P, 3) with percent, kappa
     and alpha. by_unit: starts, raters and codes of judgments sorted by unit. by_rater: starts, units and codes,
-    sorted by rater.
+    sorted by rater. max_rows: the second number of `count_rater_pairs`.
     """
     unit_starts, unit_raters, unit_codes = by_unit
     rater_starts, rater_units, rater_codes = by_rater
     raters = len(rater_starts) - 1
-    shared = np.zeros(raters, dtype=np.int64)
-    begin = np.zeros(raters, dtype=np.int64)
+    common_units = np.zeros(raters, dtype=np.int64)
+    starts = np.zeros(raters, dtype=np.int64)
     partners = np.empty(raters, dtype=np.int64)
-    values_left = np.empty(longest, dtype=np.int32)
-    right = np.empty(longest, dtype=np.int32)
+    first_block = np.empty(max_rows, dtype=np.int32)
+    second_block = np.empty(max_rows, dtype=np.int32)
     scratch = np.zeros((2, len(positions)))
-    out = 0
+    pair = 0
     for first in range(raters):
         # Find the raters after the first who share units with it, and count these units.
-        met = 0
+        partner_count = 0
         for judgment in range(rater_starts[first], rater_starts[first + 1]):
             unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    if shared[second] == 0:
-                        partners[met] = second
-                        met += 1
-                    shared[second] += 1
-        # Reserve a part of `left` and `right` for each of these raters.
-        ordered = np.sort(partners[:met])
+                    if common_units[second] == 0:
+                        partners[partner_count] = second
+                        partner_count += 1
+                    common_units[second] += 1
+        # Reserve a block of `first_values` and `second_values` for each of these raters.
+        sorted_partners = np.sort(partners[:partner_count])
         end = 0
-        for second in ordered:
-            begin[second] = end
-            end += shared[second]
-            shared[second] = 0
-        # Write both raters' codes of the common units into these parts.
+        for second in sorted_partners:
+            starts[second] = end
+            end += common_units[second]
+            common_units[second] = 0
+        # Write both raters' codes of the common units into these blocks.
         for judgment in range(rater_starts[first], rater_starts[first + 1]):
             unit = rater_units[judgment]
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    values_left[begin[second] + shared[second]] = rater_codes[judgment]
-                    right[begin[second] + shared[second]] = unit_codes[row]
-                    shared[second] += 1
-        for second in ordered:
-            stop = begin[second] + shared[second]
-            first_codes, second_codes = values_left[begin[second] : stop], right[begin[second] : stop]
-            pairs[out, 0], pairs[out, 1], pairs[out, 2] = first, second, shared[second]
-            figures[out] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
-            shared[second] = 0
-            out += 1
+                    first_block[starts[second] + common_units[second]] = rater_codes[judgment]
+                    second_block[starts[second] + common_units[second]] = unit_codes[row]
+                    common_units[second] += 1
+        for second in sorted_partners:
+            stop = starts[second] + common_units[second]
+            first_codes, second_codes = (
+                first_block[starts[second] : stop],
+                second_block[starts[second] : stop],
+            )
+            pairs[pair, 0], pairs[pair, 1], pairs[pair, 2] = first, second, common_units[second]
+            figures[pair] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
+            common_units[second] = 0
+            pair += 1
 
 
 @compiled
@@ -120,30 +127,30 @@ def two_raters(
     """
     units = len(first_codes)
     first_counts, second_counts = scratch[0], scratch[1]
-    occurring = np.empty(min(2 * units, len(positions)), dtype=np.int64)
-    kinds = 0
+    given_codes = np.empty(min(2 * units, len(positions)), dtype=np.int64)
+    code_count = 0
     for code in first_codes:
         if first_counts[code] == 0:
-            occurring[kinds] = code
-            kinds += 1
+            given_codes[code_count] = code
+            code_count += 1
         first_counts[code] += 1
     for code in second_codes:
         if first_counts[code] == 0 and second_counts[code] == 0:
-            occurring[kinds] = code
-            kinds += 1
+            given_codes[code_count] = code
+            code_count += 1
         second_counts[code] += 1
-    occurring = np.sort(occurring[:kinds])
+    given_codes = np.sort(given_codes[:code_count])
     same = 0
     for unit in range(units):
         if first_codes[unit] == second_codes[unit]:
             same += 1
     figures = np.array([same / units, math.nan, math.nan])
-    if kinds > 1:
-        figures[1] = _kappa(first_codes, second_codes, occurring, first_counts, second_counts, weights)
+    if code_count > 1:
+        figures[1] = _kappa(first_codes, second_codes, given_codes, first_counts, second_counts, weights)
         figures[2] = _alpha(
-            first_codes, second_codes, occurring, first_counts, second_counts, positions, level
+            first_codes, second_codes, given_codes, first_counts, second_counts, positions, level
         )
-    for code in occurring:
+    for code in given_codes:
         first_counts[code] = 0
         second_counts[code] = 0
     return figures
@@ -153,7 +160,7 @@ def two_raters(
 def _kappa(
     first_codes: NDArray[Any],
     second_codes: NDArray[Any],
-    occurring: Ints,
+    given_codes: Ints,
     first_counts: Floats,
     second_counts: Floats,
     weights: int,
@@ -166,21 +173,21 @@ def _kappa(
     expected = 0.0
     if weights == PLAIN:
         expected = n * n
-        for code in occurring:
+        for code in given_codes:
             expected -= first_counts[code] * second_counts[code]
     elif weights == LINEAR:
         below_first = below_second = 0.0
-        for nth in range(len(occurring) - 1):
-            below_first += first_counts[occurring[nth]]
-            below_second += second_counts[occurring[nth]]
-            gap = occurring[nth + 1] - occurring[nth]
+        for index in range(len(given_codes) - 1):
+            below_first += first_counts[given_codes[index]]
+            below_second += second_counts[given_codes[index]]
+            gap = given_codes[index + 1] - given_codes[index]
             expected += gap * (below_first * (n - below_second) + below_second * (n - below_first))
     else:
         mean_first = mean_second = 0.0
-        for code in occurring:
+        for code in given_codes:
             mean_first += first_counts[code] * code / n
             mean_second += second_counts[code] * code / n
-        for code in occurring:
+        for code in given_codes:
             expected += n * first_counts[code] * (code - mean_first) ** 2
             expected += n * second_counts[code] * (code - mean_second) ** 2
         expected += (n * (mean_first - mean_second)) ** 2
@@ -191,7 +198,7 @@ def _kappa(
 def _alpha(
     first_codes: NDArray[Any],
     second_codes: NDArray[Any],
-    occurring: Ints,
+    given_codes: Ints,
     first_counts: Floats,
     second_counts: Floats,
     positions: Floats,
@@ -199,32 +206,32 @@ def _alpha(
 ) -> float:
     n = 2.0 * len(first_codes)
     kind = DIFFERENT if level == NOMINAL else RATIO if level == RATIOS else SQUARED
-    at = positions
+    scale = positions
     if level == ORDINAL:
-        at = np.zeros(len(positions))
+        scale = np.zeros(len(positions))
         below = 0.0
-        for code in occurring:
-            at[code] = below + (first_counts[code] + second_counts[code]) / 2.0
+        for code in given_codes:
+            scale[code] = below + (first_counts[code] + second_counts[code]) / 2.0
             below += first_counts[code] + second_counts[code]
     observed = 0.0
     for unit in range(len(first_codes)):
-        observed += 2.0 * distance(kind, at[first_codes[unit]], at[second_codes[unit]])
+        observed += 2.0 * distance(kind, scale[first_codes[unit]], scale[second_codes[unit]])
     expected = 0.0
     if level == NOMINAL:
         expected = n * n
-        for code in occurring:
+        for code in given_codes:
             expected -= (first_counts[code] + second_counts[code]) ** 2
     elif level == RATIOS:
-        for left in occurring:
-            for right in occurring:
-                both = (first_counts[left] + second_counts[left]) * (
-                    first_counts[right] + second_counts[right]
+        for lower in given_codes:
+            for higher in given_codes:
+                count_product = (first_counts[lower] + second_counts[lower]) * (
+                    first_counts[higher] + second_counts[higher]
                 )
-                expected += both * distance(RATIO, at[left], at[right])
+                expected += count_product * distance(RATIO, scale[lower], scale[higher])
     else:
         mean = 0.0
-        for code in occurring:
-            mean += (first_counts[code] + second_counts[code]) * (at[code] / n)
-        for code in occurring:
-            expected += 2.0 * n * (first_counts[code] + second_counts[code]) * (at[code] - mean) ** 2
+        for code in given_codes:
+            mean += (first_counts[code] + second_counts[code]) * (scale[code] / n)
+        for code in given_codes:
+            expected += 2.0 * n * (first_counts[code] + second_counts[code]) * (scale[code] - mean) ** 2
     return 1.0 - (n - 1.0) * observed / expected if expected > 0 else math.nan

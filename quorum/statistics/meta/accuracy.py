@@ -55,7 +55,7 @@ MAX_VOTES = 2_000  # votes on a pair
 
 # Two scores of a candidate pair are tied if their relative difference is smaller, because they differ by rounding.
 TIE_TOLERANCE = 1e-12
-NO_PAIRS = "no pair has a consensus"
+NO_CONSENSUS = "no pair has a consensus"
 METRIC_TIES = ("wrong", "half", "left-out")
 UNDECIDED_CHOICES = ("left-out", "half")
 
@@ -64,12 +64,12 @@ UNDECIDED_CHOICES = ("left-out", "half")
 class Halves:
     """(P,) chances over all splits into halves, nan for pairs with fewer than two votes.
 
-    agree: chance that the halves name the same winner. apart: chance that they name different winners. first, second:
-    chances that a half names the first, and the second.
+    agree: chance that the halves name the same winner. disagree: chance that they name different winners. first,
+    second: chances that a half names the first, and the second.
     """
 
     agree: Floats
-    apart: Floats
+    disagree: Floats
     first: Floats
     second: Floats
 
@@ -79,32 +79,31 @@ class Halves:
         return self.first + self.second
 
     def ceiling(self, rows: Flags) -> Floats:
-        """Return (P,) values whose sum over `rows`, divided by the sum of `decided`, is the ceiling of these rows.
+        """Return (P,) values whose sum over `rows`, divided by the sum of `decided_chances`, is the rows' ceiling.
 
         Answers chosen by the votes that score them would exceed what answers given in advance can reach, so they are
         not used. For a pair, let x be the difference of the chances that a half names the better and the worse
-        candidate. Answers that always name the better candidate reach (sum decided + sum |x|) / (2 sum decided), and
-        sum |x| <= sqrt(pairs * sum x^2) (Jensen's inequality; both are equal if all pairs are equally hard). As the
-        halves share no vote, agree - apart has the expectation x^2.
+        candidate, and d the chance that it names a candidate. Answers that always name the better candidate reach
+        (sum d + sum |x|) / (2 sum d), and sum |x| <= sqrt(pairs * sum x^2) (Jensen's inequality; both are equal if all
+        pairs are equally hard). As the halves share no vote, agree - disagree has the expectation x^2.
         """
-        same = self.agree - self.apart
-        mean, decided = float(same[rows].mean()), float(self.decided_chances[rows].mean())
+        squared_difference = self.agree - self.disagree
+        mean, decided = float(squared_difference[rows].mean()), float(self.decided_chances[rows].mean())
         root = math.sqrt(max(mean, 0.0))
         ceiling = (1 + root / decided) / 2
         if ceiling >= 1:
             return self.decided_chances
         # The influence of each pair on the ceiling (delta method).
-        spread = (
-            (same - mean) / (4 * root) - root * (self.decided_chances - decided) / (2 * decided)
-            if root
-            else 0.0
-        )
-        return ceiling * self.decided_chances + spread
+        if not root:
+            return ceiling * self.decided_chances
+        by_difference = (squared_difference - mean) / (4 * root)
+        by_chances = root * (self.decided_chances - decided) / (2 * decided)
+        return ceiling * self.decided_chances + (by_difference - by_chances)
 
     @property
     def ties_half(self) -> Floats:
         """The (P,) expected credits of a half for naming the other half's winner, if a tie is half right."""
-        return (self.decided_chances + self.agree - self.apart) / 2
+        return (self.decided_chances + self.agree - self.disagree) / 2
 
     def chances_of(self, answers: Ints) -> Floats:
         """Return the (P,) chances that a half names the winner in `answers` (1 or 2). An answer 0, a tie, is wrong."""
@@ -132,35 +131,38 @@ def halves_of_votes(won: ArrayLike, lost: ArrayLike, tied: ArrayLike) -> Halves:
 
 
 def _chances(won: int, lost: int, tied: int) -> tuple[float, ...]:
+    """Return the chances of `Halves` for a pair with these numbers of votes, from all splits into halves."""
     n = won + lost + tied
     if n < 2:
         return (np.nan,) * 4
     size = n // 2
     first_votes = np.arange(min(won, size) + 1)[:, np.newaxis]
     second_votes = np.arange(min(lost, size) + 1)[np.newaxis]
-    rest = size - first_votes - second_votes
-    possible = (rest >= 0) & (rest <= tied)
-    ways = (
+    tied_votes = size - first_votes - second_votes
+    is_possible = (tied_votes >= 0) & (tied_votes <= tied)
+    log_chance = (
         _log_binomial(won, first_votes)
         + _log_binomial(lost, second_votes)
-        + _log_binomial(tied, np.clip(rest, 0, tied))
+        + _log_binomial(tied, np.clip(tied_votes, 0, tied))
         - _log_binomial(n, np.array(size))
     )
-    chance = np.where(possible, np.exp(ways), 0.0)
-    smaller, larger = (
-        np.sign(first_votes - second_votes),
-        np.sign((won - first_votes) - (lost - second_votes)),
-    )
+    chance = np.where(is_possible, np.exp(log_chance), 0.0)
+    # The winners of the halves: 1 for the first, -1 for the second, 0 for a tie.
+    smaller = np.sign(first_votes - second_votes)
+    larger = np.sign((won - first_votes) - (lost - second_votes))
     agree, disagree = (float(chance[(smaller == sign * larger) & (smaller != 0)].sum()) for sign in (1, -1))
-    named = [float((chance[smaller == side].sum() + chance[larger == side].sum()) / 2) for side in (1, -1)]
-    return tuple(min(share, 1.0) for share in (agree, disagree, *named))
+    first, second = (
+        float((chance[smaller == winner].sum() + chance[larger == winner].sum()) / 2) for winner in (1, -1)
+    )
+    return tuple(min(share, 1.0) for share in (agree, disagree, first, second))
 
 
-def _log_binomial(of: int, taken: Ints) -> Floats:
+def _log_binomial(number: int, choices: Ints) -> Floats:
+    """Return the logarithms of binomial coefficients, which themselves may overflow."""
     return np.asarray(
-        scipy.special.gammaln(of + 1)
-        - scipy.special.gammaln(taken + 1)
-        - scipy.special.gammaln(of - taken + 1),
+        scipy.special.gammaln(number + 1)
+        - scipy.special.gammaln(choices + 1)
+        - scipy.special.gammaln(number - choices + 1),
         dtype=np.float64,
     )
 
@@ -214,38 +216,39 @@ class PeoplesWinners:
 
         The option `clusters` may have `winners_without_raters` in addition to columns.
         """
-        chosen, deletions = Options.with_raters(resamples=0, **options)
+        chosen_options, deletions = Options.with_raters(resamples=0, **options)
         consensus = consensus_winners(winners)
         codes = {
             name: column_codes(column, name, len(consensus), "pair")
-            for name, column in chosen.columns.items()
+            for name, column in chosen_options.columns.items()
         }
         if deletions is not None:
             deletions.check(len(consensus), "pair")
-        return cls(consensus, codes, deletions, chosen.confidence)
+        return cls(consensus, codes, deletions, chosen_options.confidence)
 
     @property
     def has_clusters(self) -> bool:
         return bool(self.columns) or self.deletions is not None
 
-    def accuracy(self, named: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
+    def accuracy(self, named_sides: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
         """Return the accuracy of the (P,) winners that a metric names, by pair kind, and over all pairs as "all"."""
         return {
-            kind: self.accuracy_of(named, pairs, kind) for kind, pairs in kinds_of(kinds, len(named)).items()
+            kind: self.accuracy_of(named_sides, pairs, kind)
+            for kind, pairs in kinds_of(kinds, len(named_sides)).items()
         }
 
-    def accuracy_of(self, named: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
+    def accuracy_of(self, named_sides: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
         """Return the accuracy on the pairs for which `pairs` (P,) is true."""
-        decided = pairs & (self.winners != 0)
-        n, number = int(decided.sum()), int(pairs.sum())
-        correct = int((named == self.winners)[decided].sum())
-        ties = int((named[decided] == 0).sum())
-        by_lot = int((named[pairs & ~decided] != 0).sum())
+        has_consensus = pairs & (self.winners != 0)
+        n, pair_count = int(has_consensus.sum()), int(pairs.sum())
+        correct = int((named_sides == self.winners)[has_consensus].sum())
+        ties = int((named_sides[has_consensus] == 0).sum())
+        named_without_consensus = int((named_sides[pairs & ~has_consensus] != 0).sum())
         if n and self.has_clusters:
-            inference = self.share(lambda rows, winners: (named[rows] == winners) * 1.0, pairs)
+            inference = self.share(lambda rows, winners: (named_sides[rows] == winners) * 1.0, pairs)
         else:
             low, high = wilson_interval(correct, n, self.confidence)
-            reason = "" if n else NO_PAIRS
+            reason = "" if n else NO_CONSENSUS
             inference = Inference(low=low, high=high, confidence=self.confidence, reason=reason)
         return AccuracyResult(
             kind=kind,
@@ -253,10 +256,10 @@ class PeoplesWinners:
             n=n,
             correct=correct,
             metric_ties=ties,
-            no_consensus=number - n,
-            pairs=number,
+            no_consensus=pair_count - n,
+            pairs=pair_count,
             value_ties_half=(correct + ties / 2) / n if n else math.nan,
-            value_all_pairs=(correct + by_lot / 2) / number if number else math.nan,
+            value_all_pairs=(correct + named_without_consensus / 2) / pair_count if pair_count else math.nan,
             interval="clustered" if n and self.has_clusters else "wilson",
             **inference.shared(),
         )
@@ -274,26 +277,27 @@ class PeoplesWinners:
 
         first, second: (P,) winners that the metrics name. p is by t if pairs have clusters, else McNemar's.
         """
-        decided = pairs & (self.winners != 0)
-        n = int(decided.sum())
+        has_consensus = pairs & (self.winners != 0)
+        n = int(has_consensus.sum())
         if not n:
-            undefined = Inference(confidence=self.confidence, reason=NO_PAIRS)
+            undefined = Inference(confidence=self.confidence, reason=NO_CONSENSUS)
             return AccuracyDifference(kind, math.nan, math.nan, math.nan, math.nan, 0, **undefined.shared())
-        difference, cells, inference = self._difference(first, second, pairs)
+        difference, cluster_count, inference = self._difference(first, second, pairs)
         value, spread = difference.value, difference.spread
         low, high = difference.interval(self.confidence)
         if abs(value) == 1:  # one metric is always right and the other always wrong
-            low, high = (
-                2 * end - 1 for end in share_interval((1 + value) / 2, spread, cells, self.confidence)
-            )
-        right_of_first, right_of_second = ((named == self.winners)[decided] for named in (first, second))
+            share_limits = share_interval((1 + value) / 2, spread, cluster_count, self.confidence)
+            low, high = (2 * limit - 1 for limit in share_limits)
+        is_first_right, is_second_right = (
+            (sides == self.winners)[has_consensus] for sides in (first, second)
+        )
         p = difference.if_equal.p(value)
         if not self.has_clusters or not spread.has_variance:
-            p = mcnemar_test(right_of_first, right_of_second).exact_p
+            p = mcnemar_test(is_first_right, is_second_right).exact_p
         return AccuracyDifference(
             kind,
-            float(right_of_first.mean()),
-            float(right_of_second.mean()),
+            float(is_first_right.mean()),
+            float(is_second_right.mean()),
             value,
             p,
             n,
@@ -303,33 +307,42 @@ class PeoplesWinners:
     def _difference(
         self, first: Ints, second: Ints, pairs: Flags
     ) -> tuple[DifferenceOfShares, int, Inference]:
-        """Return the difference of two metrics' accuracies, the number of clusters, and an `Inference` without ends."""
-        value, spread, cells, inference = self._spread(credits_apart(first, second), pairs, is_share=False)
-        decided = pairs & (self.winners != 0)
-        apart = (first == self.winners) != (second == self.winners)
-        return DifferenceOfShares.from_spread(value, spread, apart[decided]), cells, inference
+        """Return the difference of two accuracies, the number of clusters, and an `Inference` without limits."""
+        value, spread, cluster_count, inference = self._spread(
+            credit_difference(first, second), pairs, is_share=False
+        )
+        has_consensus = pairs & (self.winners != 0)
+        is_discordant = (first == self.winners) != (second == self.winners)
+        return (
+            DifferenceOfShares.from_spread(value, spread, is_discordant[has_consensus]),
+            cluster_count,
+            inference,
+        )
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
         """Return the interval of the mean credit over the pairs for which `pairs` (P,) is true.
 
         `credit` returns credits from 0 to 1. Pairs without a winner are included only if `undecided`.
         """
-        share, spread, cells, inference = self._spread(credit, pairs, undecided=undecided)
-        low, high = share_interval(share, spread, cells, self.confidence)
+        share, spread, cluster_count, inference = self._spread(credit, pairs, undecided=undecided)
+        low, high = share_interval(share, spread, cluster_count, self.confidence)
         return replace(inference, low=low, high=high)
 
     def spread_if_even(self, credit: Credit, pairs: Flags) -> tuple[float, Spread]:
-        """Return the mean credit of the marked pairs, and the spread it would have if its true value were a half.
+        """Return the mean credit of the pairs, and the spread that the mean would have if its true value were a half.
 
-        The spread is for a score test. Pairs without a winner are included.
+        `pairs` (P,) is true for the pairs. Pairs without a winner are included. The spread is for a score test.
         """
-        share, spread, cells, _ = self._spread(credit, pairs, undecided=True)
-        return share, spread_if_even(share, spread, cells)
+        share, spread, cluster_count, _ = self._spread(credit, pairs, undecided=True)
+        return share, spread_if_even(share, spread, cluster_count)
 
     def _spread(
         self, credit: Credit, pairs: Flags, *, undecided: bool = False, is_share: bool = True
     ) -> tuple[float, Spread, int, Inference]:
-        """Return the mean credit of the pairs, its spread, the number of clusters, and an `Inference` without ends."""
+        """Return the mean credit of the pairs, its spread, the number of clusters, and an `Inference` without limits.
+
+        Credits that are 0 or 1 give a share if `is_share`; differences of credits do not.
+        """
         rows = np.flatnonzero(pairs if undecided else pairs & (self.winners != 0))
         n = len(rows)
         credits = credit(rows, self.winners[rows])
@@ -345,6 +358,7 @@ class PeoplesWinners:
         kept_deletions = (self.deletions or NO_DELETIONS).subset(pairs)
 
         def changes() -> Floats:
+            # Credits, minus the mean, of each rater's answer if the pair were tied, or had the first or second winner.
             tied, first, second = (
                 credit(kept_deletions.row, np.full(len(kept_deletions.row), winner)) - mean
                 if winner or undecided
@@ -361,7 +375,7 @@ class PeoplesWinners:
         return mean, spread, len(items.sizes[-1]) if items.sizes else n, inference
 
 
-def credits_apart(first: Ints, second: Ints) -> Credit:
+def credit_difference(first: Ints, second: Ints) -> Credit:
     """Return a function that computes the first metric's credit (1 or 0) minus the second metric's.
 
     first, second: the winners that the metrics name.
@@ -382,10 +396,10 @@ def pair_accuracy(
     first_scores, second_scores: (P,) scores of both candidates. `clusters` may have `winners_without_raters` in
     addition to columns; intervals then also generalise to other raters.
     """
-    named = metric_winners(first_scores, second_scores)
+    named_sides = metric_winners(first_scores, second_scores)
     people = PeoplesWinners.from_winners(winners, **options)
-    same_length(first_scores=named, winners=people.winners)
-    return people.accuracy(named, kinds)
+    same_length(first_scores=named_sides, winners=people.winners)
+    return people.accuracy(named_sides, kinds)
 
 
 def winners_without_raters(
@@ -406,24 +420,24 @@ def winners_without_raters(
 
 
 def pair_credits(
-    named: Ints, winners: Ints | Floats, *, metric_ties: str = "wrong", undecided: str = "left-out"
+    named_sides: Ints, winners: Ints | Floats, *, metric_ties: str = "wrong", undecided: str = "left-out"
 ) -> tuple[Floats, Flags]:
     """Return the (P,) credits of a metric from 0 to 1, and (P,) flags of the pairs that count.
 
-    `named` are the metric's `metric_winners`. `metric_ties` says whether a metric's tie is "wrong" (V15), "half"
+    `named_sides` are the metric's `metric_winners`. `metric_ties` says whether a metric's tie is "wrong" (V15), "half"
     right, or "left-out". `undecided` says whether a pair without a consensus is "left-out", or "half" right for any
     answer.
     """
     one_of(metric_ties, METRIC_TIES, "metric_ties")
     one_of(undecided, UNDECIDED_CHOICES, "undecided")
-    decided = np.asarray(winners) != 0
-    credit = np.where(decided, named == winners, 0.5)
-    counts = decided if undecided == "left-out" else np.ones(len(named), dtype=np.bool_)
+    has_consensus = np.asarray(winners) != 0
+    credit = np.where(has_consensus, named_sides == winners, 0.5)
+    is_counted = has_consensus if undecided == "left-out" else np.ones(len(named_sides), dtype=np.bool_)
     if metric_ties == "half":
-        credit = np.where(named == 0, 0.5, credit)
+        credit = np.where(named_sides == 0, 0.5, credit)
     elif metric_ties == "left-out":
-        counts = counts & (named != 0)
-    return credit.astype(np.float64), counts
+        is_counted = is_counted & (named_sides != 0)
+    return credit.astype(np.float64), is_counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -452,41 +466,42 @@ def accuracy_difference(
     p is by t, else it is McNemar's exact p.
     """
     people = PeoplesWinners.from_winners(winners, **options)
-    named = []
+    named_sides = []
     for name, scores in (("first", first), ("second", second)):
         table = floats_of(scores, name)
         if table.shape != (len(people.winners), 2):
             raise BadShape(
                 f"{name} has shape {table.shape}, expected both scores of {len(people.winners)} pairs"
             )
-        named.append(metric_winners(table[:, 0], table[:, 1]))
+        named_sides.append(metric_winners(table[:, 0], table[:, 1]))
     return {
-        kind: people.difference(named[0], named[1], pairs, kind)
+        kind: people.difference(named_sides[0], named_sides[1], pairs, kind)
         for kind, pairs in kinds_of(kinds, len(people.winners)).items()
     }
 
 
 def consensus_winners(winners: ArrayLike) -> Floats:
+    """Return (P,) winners. Raise BadValue if one is not 1, 2 or 0."""
     consensus = finite_vector(winners, "winners")
     refuse_values(consensus, ~np.isin(consensus, (0, 1, 2)), "winners", "1, 2, or 0 for none")
     return consensus
 
 
-def kinds_of(kinds: Iterable[Any] | None, pairs: int) -> dict[str, Flags]:
+def kinds_of(kinds: Iterable[Any] | None, pair_count: int) -> dict[str, Flags]:
     """Return (P,) flags of the pairs of each kind, and, as the last entry, of all pairs as "all".
 
     Raise BadValue if a kind is named "all".
     """
-    members = {}
+    flags = {}
     if kinds is not None:
         labels, codes = encode(kinds, "kinds")
-        same_length(winners=np.empty(pairs), kinds=codes)
+        same_length(winners=np.empty(pair_count), kinds=codes)
         for code, label in enumerate(labels.tolist()):
             if str(label) == "all":
                 raise BadValue("kinds holds 'all', expected names of pair kinds; 'all' names the total")
-            members[str(label)] = codes == code
-    members["all"] = np.ones(pairs, dtype=np.bool_)
-    return members
+            flags[str(label)] = codes == code
+    flags["all"] = np.ones(pair_count, dtype=np.bool_)
+    return flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,9 +551,9 @@ def accuracy_by_references(
     for number in scores:
         check_positive_int(number, "a number of references")
     numbers = sorted(scores)
-    named = [_winners(number, scores[number], len(people.winners)) for number in numbers]
+    named_sides = [_named_sides(number, scores[number], len(people.winners)) for number in numbers]
     return {
-        kind: _curve(kind, numbers, named, people, pairs)
+        kind: _curve(kind, numbers, named_sides, people, pairs)
         for kind, pairs in kinds_of(kinds, len(people.winners)).items()
     }
 
@@ -560,44 +575,46 @@ def random_subsets(available: int, size: int, draws: int, *, seed: Seed = 0) -> 
     return np.sort(np.argpartition(keys, size - 1, axis=1)[:, :size], axis=1).astype(np.int64)
 
 
-def _winners(number: int, scores: tuple[ArrayLike, ArrayLike], pairs: int) -> Ints:
-    sides = one_per_row(scores, f"scores[{number}]")
-    if len(sides) != 2:
-        raise BadShape(f"scores[{number}] has {len(sides)} sides, expected those of both candidates")
-    tables = [np.atleast_2d(floats_of(side, f"scores[{number}]")) for side in sides]
+def _named_sides(number: int, scores: tuple[ArrayLike, ArrayLike], pair_count: int) -> Ints:
+    scores_by_side = one_per_row(scores, f"scores[{number}]")
+    if len(scores_by_side) != 2:
+        raise BadShape(f"scores[{number}] has {len(scores_by_side)} sides, expected those of both candidates")
+    tables = [np.atleast_2d(floats_of(side_scores, f"scores[{number}]")) for side_scores in scores_by_side]
     for table in tables:
-        if table.ndim != 2 or table.shape[1] != pairs or table.shape != tables[0].shape or not len(table):
+        if table.ndim != 2 or table.shape != (len(tables[0]), pair_count) or not len(table):
             raise BadShape(
-                f"scores[{number}] has shape {table.shape}, expected draws and {pairs} pairs on both sides"
+                f"scores[{number}] has shape {table.shape}, expected draws and {pair_count} pairs on both sides"
             )
     first, second = tables
     return metric_winners(first.ravel(), second.ravel()).reshape(first.shape)
 
 
 def _curve(
-    kind: str, numbers: list[int], named: list[Ints], people: PeoplesWinners, pairs: Flags
+    kind: str, numbers: list[int], named_sides: list[Ints], people: PeoplesWinners, pairs: Flags
 ) -> ReferenceCurve:
-    decided = pairs & (people.winners != 0)
-    n = int(decided.sum())
-    inference = Inference(reason="" if n else NO_PAIRS)
+    has_consensus = pairs & (people.winners != 0)
+    n = int(has_consensus.sum())
+    inference = Inference(reason="" if n else NO_CONSENSUS)
     confidence = people.confidence
-    ends = [(1 - confidence) / 2, (1 + confidence) / 2]
+    levels = [(1 - confidence) / 2, (1 + confidence) / 2]
     points = []
-    for table in named:
+    for sides in named_sides:
         if not n:
             points.append([math.nan] * 7)
             continue
-        accuracies = (table[:, decided] == people.winners[decided]).mean(axis=1)
-        half = float((table[:, decided] == 0).mean()) / 2
+        accuracies = (sides[:, has_consensus] == people.winners[has_consensus]).mean(axis=1)
+        half_tie_share = float((sides[:, has_consensus] == 0).mean()) / 2
         value = float(accuracies.mean())
         if people.has_clusters:
-            inference = people.share(partial(_mean_credit, table), pairs)
+            inference = people.share(partial(_mean_credit, sides), pairs)
             low, high = inference.low, inference.high
         else:
             low, high = wilson_interval(value * n, n, confidence)
-        several = len(accuracies) > 1
-        deviations = [*np.quantile(accuracies, ends), accuracies.std(ddof=1)] if several else [math.nan] * 3
-        points.append([value, low, high, *deviations, value + half])
+
+        draws_low = draws_high = deviation = math.nan
+        if len(accuracies) > 1:
+            (draws_low, draws_high), deviation = np.quantile(accuracies, levels), accuracies.std(ddof=1)
+        points.append([value, low, high, draws_low, draws_high, deviation, value + half_tie_share])
     value, low, high, draws_low, draws_high, deviation, ties_half = np.array(points, dtype=np.float64).T
     return ReferenceCurve(
         kind=kind,
@@ -609,7 +626,7 @@ def _curve(
         draws_high=draws_high,
         deviation=deviation,
         value_ties_half=ties_half,
-        draws=np.array([len(table) for table in named], dtype=np.int64),
+        draws=np.array([len(sides) for sides in named_sides], dtype=np.int64),
         n=n,
         no_consensus=int(pairs.sum()) - n,
         pairs=int(pairs.sum()),
@@ -620,6 +637,7 @@ def _curve(
     )
 
 
-def _mean_credit(named: Ints, pairs: Ints, winners: Floats) -> Floats:
-    credits: Floats = (named[:, pairs] == winners).mean(axis=0)
+def _mean_credit(named_sides: Ints, pairs: Ints, winners: Floats) -> Floats:
+    """Return the share of draws in which the metric names the winner of each of these pairs."""
+    credits: Floats = (named_sides[:, pairs] == winners).mean(axis=0)
     return credits

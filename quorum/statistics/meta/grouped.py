@@ -70,7 +70,7 @@ class PooledValue(NamedTuple):
     n: int
 
     def as_json(self) -> dict[str, float | None]:
-        return {name: None if math.isnan(part) else part for name, part in self._asdict().items()}
+        return {name: None if math.isnan(number) else number for name, number in self._asdict().items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,27 +116,26 @@ def grouped_correlation(
     x, y, table, complete = long_table(first, second, items, systems, missing)
     if weights is not None and grouping != "item":
         raise BadOption(f"there are weights, expected grouping 'item' and not {grouping!r}")
-    mass = observation_weights(weights, complete)
-    statistic, values = _estimator_of(x, y, table, coefficient, grouping, mass)
-    defined = ~np.isnan(values)
-    value = float(values[defined].mean()) if defined.any() else math.nan
-    over = "systems" if grouping == "system" else "items"
-    units = len(table.system_names if over == "systems" else table.item_names)
-    inference = chosen_options.undefined_inference("" if defined.any() else NO_GROUP)
-    if (chosen_options.columns or deletions is not None) and defined.any():
-        grouped = chosen_options.clusters_of("observation", complete).with_weights(mass)
+    weight = observation_weights(weights, complete)
+    statistic, values = _estimator_of(x, y, table, coefficient, grouping, weight)
+    is_defined = ~np.isnan(values)
+    value = float(values[is_defined].mean()) if is_defined.any() else math.nan
+    resampled = "systems" if grouping == "system" else "items"
+    unit_count = len(table.system_names if resampled == "systems" else table.item_names)
+    inference = chosen_options.undefined_inference("" if is_defined.any() else NO_GROUP)
+    if (chosen_options.columns or deletions is not None) and is_defined.any():
+        grouped = chosen_options.clusters_of("observation", complete).with_weights(weight)
         codes = {"item": table.items, "system": table.systems}.get(grouping, np.zeros(len(x), np.int64))
-        spread = grouped.spread(_influences(x, y, codes, coefficient, values, mass))
+        spread = grouped.spread(_influences(x, y, codes, coefficient, values, weight))
         kept_deletions = (deletions or NO_DELETIONS).of_rows(complete, "observation")
-        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, kept_deletions, mass)
+        changes = partial(_changes_without_raters, x, y, codes, coefficient, values, kept_deletions, weight)
         spread, grouped = kept_deletions.widen(spread, grouped, changes)
-        inference = chosen_options.interval_of_clusters(
-            grouped, coefficient_interval(value, spread, grouped.number, chosen_options.confidence)
-        )
+        limits = coefficient_interval(value, spread, grouped.cluster_count, chosen_options.confidence)
+        inference = chosen_options.interval_of_clusters(grouped, limits)
     elif grouping == "system-level":
         inference = replace(inference, reason=inference.reason or FEW_SYSTEMS)
-    elif chosen_options.resamples and defined.any():
-        inference = chosen_options.bootstrap(statistic, np.ones(units, dtype=np.int64), units)
+    elif chosen_options.resamples and is_defined.any():
+        inference = chosen_options.bootstrap(statistic, np.ones(unit_count, dtype=np.int64), unit_count)
     return GroupedCorrelationResult(
         coefficient=coefficient,
         grouping=grouping,
@@ -146,8 +145,8 @@ def grouped_correlation(
         items=len(table.item_names),
         systems=len(table.system_names),
         groups=len(values),
-        undefined_groups=int((~defined).sum()),
-        resampled=over,
+        undefined_groups=int((~is_defined).sum()),
+        resampled=resampled,
         **inference.shared(),
     )
 
@@ -174,21 +173,27 @@ def _influences(
     A row's influence has two parts: its influence on the value of its group, and its share of the difference
     between that value and the mean, which is divided among the group's rows.
     """
-    defined = ~np.isnan(values)
-    mean, count = float(values[defined].mean()), int(defined.sum())
+    is_defined = ~np.isnan(values)
+    mean, count = float(values[is_defined].mean()), int(is_defined.sum())
     influences = np.zeros(len(x))
     order = np.argsort(codes, kind="stable")
     bounds = starts_of(np.bincount(codes))
-    for group in np.flatnonzero(defined).tolist():
+    for group in np.flatnonzero(is_defined).tolist():
         rows = order[bounds[group] : bounds[group + 1]]
         mass = weights[rows]
-        within = correlation_influences(x[rows], y[rows], coefficient, float(values[group]), None, mass)
-        influences[rows] = (mass * within + (values[group] - mean) / len(rows)) / count
+        within_group = correlation_influences(x[rows], y[rows], coefficient, float(values[group]), None, mass)
+        influences[rows] = (mass * within_group + (values[group] - mean) / len(rows)) / count
     return influences
 
 
 def _changes_without_raters(
-    x: Floats, y: Floats, codes: Ints, coefficient: str, values: Floats, left: RaterDeletions, weights: Floats
+    x: Floats,
+    y: Floats,
+    codes: Ints,
+    coefficient: str,
+    values: Floats,
+    raters: RaterDeletions,
+    weights: Floats,
 ) -> Floats:
     """Return the (V,) decreases of the mean of groups' values if one rater is left out of one of people's means `y`.
 
@@ -197,37 +202,37 @@ def _changes_without_raters(
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
-    group = codes[left.row]
-    cells = np.flatnonzero(sizes[group] > 1)  # a group of one row has no coefficient
-    lengths = sizes[group[cells]]
-    cell = np.repeat(cells, lengths)
-    within = np.arange(len(cell)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    rows = order[starts_of(sizes)[group[cell]] + within]
-    means = np.where(rows == left.row[cell], left.value[cell], y[rows])
+    group = codes[raters.row]
+    positions = np.flatnonzero(sizes[group] > 1)  # a group of one row has no coefficient
+    # Repeat the rows of each deletion's group, with the mean of the deletion's row replaced.
+    lengths = sizes[group[positions]]
+    repeated = np.repeat(positions, lengths)
+    offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    rows = order[starts_of(sizes)[group[repeated]] + offsets]
+    means = np.where(rows == raters.row[repeated], raters.value[repeated], y[rows])
     has_mean = ~np.isnan(means)
-    starts = starts_of(np.bincount(np.repeat(np.arange(len(cells)), lengths)[has_mean], minlength=len(cells)))
-    without = np.zeros(len(left.row))
-    if len(cells):
-        without[cells] = np.nan_to_num(
-            group_coefficients(
-                x[rows[has_mean]], means[has_mean], starts, coefficient, weights[rows[has_mean]]
-            )
-            - mean
-        )
-    return np.asarray((np.nan_to_num(values - mean)[group] - without) / count, dtype=np.float64)
+    number = np.repeat(np.arange(len(positions)), lengths)
+    starts = starts_of(np.bincount(number[has_mean], minlength=len(positions)))
+    changed_values = np.zeros(len(raters.row))
+    if len(positions):
+        kept = rows[has_mean]
+        coefficients = group_coefficients(x[kept], means[has_mean], starts, coefficient, weights[kept])
+        changed_values[positions] = np.nan_to_num(coefficients - mean)
+    return np.asarray((np.nan_to_num(values - mean)[group] - changed_values) / count, dtype=np.float64)
 
 
 def long_table(
     first: ArrayLike, second: ArrayLike, items: Iterable[Any], systems: Iterable[Any], missing: str
 ) -> tuple[Floats, Floats, CodedTable, Flags]:
+    """Return the scores of complete rows, their items and systems, and (N,) flags of the complete rows."""
     (x, y), complete = observations(missing, first=first, second=second)
     columns = []
     for values, name in ((items, "items"), (systems, "systems")):
         names, codes = encode(values, name)
         same_length(first=x, **{name: codes})
         # Number only the items and systems of complete rows.
-        present, codes = np.unique(codes[complete], return_inverse=True)
-        columns.append((names[present], codes.astype(np.int64, copy=False)))
+        used_codes, codes = np.unique(codes[complete], return_inverse=True)
+        columns.append((names[used_codes], codes.astype(np.int64, copy=False)))
     (item_names, item_codes), (system_names, system_codes) = columns
     table = CodedTable(item_codes, system_codes, item_names, system_names, int((~complete).sum()))
     return x[complete], y[complete], table, complete
@@ -242,46 +247,49 @@ def round_means(means: Floats, scores: Floats) -> Floats:
 def _estimator_of(
     x: Floats, y: Floats, table: CodedTable, coefficient: str, grouping: str, weights: Floats
 ) -> tuple[Estimator, Floats]:
+    """Return the function that computes the mean coefficient of resamples, and the (G,) coefficients of the groups."""
     if not len(x):
         values = np.array([np.nan])
-        return _mean_of(values), values
+        return _mean_estimator(values), values
     if grouping == "none":
         values = group_coefficients(x, y, np.array([0, len(x)]), coefficient)
         if np.isnan(values[0]):
-            return _mean_of(values), values
+            return _mean_estimator(values), values
         return _item_estimator(x, y, table, coefficient), values
     if grouping == "system-level":
         counts = np.bincount(table.systems)
-        of_x, of_y = (round_means(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y))
-        values = group_coefficients(of_x, of_y, np.array([0, len(counts)]), coefficient)
-        return _mean_of(values), values
+        x_means, y_means = (
+            round_means(np.bincount(table.systems, scores) / counts, scores) for scores in (x, y)
+        )
+        values = group_coefficients(x_means, y_means, np.array([0, len(counts)]), coefficient)
+        return _mean_estimator(values), values
     codes = table.items if grouping == "item" else table.systems
     order = np.argsort(codes, kind="stable")
     starts = starts_of(np.bincount(codes))
     values = group_coefficients(x[order], y[order], starts, coefficient, weights[order])
-    return _mean_of(values), values
+    return _mean_estimator(values), values
 
 
 def _item_estimator(x: Floats, y: Floats, table: CodedTable, coefficient: str) -> Estimator:
     patterns = ValuePairs(x, y, coefficient)
 
     def statistic(weights: Floats) -> Floats:
-        drawn = []
-        for row in weights:
+        values = []
+        for item_weights in weights:
             counts: Floats = np.bincount(
-                patterns.pattern, weights=row[table.items], minlength=len(patterns.frequency)
+                patterns.pattern, weights=item_weights[table.items], minlength=len(patterns.frequency)
             ).astype(np.float64, copy=False)
-            drawn.append(patterns(counts[np.newaxis]))
-        return np.concatenate(drawn)
+            values.append(patterns(counts[np.newaxis]))
+        return np.concatenate(values)
 
     return statistic
 
 
-def _mean_of(values: Floats) -> Estimator:
-    defined = (~np.isnan(values)).astype(np.float64)
+def _mean_estimator(values: Floats) -> Estimator:
+    is_defined = (~np.isnan(values)).astype(np.float64)
     filled = np.nan_to_num(values)
 
     def statistic(weights: Floats) -> Floats:
-        return ratio(weights @ filled, weights @ defined)
+        return ratio(weights @ filled, weights @ is_defined)
 
     return statistic

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, ratio, starts_of
-from quorum.statistics.correlation import group_levels, observations, owners
+from quorum.statistics.correlation import observations
+from quorum.statistics.correlation.coefficients import group_levels, groups_of_rows
 from quorum.statistics.crossed import CONFIDENCE, NAIVE, ClusterColumns, share_of_rows
 from quorum.statistics.inference import Inference, Options, Result, signed
 from quorum.statistics.inputs import (
@@ -40,9 +41,9 @@ from quorum.statistics.resampling import RESAMPLES, Seed, coin_tosses, generator
 CALIBRATED_EPSILON = "calibrate"
 
 # Largest number of pairs whose gaps are sorted to find epsilon. If there are more, this many are sampled.
-_PAIRS = 10_000_000
+_MAX_PAIRS = 10_000_000
 NO_PAIR = "no group has two observations"
-CELLS = 2_000_000  # number of coins in memory at once
+_COIN_CELLS = 2_000_000  # number of coins in memory at once
 REASSIGNMENTS = 1000
 TOO_FEW_SYSTEMS = "there are fewer than two systems"
 NO_ITEM = "no item has a score for every system"
@@ -84,7 +85,7 @@ def pairwise_accuracy(
     missing: str = "refuse",
     confidence: float = CONFIDENCE,
     resamples: int = RESAMPLES,
-    max_pairs: int = _PAIRS,
+    max_pairs: int = _MAX_PAIRS,
     seed: Seed = 0,
     clusters: ClusterColumns = NAIVE,
 ) -> PairwiseAccuracyResult:
@@ -96,8 +97,8 @@ def pairwise_accuracy(
     """
     options = Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed, clusters=clusters)
     check_positive_int(max_pairs, "max_pairs")
-    calibrate = isinstance(epsilon, str) and epsilon == CALIBRATED_EPSILON
-    if not calibrate and not (is_real(epsilon) and 0 <= epsilon < math.inf):
+    is_calibrated = isinstance(epsilon, str) and epsilon == CALIBRATED_EPSILON
+    if not is_calibrated and not (is_real(epsilon) and 0 <= epsilon < math.inf):
         raise BadOption(f"epsilon is {epsilon!r}, expected a number from zero on, or {CALIBRATED_EPSILON}")
     (metric, human), complete = observations(missing, first=scores, second=people)
     codes = np.zeros(len(complete), dtype=np.int64)
@@ -105,21 +106,21 @@ def pairwise_accuracy(
         codes = encode(groups, "groups")[1]
         same_length(scores=metric, groups=codes)
     # Number only the groups of complete observations.
-    _, firsts, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
+    _, first_rows, codes = np.unique(codes[complete], return_index=True, return_inverse=True)
     codes = codes.astype(np.int64, copy=False)
     data = _Groups(metric[complete], human[complete], codes)
-    searched = 0
-    tie = 0.0 if calibrate else float(epsilon)
-    if calibrate and data.pairs.sum():
-        tie, searched = _best_epsilon(data, max_pairs, options.generator)
-    counts = data.counts(tie)
-    right = counts[:, 0] + counts[:, 2]
-    paired = data.pairs > 0
-    accuracies = right[paired] / data.pairs[paired]
+    pairs_searched = 0
+    tie_gap = 0.0 if is_calibrated else float(epsilon)
+    if is_calibrated and data.pairs.sum():
+        tie_gap, pairs_searched = _best_epsilon(data, max_pairs, options.generator)
+    counts = data.counts(tie_gap)
+    right = counts[:, 0] + counts[:, 2]  # concordant, and tied by both
+    has_pairs = data.pairs > 0
+    accuracies = right[has_pairs] / data.pairs[has_pairs]
     inference = options.undefined_inference("" if len(accuracies) else NO_PAIR)
     if options.columns and len(accuracies):
         columns = {
-            name: _clusters_of_groups(values, name, complete, codes, firsts)[paired]
+            name: _clusters_of_groups(values, name, complete, codes, first_rows)[has_pairs]
             for name, values in options.columns.items()
         }
         mean = share_of_rows(accuracies, columns, confidence)
@@ -129,28 +130,31 @@ def pairwise_accuracy(
             lambda weights: np.asarray(weights @ accuracies / len(accuracies), dtype=np.float64),
             np.ones(len(accuracies), dtype=np.int64),
         )
-    concordant, discordant, both, metric_only, people_only = (int(count) for count in counts.sum(axis=0))
+    concordant, discordant, tied_both, tied_metric, tied_people = (int(count) for count in counts.sum(axis=0))
     return PairwiseAccuracyResult(
         value=float(accuracies.mean()) if len(accuracies) else math.nan,
-        epsilon=tie,
-        calibrated=calibrate,
+        epsilon=tie_gap,
+        calibrated=is_calibrated,
         concordant=concordant,
         discordant=discordant,
-        tied_both=both,
-        tied_metric=metric_only,
-        tied_people=people_only,
+        tied_both=tied_both,
+        tied_metric=tied_metric,
+        tied_people=tied_people,
         pairs=int(data.pairs.sum()),
-        pairs_searched=searched,
+        pairs_searched=pairs_searched,
         n=int(complete.sum()),
         left_out=int((~complete).sum()),
-        groups=len(paired),
-        undefined_groups=int((~paired).sum()),
+        groups=len(has_pairs),
+        undefined_groups=int((~has_pairs).sum()),
         **inference.shared(),
     )
 
 
 def _clusters_of_groups(values: Iterable[Any], name: str, complete: Flags, codes: Ints, firsts: Ints) -> Ints:
-    """Return the (G,) cluster of each group. Raise BadValue if a group has rows of two clusters."""
+    """Return the (G,) clusters of groups, whose first complete rows are `firsts` (G,).
+
+    Raise BadValue if a group has rows of two clusters.
+    """
     column = f"clusters[{name!r}]"
     _, clusters = encode(values, column)
     same_length(scores=complete, **{column: clusters})
@@ -161,6 +165,8 @@ def _clusters_of_groups(values: Iterable[Any], name: str, complete: Flags, codes
 
 
 class _Groups:
+    """Scores of a metric and of people, sorted by group (0 to G - 1) and by the metric's score."""
+
     def __init__(self, scores: Floats, people: Floats, codes: Ints) -> None:
         order = np.lexsort((scores, codes))
         self.scores, self.people = scores[order], people[order]
@@ -168,7 +174,7 @@ class _Groups:
         self.sizes = np.diff(self.starts)
         self.pairs = self.sizes * (self.sizes - 1) // 2
         # Differences of scores that differ by less are equal up to rounding.
-        self.slack = ROUNDING * float(np.abs(scores).max(initial=0.0))
+        self.tolerance = ROUNDING * float(np.abs(scores).max(initial=0.0))
 
     def counts(self, epsilon: float) -> Floats:
         """Return (G, 5) numbers of pairs: concordant, discordant, tied by both, by the metric only, by people only."""
@@ -176,61 +182,66 @@ class _Groups:
 
         if not len(self.scores):
             return np.zeros((len(self.sizes), 5))
-        groups = owners(self.starts)
+        groups = groups_of_rows(self.starts)
         codes, bounds = group_levels(self.people, groups)
         sums = gap_sums(
-            self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.slack
+            self.scores, codes - bounds[groups], self.starts, np.diff(bounds), epsilon + self.tolerance
         )
         concordant, discordant, people_only = sums.T
         sizes = np.bincount(codes)
         # Number of pairs of each group that people tie.
-        tied = np.add.reduceat(sizes * (sizes - 1) // 2, bounds[:-1])
-        both = tied - people_only
-        metric_only = self.pairs - concordant - discordant - tied
-        return np.stack([concordant, discordant, both, metric_only, people_only], axis=1)
+        tied_pairs = np.add.reduceat(sizes * (sizes - 1) // 2, bounds[:-1])
+        tied_both = tied_pairs - people_only
+        metric_only = self.pairs - concordant - discordant - tied_pairs
+        return np.stack([concordant, discordant, tied_both, metric_only, people_only], axis=1)
 
 
 def _best_epsilon(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[float, int]:
-    # If epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
+    """Return the smallest epsilon with the highest accuracy, and the number of pairs that were searched.
+
+    If epsilon reaches a pair's gap, the pair becomes right if people tie it, and wrong if it was concordant.
+    """
     lower, upper, weights = _pairs(data, max_pairs, generator)
     gaps = data.scores[upper] - data.scores[lower]
-    order = data.people[upper] - data.people[lower]
-    changes = np.where(order == 0, weights, np.where(order > 0, -weights, 0.0))
-    changes[(order != 0) & (gaps <= data.slack)] = 0.0  # tied for every epsilon, and wrong
+    people_gaps = data.people[upper] - data.people[lower]
+    changes = np.where(people_gaps == 0, weights, np.where(people_gaps > 0, -weights, 0.0))
+    changes[(people_gaps != 0) & (gaps <= data.tolerance)] = 0.0  # tied for every epsilon, and wrong
     order_of_gaps = np.argsort(gaps)
     gaps = gaps[order_of_gaps]
     gains = np.cumsum(changes[order_of_gaps])
     # Pairs with equal gaps change together.
-    last = np.append(np.diff(gaps) > data.slack, True)
-    gaps, gains = np.append(0.0, gaps[last]), np.append(-np.inf, gains[last])
-    if gaps[1] > data.slack:  # no scores are equal, so there are no ties with epsilon 0
+    is_last = np.append(np.diff(gaps) > data.tolerance, True)
+    # Epsilon 0 is a choice of its own only if no gap is 0.
+    gaps, gains = np.append(0.0, gaps[is_last]), np.append(-np.inf, gains[is_last])
+    if gaps[1] > data.tolerance:
         gains[0] = 0.0
-    near = ROUNDING * float(weights.sum())
-    best = int(np.flatnonzero(gains >= gains.max() - near)[0])
-    return (float(gaps[best]) if gaps[best] > data.slack else 0.0), len(lower)
+    gain_tolerance = ROUNDING * float(weights.sum())
+    best = int(np.flatnonzero(gains >= gains.max() - gain_tolerance)[0])
+    return (float(gaps[best]) if gaps[best] > data.tolerance else 0.0), len(lower)
 
 
 def _pairs(data: _Groups, max_pairs: int, generator: np.random.Generator) -> tuple[Ints, Ints, Floats]:
     """Return the positions of pairs' lower and higher scores, and the pairs' weights in the average over groups."""
     total = int(data.pairs.sum())
-    part = ratio(1.0, data.pairs, otherwise=0.0)
+    pair_weights = ratio(1.0, data.pairs, otherwise=0.0)
     if total > max_pairs:
-        ends = np.cumsum(data.pairs)
-        group = np.searchsorted(ends, generator.integers(0, total, size=max_pairs), side="right")
+        pair_bounds = np.cumsum(data.pairs)
+        group = np.searchsorted(pair_bounds, generator.integers(0, total, size=max_pairs), side="right")
         member = generator.integers(0, data.sizes[group])
         other_member = generator.integers(0, data.sizes[group] - 1)
         other_member += other_member >= member
         first = data.starts[group]
-        return first + np.minimum(member, other_member), first + np.maximum(member, other_member), part[group]
-    lower, upper, weights = [], [], []
+        lower, upper = first + np.minimum(member, other_member), first + np.maximum(member, other_member)
+        return lower, upper, pair_weights[group]
+    lower_positions, upper_positions, weights = [], [], []
     for size in np.unique(data.sizes[data.pairs > 0]):
-        alike = np.flatnonzero(data.sizes == size)
+        groups = np.flatnonzero(data.sizes == size)
         member, other_member = np.triu_indices(size, 1)
-        first = data.starts[alike][:, np.newaxis]
-        lower.append((first + member).ravel())
-        upper.append((first + other_member).ravel())
-        weights.append(np.repeat(part[alike], len(member)))
-    return np.concatenate(lower), np.concatenate(upper), np.concatenate(weights)
+        first = data.starts[groups][:, np.newaxis]
+        lower_positions.append((first + member).ravel())
+        upper_positions.append((first + other_member).ravel())
+        weights.append(np.repeat(pair_weights[groups], len(member)))
+    return np.concatenate(lower_positions), np.concatenate(upper_positions), np.concatenate(weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +281,8 @@ def soft_pairwise_accuracy(
     """
     one_of(missing, ("refuse", "leave-out"), "missing")
     check_positive_int(reassignments, "reassignments")
-    generator, reported = generator_of(seed)
-    metric, human = _table(scores, "scores", missing), _table(people, "people", missing)
+    generator, reported_seed = generator_of(seed)
+    metric, human = _read_table(scores, "scores", missing), _read_table(people, "people", missing)
     if metric.shape != human.shape:
         raise BadShape(f"scores has shape {metric.shape} and people {human.shape}, expected the same")
     complete: Flags = ~np.isnan(np.concatenate([metric, human])).any(axis=0)
@@ -282,8 +293,8 @@ def soft_pairwise_accuracy(
     p_scores, p_people = np.full((2, systems, systems), np.nan)
     reason = TOO_FEW_SYSTEMS if systems < 2 else "" if n else NO_ITEM
     if not reason:
-        both = np.concatenate([metric, human])
-        p_scores, p_people = _one_sided_ps(both, systems, reassignments, generator)
+        all_scores = np.concatenate([metric, human])
+        p_scores, p_people = _one_sided_ps(all_scores, systems, reassignments, generator)
         value = float(1 - np.abs(p_people - p_scores)[upper].mean())
         orders = [np.sign(_score_gaps(table))[upper] for table in (metric, human)]
         pairwise = float((orders[0] == orders[1]).mean())
@@ -297,12 +308,13 @@ def soft_pairwise_accuracy(
         n=n,
         left_out=int((~complete).sum()),
         reassignments=reassignments,
-        seed=reported,
+        seed=reported_seed,
         reason=reason,
     )
 
 
-def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
+def _read_table(scores: ArrayLike, name: str, missing: str) -> Floats:
+    """Return (S, N) scores. Raise BadShape if one is nan and `missing` is "refuse"."""
     table = score_table(scores, name)
     if missing == "refuse" and np.isnan(table).any():
         system, item = np.argwhere(np.isnan(table))[0].tolist()
@@ -311,6 +323,7 @@ def _table(scores: ArrayLike, name: str, missing: str) -> Floats:
 
 
 def _score_gaps(table: Floats) -> Floats:
+    """Return the (S, S) sums of scores of the row's system minus those of the column's; rounding errors become 0."""
     sums = table.sum(axis=1)
     gaps = sums[:, np.newaxis] - sums
     gaps[np.abs(gaps) <= _rounding_tolerance(table)] = 0.0
@@ -322,25 +335,25 @@ def _rounding_tolerance(table: Floats) -> float:
 
 
 def _one_sided_ps(
-    both: Floats, systems: int, reassignments: int, generator: np.random.Generator
+    all_scores: Floats, systems: int, reassignments: int, generator: np.random.Generator
 ) -> tuple[Floats, Floats]:
+    """Return the (S, S) one-sided p of the metric and of people, whose scores follow each other in `all_scores`."""
     # Count the reassignments in which a system is ahead of another by at least the observed difference.
-    n = both.shape[1]
-    extreme = np.zeros((2, systems, systems), dtype=np.int64)
-    observed = np.stack([_score_gaps(both[:systems]), _score_gaps(both[systems:])])
-    slack = np.array([_rounding_tolerance(both[:systems]), _rounding_tolerance(both[systems:])])[
-        :, np.newaxis, np.newaxis
-    ]
-    step = max(1, CELLS // n)
-    for start in range(0, reassignments, step):
-        size = min(step, reassignments - start)
+    n = all_scores.shape[1]
+    extreme_counts = np.zeros((2, systems, systems), dtype=np.int64)
+    tables = all_scores[:systems], all_scores[systems:]
+    observed = np.stack([_score_gaps(table) for table in tables])
+    tolerances = np.array([_rounding_tolerance(table) for table in tables])[:, np.newaxis, np.newaxis]
+    batch_size = max(1, _COIN_CELLS // n)
+    for start in range(0, reassignments, batch_size):
+        size = min(batch_size, reassignments - start)
         coins = np.unpackbits(coin_tosses(generator, size, (n + 7) // 8), axis=1, count=n)
         # A swap on an item changes the sign of its difference, so signed sums of scores give the differences of all
         # pairs.
-        sums = (1.0 - 2.0 * coins) @ both.T
+        sums = (1.0 - 2.0 * coins) @ all_scores.T
         for row in sums.reshape(size, 2, systems):
-            extreme += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed - slack
-    p = (extreme + 1) / (reassignments + 1)
+            extreme_counts += row[:, :, np.newaxis] - row[:, np.newaxis, :] >= observed - tolerances
+    p = (extreme_counts + 1) / (reassignments + 1)
     p[:, np.arange(systems), np.arange(systems)] = np.nan
     return p[0], p[1]
 
@@ -379,37 +392,33 @@ def soft_accuracy_of_comparisons(
     assignments are the same for `metric` and `people`.
     """
     check_positive_int(reassignments, "reassignments")
-    generator, reported = generator_of(seed)
+    generator, reported_seed = generator_of(seed)
     names, first_system, second_system = encode_both(first, second, "first", "second")
-    by_metric, by_people = finite_vector(metric, "metric"), finite_vector(people, "people")
-    same_length(first=first_system, metric=by_metric, people=by_people)
+    metric_differences, people_differences = finite_vector(metric, "metric"), finite_vector(people, "people")
+    same_length(first=first_system, metric=metric_differences, people=people_differences)
     # Exchange systems and sign where needed, so that the system whose name comes first is first.
     is_between_systems = first_system != second_system
     sign = np.where(first_system < second_system, 1.0, -1.0)[is_between_systems]
-    differences = (
-        np.stack([by_metric[is_between_systems], by_people[is_between_systems]], axis=1) * sign[:, np.newaxis]
-    )
-    low, high = (
-        np.minimum(first_system, second_system)[is_between_systems],
-        np.maximum(first_system, second_system)[is_between_systems],
-    )
-    pairs, pair = np.unique(low * len(names) + high, return_inverse=True)
+    differences = np.stack([metric_differences, people_differences], axis=1)[is_between_systems]
+    differences *= sign[:, np.newaxis]
+    codes = np.minimum(first_system, second_system) * len(names) + np.maximum(first_system, second_system)
+    pairs, pair = np.unique(codes[is_between_systems], return_inverse=True)
     p = np.empty((len(pairs), 2))
-    agree = np.empty(len(pairs))
+    is_same_order = np.empty(len(pairs))
     for number in range(len(pairs)):
-        of_pair = differences[pair == number]
-        total = of_pair.sum(axis=0)
-        p[number] = _p_values(of_pair, total, reassignments, generator)
-        agree[number] = np.sign(total[0]) == np.sign(total[1])
+        pair_differences = differences[pair == number]
+        total = pair_differences.sum(axis=0)
+        p[number] = _p_values(pair_differences, total, reassignments, generator)
+        is_same_order[number] = np.sign(total[0]) == np.sign(total[1])
     return SoftComparisonsResult(
         value=float(1 - np.abs(p[:, 0] - p[:, 1]).mean()) if len(pairs) else math.nan,
-        pairwise=float(agree.mean()) if len(pairs) else math.nan,
+        pairwise=float(is_same_order.mean()) if len(pairs) else math.nan,
         pairs=len(pairs),
         comparisons=int(is_between_systems.sum()),
         p_scores=p[:, 0],
         p_people=p[:, 1],
         reassignments=reassignments,
-        seed=reported,
+        seed=reported_seed,
         reason="" if len(pairs) else NOT_COMPARED,
     )
 
@@ -417,12 +426,14 @@ def soft_accuracy_of_comparisons(
 def _p_values(
     differences: Floats, total: Floats, reassignments: int, generator: np.random.Generator
 ) -> Floats:
-    slack = ROUNDING * np.abs(differences).sum(axis=0)
-    reached = np.zeros(2)
-    at_once = max(1, CELLS // len(differences))
-    for start in range(0, reassignments, at_once):
-        size = min(at_once, reassignments - start)
+    """Return the p of both columns of (C, 2) differences, whose sums are `total` (2,)."""
+    tolerance = ROUNDING * np.abs(differences).sum(axis=0)
+    reached_counts = np.zeros(2)
+    batch_size = max(1, _COIN_CELLS // len(differences))
+    for start in range(0, reassignments, batch_size):
+        size = min(batch_size, reassignments - start)
         signs = 2.0 * generator.integers(0, 2, size=(size, len(differences))) - 1
-        drawn = signs @ differences
-        reached += (drawn > total + slack).sum(axis=0) + 0.5 * (np.abs(drawn - total) <= slack).sum(axis=0)
-    return reached / reassignments
+        drawn_sums = signs @ differences
+        equal_counts = (np.abs(drawn_sums - total) <= tolerance).sum(axis=0)
+        reached_counts += (drawn_sums > total + tolerance).sum(axis=0) + 0.5 * equal_counts
+    return reached_counts / reassignments

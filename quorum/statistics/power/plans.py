@@ -56,25 +56,25 @@ def plan_design(
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
     tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]
-    reaching = [number for number, result in enumerate(tried) if result.low >= wanted]
-    if not reaching:
+    sufficient = [number for number, result in enumerate(tried) if result.low >= wanted]
+    if not sufficient:
         return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
     # The cheapest design that reaches the power; of equally cheap designs, the one with the fewest judgments.
-    best = min(reaching, key=lambda number: (costs[number], sizes[number].judgments))
+    best = min(sufficient, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
-    # Simulate the design together with the smaller ones, which then use parts of its simulations.
-    sized = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
-    beside = dict(zip(sized, simulate(sized, seed=fresh_seed(seed)), strict=True))
+    # Simulate the design together with the smaller ones, which then use votes of its simulations.
+    compared = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
+    results_by_size = dict(zip(compared, simulate(compared, seed=fresh_seed(seed)), strict=True))
     progress(1.0)
     return Plan(
         tried=tuple(tried),
         costs=tuple(costs),
         required_power=wanted,
-        best=beside[size],
-        fewer_votes=beside.get(fewer) if fewer else None,
-        half_the_pairs=beside.get(half) if half else None,
+        best=results_by_size[size],
+        fewer_votes=results_by_size.get(fewer) if fewer else None,
+        half_the_pairs=results_by_size.get(half) if half else None,
     )
 
 

@@ -69,6 +69,8 @@ Question = TwoSystems | TwoMetrics
 @declare
 @dataclass(frozen=True, slots=True, order=True)
 class Size:
+    """The numbers of pairs, of references of each pair, and of votes on each pair with each reference."""
+
     pairs: int
     references: int
     votes: int

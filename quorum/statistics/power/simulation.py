@@ -24,8 +24,8 @@ VOTES_PER_BATCH = 2_000_000  # number of votes in one chunk of simulations; an a
 MAX_UNITS = 2_000_000
 MAX_DRAWS = 20_000_000_000  # votes in all simulations together
 
-# (simulations, 5) columns: whether the first is significantly better, worse, or neither (1, -1, 0); which one is ahead;
-# number of pairs with a right consensus; with a true winner and a consensus; without consensus.
+# (simulations, 5) columns: whether the first is significantly better, worse, or neither (1, -1, 0); which one is ahead
+# (1, -1, 0); number of pairs with a right consensus; with a true winner and a consensus; without consensus.
 Outcomes = Ints
 
 
@@ -86,15 +86,15 @@ def power_of(
             f"{simulations:,} simulations is more than is simulated; expected at most {MAX_UNITS:,} units and "
             f"{MAX_DRAWS:,} votes"
         )
-    wanted_sizes = sorted(set(sizes))
-    outcomes: dict[Size, list[Outcomes]] = {size: [] for size in wanted_sizes}
-    chunk = max(1, VOTES_PER_BATCH // (units * largest_size.votes))
-    chunks = [min(chunk, simulations - begin) for begin in range(0, simulations, chunk)]
-    parts = list(zip(streams(np.random.default_rng(seed), len(chunks)), chunks, strict=True))
+    distinct_sizes = sorted(set(sizes))
+    outcomes: dict[Size, list[Outcomes]] = {size: [] for size in distinct_sizes}
+    batch_size = max(1, VOTES_PER_BATCH // (units * largest_size.votes))
+    batch_sizes = [min(batch_size, simulations - start) for start in range(0, simulations, batch_size)]
+    batches = list(zip(streams(np.random.default_rng(seed), len(batch_sizes)), batch_sizes, strict=True))
     done_count = 0
     for (_, count), rows in zip(
-        parts,
-        map_parts(_simulate_part, (question, people, largest_size, wanted_sizes, alpha), parts),
+        batches,
+        map_parts(_simulate_batch, (question, people, largest_size, distinct_sizes, alpha), batches),
         strict=True,
     ):
         for size, outcome in rows:
@@ -109,13 +109,13 @@ def power_of(
 
 
 @declare
-def _simulate_part(
-    shared: tuple[Question, People, Size, Sequence[Size], float], part: tuple[np.random.Generator, int]
+def _simulate_batch(
+    shared: tuple[Question, People, Size, Sequence[Size], float], batch: tuple[np.random.Generator, int]
 ) -> list[tuple[Size, Outcomes]]:
-    question, people, most, wanted, alpha = shared
-    rng, count = part
-    votes = _draw_votes(question, people, count, most, rng)
-    return [(size, votes.outcomes(size, alpha)) for size in wanted]
+    question, people, largest_size, sizes, alpha = shared
+    rng, count = batch
+    votes = _draw_votes(question, people, count, largest_size, rng)
+    return [(size, votes.outcomes(size, alpha)) for size in sizes]
 
 
 def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Generator) -> tuple[Ints, Ints]:
@@ -124,12 +124,12 @@ def _draw_truth(question: Question, shape: tuple[int, int], rng: np.random.Gener
     A sign is 1 if the right winner favours the first, -1 if it favours the second, and 0 if it favours neither.
     """
     if isinstance(question, TwoSystems):
-        better = np.where(rng.random(shape) < question.win_rate, 1, -1)
-        return (rng.random(shape) >= question.ties).astype(np.int64), better
+        favoured_side = np.where(rng.random(shape) < question.win_rate, 1, -1)
+        return (rng.random(shape) >= question.ties).astype(np.int64), favoured_side
     _, first, second, _ = question.table
     uniform = rng.random(shape)
-    alone = np.where(uniform < first, 1, np.where(uniform < first + second, -1, 0))
-    return np.ones(shape, dtype=np.int64), alone
+    favoured_metric = np.where(uniform < first, 1, np.where(uniform < first + second, -1, 0))
+    return np.ones(shape, dtype=np.int64), favoured_metric
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,18 +150,18 @@ class _Votes:
         """Return the outcomes of a design that uses only the first pairs, references and votes."""
         votes = self.is_right[:, : size.pairs, : size.references, : size.votes].astype(np.int64)
         truth, gains = self.truth[:, : size.pairs], self.gains[:, : size.pairs]
-        number = votes.sum(axis=3)
+        right_votes = votes.sum(axis=3)
         # The majority of a unit's votes decides the unit, and the majority of units decides the pair.
-        balance = 2 * number - size.votes
-        part, lead = 2 * votes[:, :, 0] - 1, balance[:, :, 0]
+        balance = 2 * right_votes - size.votes
+        contribution, lead = 2 * votes[:, :, 0] - 1, balance[:, :, 0]
         if size.references > 1:
-            others = balance[..., np.newaxis] - (2 * votes - 1)
+            other_balance = balance[..., np.newaxis] - (2 * votes - 1)
             lead = np.sign(balance).sum(axis=2)
-            part = lead[..., np.newaxis] - np.sign(others).sum(axis=2)
+            contribution = lead[..., np.newaxis] - np.sign(other_balance).sum(axis=2)
         winner = np.sign(lead)
         rater = self.rater[:, : size.pairs, : size.votes]
         rows = [
-            self._test_study(lead[study], part[study], gains[study], rater[study], alpha)
+            self._test_study(lead[study], contribution[study], gains[study], rater[study], alpha)
             for study in range(len(lead))
         ]
         score = winner * gains
@@ -175,7 +175,7 @@ class _Votes:
             ]
         )
 
-    def _test_study(self, lead: Ints, part: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
+    def _test_study(self, lead: Ints, contribution: Ints, gains: Ints, rater: Ints, alpha: float) -> int:
         """Return 1 if the evaluation of one study finds the first better, -1 if it finds it worse, and 0 otherwise.
 
         lead: (P,) lead of the right winner. part: (P, V) contribution of each rater to the lead. rater: (P, V) codes.
@@ -183,23 +183,24 @@ class _Votes:
         pairs = np.arange(len(lead))
         if isinstance(self.question, TwoSystems):
             # Count leads for the first system instead of the right winner.
-            lead, part = lead * gains, part * gains[:, np.newaxis]
+            lead, contribution = lead * gains, contribution * gains[:, np.newaxis]
         row = np.repeat(pairs, rater.shape[1])
-        deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), part.ravel(), lead)
+        deletions = RaterDeletions.of_leads(row, renumber_codes(rater.ravel()), contribution.ravel(), lead)
         people = PeoplesWinners.from_winners(_as_winner(lead), clusters={ITEM: pairs, RATER: deletions})
-        everywhere = np.ones(len(pairs), dtype=np.bool_)
+        all_pairs = np.ones(len(pairs), dtype=np.bool_)
         if isinstance(self.question, TwoSystems):
-            share, spread = people.spread_if_even(_credit_of_first, everywhere)
+            share, spread = people.spread_if_even(_credit_of_first, all_pairs)
             difference, p = share - 0.5, spread.p(share - 0.5)
         else:
             # The right winner is candidate 1. A metric that is wrong names candidate 2.
-            named = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
-            mean_difference = people.difference(*named, everywhere)
+            named_sides = np.where(gains < 0, 2, 1), np.where(gains > 0, 2, 1)
+            mean_difference = people.difference(*named_sides, all_pairs)
             difference, p = mean_difference.difference, mean_difference.p
         return int(np.sign(difference)) if p <= alpha else 0
 
 
 def _as_winner(lead: Ints) -> Floats:
+    """Return the winners 1, 2 or 0 of pairs, from the lead of the first."""
     return np.where(lead > 0, 1.0, np.where(lead < 0, 2.0, 0.0))
 
 
@@ -208,49 +209,50 @@ def _credit_of_first(_pairs: Ints, winners: Floats) -> Floats:
 
 
 def _draw_votes(
-    question: Question, people: People, count: int, most: Size, rng: np.random.Generator
+    question: Question, people: People, count: int, size: Size, rng: np.random.Generator
 ) -> _Votes:
-    truth, gains = _draw_truth(question, (count, most.pairs), rng)
-    shape = (count, most.pairs, most.references)
-    of_pair = beta_draws(people.right, people.pair_spread, shape[:2], rng)
-    chances = beta_draws(of_pair[:, :, np.newaxis], people.unit_spread, shape, rng)
+    """Return the votes of `count` studies of this size."""
+    truth, gains = _draw_truth(question, (count, size.pairs), rng)
+    shape = (count, size.pairs, size.references)
+    pair_chances = beta_draws(people.right, people.pair_spread, shape[:2], rng)
+    chances = beta_draws(pair_chances[:, :, np.newaxis], people.unit_spread, shape, rng)
     chances = np.where(truth[:, :, np.newaxis] == 1, chances, 0.5)[..., np.newaxis]
-    block = np.arange(most.pairs) // people.pairs_each
-    slots = (int(block[-1]) + 1) * most.votes
-    number = people.raters or slots
+    block = np.arange(size.pairs) // people.pairs_each
+    slot_count = (int(block[-1]) + 1) * size.votes
+    worker_count = people.raters or slot_count
     # Each block of pairs is judged by the next workers, in a random order.
-    order = rng.permuted(np.broadcast_to(np.arange(number), (count, number)), axis=1)
-    rater = order[:, np.arange(slots) % number].reshape(count, -1, most.votes)[:, block]
-    careful = beta_draws(1 - people.careless, people.worker_spread, (count, number), rng)
+    order = rng.permuted(np.broadcast_to(np.arange(worker_count), (count, worker_count)), axis=1)
+    rater = order[:, np.arange(slot_count) % worker_count].reshape(count, -1, size.votes)[:, block]
+    care = beta_draws(1 - people.careless, people.worker_spread, (count, worker_count), rng)
     study = np.arange(count)[:, np.newaxis, np.newaxis]
-    careful = careful[study, rater][:, :, np.newaxis]
+    care = care[study, rater][:, :, np.newaxis]
     if people.taste:
-        taste = rng.normal(0, people.taste, (count, number))[study, rater][:, :, np.newaxis]
+        taste = rng.normal(0, people.taste, (count, worker_count))[study, rater][:, :, np.newaxis]
         odds = np.exp(taste * gains[:, :, np.newaxis, np.newaxis])
         chances = chances * odds / (chances * odds + 1 - chances)
     # A careless vote is right with probability 1/2.
-    right = rng.random((*shape, most.votes)) < 0.5 + (chances - 0.5) * careful
-    return _Votes(question, truth, gains, right, rater)
+    is_right = rng.random((*shape, size.votes)) < 0.5 + (chances - 0.5) * care
+    return _Votes(question, truth, gains, is_right, rater)
 
 
 def _result(
     question: Question, size: Size, outcomes: Outcomes, alpha: float, simulations: int, seed: int
 ) -> PowerResult:
-    decision, ahead, right, with_truth, undecided = outcomes.T
+    decision, leader, right, decided, undecided = outcomes.T
     first_is_better = (
         question.win_rate > 0.5 if isinstance(question, TwoSystems) else question.first > question.second
     )
     better = 1 if first_is_better else -1
-    rightly, wrongly = int((decision == better).sum()), int((decision == -better).sum())
-    low, high = wilson_interval(rightly, simulations)
+    hits, misses = int((decision == better).sum()), int((decision == -better).sum())
+    low, high = wilson_interval(hits, simulations)
     return PowerResult(
         size=size,
-        power=rightly / simulations,
+        power=hits / simulations,
         low=low,
         high=high,
-        type_s=wrongly / (rightly + wrongly) if rightly + wrongly else math.nan,
-        wrong=float((ahead == -better).mean()),
-        right_consensus=float(right.sum() / with_truth.sum()) if with_truth.any() else math.nan,
+        type_s=misses / (hits + misses) if hits + misses else math.nan,
+        wrong=float((leader == -better).mean()),
+        right_consensus=float(right.sum() / decided.sum()) if decided.any() else math.nan,
         undecided=float(undecided.sum() / (size.pairs * simulations)),
         alpha=alpha,
         simulations=simulations,

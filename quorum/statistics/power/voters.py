@@ -13,7 +13,8 @@ from quorum.numeric.arrays import Floats
 from quorum.numeric.packing import declare
 from quorum.statistics.inputs import BadOption, BadValue, finite_vector, is_real, same_length
 
-MAX_SPREAD = 0.95  # above this, the likelihood is flat: all votes of a unit are right, or all are wrong
+# Above this, the likelihood is flat, because all votes of a unit are right, or all are wrong.
+MAX_SPREAD = 0.95
 MIN_VOTES_FOR_SPREAD = 4  # number of votes per unit; with fewer, the votes determine only one parameter
 CHANCE_MARGIN = 1e-9  # least distance of chances from 0 and 1, where logarithms are infinite
 MAX_TASTE = 10.0  # log odds; above this, hardly any votes depend on the pair
@@ -66,14 +67,14 @@ def beta_draws(
     mean: float | Floats, spread: float, shape: tuple[int, ...], rng: np.random.Generator
 ) -> Floats:
     """Return chances drawn from a beta distribution with mean ``mean`` and intraclass correlation ``spread``."""
-    whole = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
+    means = np.broadcast_to(np.asarray(mean, dtype=np.float64), shape)
     if spread == 0:
-        return np.array(whole)
+        return np.array(means)
     if spread == 1:
-        return (rng.random(shape) < whole).astype(np.float64)
+        return (rng.random(shape) < means).astype(np.float64)
     scale = (1 - spread) / spread
-    safe = np.clip(whole, CHANCE_MARGIN, 1 - CHANCE_MARGIN)
-    return rng.beta(safe * scale, (1 - safe) * scale)
+    inner_means = np.clip(means, CHANCE_MARGIN, 1 - CHANCE_MARGIN)
+    return rng.beta(inner_means * scale, (1 - inner_means) * scale)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +106,18 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     same_length(first=counts, votes=totals)
     if ((counts < 0) | (counts > totals) | (counts % 1 != 0) | (totals % 1 != 0)).any():
         raise BadValue("first holds a count that is not a whole number between 0 and the unit's votes")
-    several = totals >= 2
-    counts, totals = counts[several], totals[several]
+    has_pairs = totals >= 2
+    counts, totals = counts[has_pairs], totals[has_pairs]
     if not counts.size:
         raise BadValue("no unit has two votes, expected some to see how far people agree")
     pairs = totals * (totals - 1)
-    agreeing = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
-    agreement = float(agreeing.sum() / pairs.sum())
-    cells, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
-    free = totals.max() >= MIN_VOTES_FOR_SPREAD
+    agreeing_pairs = counts * (counts - 1) + (totals - counts) * (totals - counts - 1)
+    agreement = float(agreeing_pairs.sum() / pairs.sum())
+    cases, times = np.unique(np.stack([counts, totals]), axis=1, return_counts=True)
+    is_fitted = totals.max() >= MIN_VOTES_FOR_SPREAD
     reason = (
         ""
-        if free
+        if is_fitted
         else f"no unit has {MIN_VOTES_FOR_SPREAD} votes, so the spread over units is assumed: {spread:g}"
     )
 
@@ -126,10 +127,10 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
     def loss(values: Any) -> float:
         right = 0.5 + 0.5 * scipy.special.expit(values[0])
-        spread_of_units = MAX_SPREAD * scipy.special.expit(values[1]) if free else spread
-        return -float((times * _log_split(cells[0], cells[1], right, spread_of_units)).sum())
+        spread_of_units = MAX_SPREAD * scipy.special.expit(values[1]) if is_fitted else spread
+        return -float((times * _log_split(cases[0], cases[1], right, spread_of_units)).sum())
 
-    start = np.array([0.0, -2.0]) if free else np.array([0.0])
+    start = np.array([0.0, -2.0]) if is_fitted else np.array([0.0])
     best = min(
         (
             scipy.optimize.minimize(
@@ -141,7 +142,7 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
     )
     return PilotPeople(
         right=0.5 + 0.5 * float(scipy.special.expit(best.x[0])),
-        spread=MAX_SPREAD * float(scipy.special.expit(best.x[1])) if free else spread,
+        spread=MAX_SPREAD * float(scipy.special.expit(best.x[1])) if is_fitted else spread,
         agreement=agreement,
         units=int(counts.size),
         votes=int(totals.sum()),
@@ -151,14 +152,15 @@ def fit_people(first: ArrayLike, votes: ArrayLike, spread: float = 0.1) -> Pilot
 
 
 def _log_split(k: Floats, n: Floats, right: float, spread: float) -> Floats:
+    """Return the log-likelihoods of k of n votes for the first option, if either option is right with equal chance."""
     right = min(max(right, CHANCE_MARGIN), 1 - CHANCE_MARGIN)
     if spread < 1e-6:
         for_first = scipy.stats.binom(n, right).logpmf(k)
         for_second = scipy.stats.binom(n, right).logpmf(n - k)
     else:
         scale = (1 - spread) / spread
-        law = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
-        for_first, for_second = law.logpmf(k), law.logpmf(n - k)
+        distribution = scipy.stats.betabinom(n, right * scale, (1 - right) * scale)
+        for_first, for_second = distribution.logpmf(k), distribution.logpmf(n - k)
     log_likelihood: Floats = np.logaddexp(for_first, for_second) - np.log(2)
     return log_likelihood
 

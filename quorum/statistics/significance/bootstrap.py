@@ -37,6 +37,8 @@ _ROW_STATISTICS: dict[str, RowStatistic] = {
 
 @dataclass(frozen=True, slots=True)
 class BootstrapResult(Inference):
+    """A statistic of (N,) values, with its bootstrap interval and standard error."""
+
     statistic: str
     value: float
     standard_error: float
@@ -66,24 +68,24 @@ def bootstrap_interval(
     sample = score_vector(values, "values")
     name, function = row_statistic(statistic)
     n = len(sample)
-    value = low = high = error = math.nan
+    value = low = high = standard_error = math.nan
     reason = "" if n > 1 else TOO_FEW_VALUES
     if n:
         value = float(function(sample[np.newaxis])[0])
     if n > 1:
         draws = _draws(sample, name, function, resamples, options.generator)
         tail = (1 - confidence) / 2
-        ends = np.array([tail, 1 - tail])
+        levels = np.array([tail, 1 - tail])
         if method == "bca":
-            ends = _corrected_ends(draws, value, _leave_one_out_values(sample, name, function), ends)
-            reason = ONE_SIDED_RESAMPLES if np.isnan(ends).any() else ""
+            levels = _corrected_levels(draws, value, _leave_one_out_values(sample, name, function), levels)
+            reason = ONE_SIDED_RESAMPLES if np.isnan(levels).any() else ""
         if not reason:
-            low, high = (float(end) for end in np.quantile(draws, ends))
+            low, high = (float(limit) for limit in np.quantile(draws, levels))
         if method == "basic":
             low, high = 2 * value - high, 2 * value - low
-        error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
+        standard_error = float(draws.std(ddof=1)) if resamples > 1 else math.nan
     inference = replace(options.undefined_inference(reason), low=low, high=high)
-    return BootstrapResult(name, value, error, n, method, **inference.shared())
+    return BootstrapResult(name, value, standard_error, n, method, **inference.shared())
 
 
 def _draws(
@@ -94,12 +96,12 @@ def _draws(
         return _mean_draws(sample, resamples, generator)
     if name == "median":
         return _median_draws(np.sort(sample), resamples, generator)
-    chunk = max(1, CELLS // n)
-    parts = []
-    for start in range(0, resamples, chunk):
-        rows = generator.integers(0, n, size=(min(chunk, resamples - start), n))
-        parts.append(np.asarray(function(sample[rows]), dtype=np.float64))
-    return np.concatenate(parts)
+    chunk_size = max(1, CELLS // n)
+    chunks = []
+    for start in range(0, resamples, chunk_size):
+        rows = generator.integers(0, n, size=(min(chunk_size, resamples - start), n))
+        chunks.append(np.asarray(function(sample[rows]), dtype=np.float64))
+    return np.concatenate(chunks)
 
 
 def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) -> Floats:
@@ -114,63 +116,71 @@ def _mean_draws(sample: Floats, resamples: int, generator: np.random.Generator) 
         )
     from quorum.statistics.kernels.randomisation import drawn_sums
 
-    chunk = max(1, CELLS // n)
-    parts = []
-    for start in range(0, resamples, chunk):
-        size = (min(chunk, resamples - start), n)
-        parts.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
-    return np.concatenate(parts)
+    chunk_size = max(1, CELLS // n)
+    chunks = []
+    for start in range(0, resamples, chunk_size):
+        size = (min(chunk_size, resamples - start), n)
+        chunks.append(drawn_sums(sample, generator.integers(0, n, size=size, dtype=np.uint32)) / n)
+    return np.concatenate(chunks)
 
 
 def _median_draws(ordered: Floats, resamples: int, generator: np.random.Generator) -> Floats:
-    """Return medians of resamples without resampling. The k-th smallest of N uniform draws is Beta(k, N + 1 - k)."""
+    """Return medians of resamples without resampling. The k-th smallest of N uniform draws is Beta(k, N + 1 - k).
+
+    A uniform draw u stands for the value at position floor(u N) of the ordered values.
+    """
     n = len(ordered)
     middle = (n + 1) // 2
     lower = generator.beta(middle, n + 1 - middle, resamples)
     upper = lower
     if n % 2 == 0:
+        # The next draw is the smallest of the N - k draws above the k-th.
         upper = lower + (1 - lower) * generator.beta(1, n - middle, resamples)
-    places = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
-    return np.asarray(ordered[places].mean(axis=0), dtype=np.float64)
+    positions = np.minimum((np.stack([lower, upper]) * n).astype(np.int64), n - 1)
+    return np.asarray(ordered[positions].mean(axis=0), dtype=np.float64)
 
 
 def _leave_one_out_values(sample: Floats, name: str, function: RowStatistic) -> Floats:
+    """Return the (N,) statistics of the sample without each value, in any order."""
     n = len(sample)
     if name == "mean":
         return np.asarray((sample.sum() - sample) / (n - 1), dtype=np.float64)
     if name == "median":
         ordered, half = np.sort(sample), n // 2
         if n % 2 == 0:
+            # Without a value of the lower half, the median is the lowest of the upper half, and conversely.
             return np.repeat([ordered[half], ordered[half - 1]], half)
+        # Without a value below the middle, the middle one, or a value above it, take the mean of the two in the middle.
         below, middle, above = ordered[half - 1 : half + 2]
         return np.repeat([(middle + above) / 2, (below + above) / 2, (below + middle) / 2], [half, 1, half])
-    left_out = np.empty(n)
-    chunk = max(1, CELLS // n)
-    for start in range(0, n, chunk):
-        rows = np.arange(start, min(start + chunk, n))
-        others = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
-        left_out[rows] = function(others.reshape(len(rows), n - 1))
-    return left_out
+    values_without_one = np.empty(n)
+    chunk_size = max(1, CELLS // n)
+    for start in range(0, n, chunk_size):
+        rows = np.arange(start, min(start + chunk_size, n))
+        rows_without_one = np.broadcast_to(sample, (len(rows), n))[np.arange(n) != rows[:, np.newaxis]]
+        values_without_one[rows] = function(rows_without_one.reshape(len(rows), n - 1))
+    return values_without_one
 
 
-def _corrected_ends(draws: Floats, value: float, left_out: Floats, ends: Floats) -> Floats:
-    """Return the corrected quantiles that BCa uses instead of `ends`, or nan if they are undefined."""
+def _corrected_levels(draws: Floats, value: float, values_without_one: Floats, levels: Floats) -> Floats:
+    """Return the corrected levels of quantiles that BCa uses instead of `levels`, or nan if they are undefined."""
     rounding = ROUNDING * max(abs(value), float(np.abs(draws).max()))
-    below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
-    if not 0 < below < 1:
+    # Resamples equal to the value, up to rounding errors, count half.
+    share_below = ((draws < value - rounding).mean() + (draws <= value + rounding).mean()) / 2
+    if not 0 < share_below < 1:
         return np.full(2, np.nan)
-    bias = scipy.special.ndtri(below)
-    spread = left_out.mean() - left_out
+    bias = scipy.special.ndtri(share_below)
+    deviations = values_without_one.mean() - values_without_one
     # Scale, so that no power overflows. If the values do not vary, the acceleration is zero.
-    largest = float(np.abs(spread).max())
-    spread = spread / largest if largest > rounding else np.zeros(1)
-    squares = float((spread**2).sum())
-    acceleration = float((spread**3).sum()) / (6 * squares**1.5) if squares else 0.0
-    shifted = bias + scipy.special.ndtri(ends)
-    room = 1 - acceleration * shifted
-    # If the denominator is not positive, the corrected quantile is 0 or 1.
+    largest = float(np.abs(deviations).max())
+    deviations = deviations / largest if largest > rounding else np.zeros(1)
+    squares = float((deviations**2).sum())
+    acceleration = float((deviations**3).sum()) / (6 * squares**1.5) if squares else 0.0
+    shifted = bias + scipy.special.ndtri(levels)
+    denominator = 1 - acceleration * shifted
+    # If the denominator is not positive, the corrected level is 0 or 1.
     corrected = np.copysign(np.inf, shifted)
-    np.divide(shifted, room, out=corrected, where=room > 0)
+    np.divide(shifted, denominator, out=corrected, where=denominator > 0)
     return np.asarray(scipy.special.ndtr(bias + corrected), dtype=np.float64)
 
 
@@ -187,7 +197,7 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
     if name in ("mean", "median"):
         name = f"{name} as given"  # the shortcuts of resampling are for Quorum's own mean and median
 
-    def of_rows(rows: Floats) -> Floats:
+    def checked_statistic(rows: Floats) -> Floats:
         values = np.asarray(statistic(rows), dtype=np.float64)
         if values.shape != rows.shape[:1]:
             raise BadShape(
@@ -196,4 +206,4 @@ def row_statistic(statistic: str | RowStatistic) -> tuple[str, RowStatistic]:
             )
         return values
 
-    return name, of_rows
+    return name, checked_statistic

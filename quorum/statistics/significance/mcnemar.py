@@ -21,9 +21,10 @@ NO_DISCORDANT = "the two outcomes never differ"
 class McNemarResult(Result):
     """McNemar's test.
 
-    first_only, second_only: numbers of discordant pairs. exact_p: by the binomial distribution. statistic, p:
-    chi-square with continuity correction. clustered_p: p by t of the share of `first_only` among discordant pairs;
-    if the share has no variance, by the signs of the clusters' sums; nan without clusters.
+    first_only, second_only: numbers of discordant pairs, in which only one of the two is right. exact_p: by the
+    binomial distribution. statistic, p: chi-square with continuity correction. clustered_p: p by t of the share of
+    `first_only` among discordant pairs; if the share has no variance, by the signs of the clusters' sums; nan without
+    clusters.
     """
 
     first_only: int
@@ -50,23 +51,25 @@ def mcnemar_test(first: ArrayLike, second: ArrayLike, *, clusters: ClusterColumn
     )
     if not columns:
         return result
-    differ = first_right != second_right
-    grouped = Clusters.from_columns(columns, len(first_right), differ)
-    p = _discordant_p(first_right[differ], grouped) if differ.any() else 1.0
-    if grouped.has_single_rows(int(differ.sum())):
+    is_discordant = first_right != second_right
+    pair_clusters = Clusters.from_columns(columns, len(first_right), is_discordant)
+    p = _discordant_p(first_right[is_discordant], pair_clusters) if is_discordant.any() else 1.0
+    if pair_clusters.has_single_rows(int(is_discordant.sum())):
         p = result.exact_p
-    return replace(result, clusters=grouped.counts, clustered_p=p, note=grouped.note)
+    return replace(result, clusters=pair_clusters.counts, clustered_p=p, note=pair_clusters.note)
 
 
 def _discordant_p(first_only: Floats, clusters: Clusters) -> float:
+    """Return the clustered p from (D,) flags of the discordant pairs in which the first is right."""
     share = float(first_only.mean())
     spread = clusters.spread((first_only - share) / len(first_only))
     if spread.variance > 0:
         return spread.p(share - 0.5)
+    # Without variance, test whether as many clusters favour the first as the second.
     codes = clusters.codes[0] if clusters.codes else np.zeros(len(first_only), dtype=np.int64)
     signs = np.sign(np.bincount(codes, weights=2 * first_only - 1))
-    led = int((signs > 0).sum())
-    return float(scipy.stats.binomtest(led, int((signs != 0).sum()) or 1, 0.5).pvalue)
+    first_leads = int((signs > 0).sum())
+    return float(scipy.stats.binomtest(first_leads, int((signs != 0).sum()) or 1, 0.5).pvalue)
 
 
 @signed("mcnemar", input="counts")
@@ -82,13 +85,14 @@ def mcnemar_counts(first_only: int, second_only: int) -> McNemarResult:
     n = b + c
     if not n:
         return McNemarResult(0, 0, 1.0, math.nan, math.nan, reason=NO_DISCORDANT)
-    exact = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
+    exact_p = float(scipy.stats.binomtest(min(b, c), n, 0.5).pvalue)
     # As in other programs, the corrected difference is |b - c| - 1 even if b = c.
-    corrected = (abs(b - c) - 1) ** 2 / n
-    return McNemarResult(b, c, exact, corrected, float(scipy.special.chdtrc(1, corrected)))
+    chi_square = (abs(b - c) - 1) ** 2 / n
+    return McNemarResult(b, c, exact_p, chi_square, float(scipy.special.chdtrc(1, chi_square)))
 
 
 def _outcomes(values: ArrayLike, name: str) -> Floats:
+    """Return (N,) outcomes. Raise BadValue if one is neither 0 nor 1."""
     vector = finite_vector(values, name)
     refuse_values(vector, (vector != 0) & (vector != 1), name, "0 or 1")
     return vector

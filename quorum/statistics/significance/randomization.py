@@ -18,8 +18,8 @@ from quorum.statistics.significance.bootstrap import RowStatistic, row_statistic
 # The number of reassignments in H13.
 REASSIGNMENTS = 100_000
 
-# Number of reassignments computed at once, few enough for the processor's first cache.
-_SUMS = 8192
+# Number of sums computed at once, few enough for the processor's first cache.
+_MEAN_BLOCK = 8192
 _Draw = Callable[[np.random.Generator, int], Floats]
 
 
@@ -59,7 +59,7 @@ def randomization_test(
     """
     check_positive_int(reassignments, "reassignments")
     one_of(alternative, ALTERNATIVES, "alternative")
-    generator, reported = generator_of(seed)
+    generator, reported_seed = generator_of(seed)
     first_scores, second_scores = score_vector(first, "first"), score_vector(second, "second")
     n = same_length(first=first_scores, second=second_scores)
     if not n:
@@ -68,10 +68,10 @@ def randomization_test(
     difference = float(function(first_scores[np.newaxis])[0] - function(second_scores[np.newaxis])[0])
     # Equal differences must count as extreme, although equal means may differ by rounding errors.
     scale = max(float(np.abs(first_scores).max()), float(np.abs(second_scores).max()), abs(difference))
-    grouped = joint_clusters(cluster_columns(clusters), n)
-    owner = None if grouped is None else grouped.codes[0]
+    joint = joint_clusters(cluster_columns(clusters), n)
+    cluster = None if joint is None else joint.codes[0]
     drawn_differences = _reassigned_differences(
-        first_scores, second_scores, name, function, reassignments, generator, owner
+        first_scores, second_scores, name, function, reassignments, generator, cluster
     )
     as_extreme = count_extreme(drawn_differences, difference, scale, alternative)
     return RandomizationResult(
@@ -82,8 +82,8 @@ def randomization_test(
         reassignments,
         n,
         alternative,
-        seed=reported,
-        clusters={} if grouped is None else grouped.counts,
+        seed=reported_seed,
+        clusters={} if joint is None else joint.counts,
     )
 
 
@@ -94,70 +94,75 @@ def _reassigned_differences(
     function: RowStatistic,
     reassignments: int,
     generator: np.random.Generator,
-    owner: Ints | None,
+    cluster: Ints | None,
 ) -> Floats:
-    """Return the differences of all reassignments. Rows with the same `owner` (N,) are swapped together."""
+    """Return the differences of all reassignments. Rows of the same `cluster` (N,) are swapped together."""
     n = len(first)
     draw: _Draw
     if name == "mean":
         differences = first - second
-        if owner is not None:
-            differences = np.bincount(owner, weights=differences).astype(np.float64)
-        draw, block = _mean_draw(differences, n), _SUMS
+        if cluster is not None:
+            differences = np.bincount(cluster, weights=differences).astype(np.float64)
+        draw, block_size = _mean_draw(differences, n), _MEAN_BLOCK
     elif name == "median":
-        draw, block = _median_draw(first, second, owner), max(1, 8 * CELLS // n)
+        draw, block_size = _median_draw(first, second, cluster), max(1, 8 * CELLS // n)
     else:
-        draw, block = _swap_draw(first, second, function, owner), max(1, CELLS // n)
-    blocks = [min(block, reassignments - start) for start in range(0, reassignments, block)]
+        draw, block_size = _swap_draw(first, second, function, cluster), max(1, CELLS // n)
+    blocks = [min(block_size, reassignments - start) for start in range(0, reassignments, block_size)]
     return np.concatenate([draw(generator, size) for size in blocks])
 
 
 def _mean_draw(differences: Floats, n: int) -> _Draw:
-    # A swap changes the sign of an item's difference, or of the sum of a cluster's.
+    """Return a function that draws differences of means.
+
+    A swap changes the sign of an item's difference, or of the sum of a cluster's differences.
+    """
     from quorum.statistics.kernels.randomisation import signed_sums
 
-    turning = differences[differences != 0]
+    terms = differences[differences != 0]
     # Append zeros to a multiple of eight; their sign does not matter.
-    turning = np.append(turning, np.zeros(-len(turning) % 8))
-    groups = len(turning) // 8
+    terms = np.append(terms, np.zeros(-len(terms) % 8))
+    groups = len(terms) // 8
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
         sums = np.zeros(size)
         step = max(1, CELLS // size)
         for start in range(0, groups, step):
-            draw_bits = turning[8 * start : 8 * (start + step)]
-            sums += signed_sums(draw_bits, coin_tosses(generator, len(draw_bits) // 8, size))
+            step_terms = terms[8 * start : 8 * (start + step)]
+            sums += signed_sums(step_terms, coin_tosses(generator, len(step_terms) // 8, size))
         return sums / n
 
     return draw
 
 
-def _median_draw(first: Floats, second: Floats, owner: Ints | None) -> _Draw:
+def _median_draw(first: Floats, second: Floats, cluster: Ints | None) -> _Draw:
+    """Return a function that draws differences of medians, from both systems' scores in ascending order."""
     from quorum.statistics.kernels.randomisation import median_differences
 
     n = len(first)
-    both = np.concatenate([first, second])
-    order = np.argsort(both, kind="stable")
-    values, items, sides = both[order], order % n, (order >= n).astype(np.uint8)
-    coins = n
-    if owner is not None:
-        items, coins = owner[items], int(owner.max()) + 1
+    pooled = np.concatenate([first, second])
+    order = np.argsort(pooled, kind="stable")
+    values, items, sides = pooled[order], order % n, (order >= n).astype(np.uint8)
+    coin_count = n
+    if cluster is not None:
+        items, coin_count = cluster[items], int(cluster.max()) + 1
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        return median_differences(values, items, sides, coin_tosses(generator, size, (coins + 7) // 8))
+        return median_differences(values, items, sides, coin_tosses(generator, size, (coin_count + 7) // 8))
 
     return draw
 
 
-def _swap_draw(first: Floats, second: Floats, function: RowStatistic, owner: Ints | None) -> _Draw:
-    coins = len(first) if owner is None else int(owner.max()) + 1
+def _swap_draw(first: Floats, second: Floats, function: RowStatistic, cluster: Ints | None) -> _Draw:
+    """Return a function that draws differences of any statistic."""
+    coin_count = len(first) if cluster is None else int(cluster.max()) + 1
 
     def draw(generator: np.random.Generator, size: int) -> Floats:
-        swapped = np.unpackbits(
-            coin_tosses(generator, size, (coins + 7) // 8), axis=1, count=coins, bitorder="little"
+        is_swapped = np.unpackbits(
+            coin_tosses(generator, size, (coin_count + 7) // 8), axis=1, count=coin_count, bitorder="little"
         ).astype(bool)
-        if owner is not None:
-            swapped = swapped[:, owner]
-        return function(np.where(swapped, second, first)) - function(np.where(swapped, first, second))
+        if cluster is not None:
+            is_swapped = is_swapped[:, cluster]
+        return function(np.where(is_swapped, second, first)) - function(np.where(is_swapped, first, second))
 
     return draw

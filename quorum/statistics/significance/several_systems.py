@@ -94,12 +94,12 @@ def compare_with_best(
 
     `test` maps the positions of two values to the two-sided p of their difference, or nan.
     """
-    figures = score_vector(values, "values")
-    order = np.argsort(-figures, kind="stable").tolist()
+    scores = score_vector(values, "values")
+    order = np.argsort(-scores, kind="stable").tolist()
     p = [math.nan if other == order[0] else test(order[0], other) for other in order]
     return BestResult(
         tuple(names[position] for position in order),
-        figures[order],
+        scores[order],
         adjusted_p_values(p).values,
     )
 
@@ -137,15 +137,17 @@ def clusters_of_p_values(
     adjusted = np.full((size, size), np.nan)
     adjusted[upper] = adjusted_p_values(p[upper], correction).values
     adjusted[upper[::-1]] = adjusted[upper]
-    # Rank the systems, and cut the ranking wherever all above beat all below.
+    # Rank the systems, and divide the ranking wherever all systems above beat all systems below.
     order = np.argsort(-means, kind="stable")
     means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
-    ranked = tuple(systems[system] for system in order)
+    ranked_names = tuple(systems[system] for system in order)
     beats = (adjusted <= level) & (means[:, np.newaxis] > means)
     bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
-    clusters = tuple(ranked[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
+    clusters = tuple(
+        ranked_names[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True)
+    )
     return ClusterResult(
-        names=ranked,
+        names=ranked_names,
         values=means,
         clusters=clusters if size else (),
         rank_low=1 + beats.sum(axis=0),

@@ -36,16 +36,16 @@ def adjusted_p_values(p_values: ArrayLike, method: str = "holm") -> AdjustedPVal
     one_of(method, CORRECTIONS, "method")
     p = float_vector(p_values, "p_values")
     refuse_values(p, (p < 0) | (p > 1), "p_values", "between 0 and 1")
-    defined = np.flatnonzero(~np.isnan(p))
-    m = len(defined)
+    defined_positions = np.flatnonzero(~np.isnan(p))
+    m = len(defined_positions)
     values = p.copy()
     if method == "holm":
-        order = defined[np.argsort(p[defined], kind="stable")]
+        order = defined_positions[np.argsort(p[defined_positions], kind="stable")]
         values[order] = np.minimum(np.maximum.accumulate(np.arange(m, 0, -1) * p[order]), 1)
     elif method == "benjamini-hochberg":
-        values[defined] = scipy.stats.false_discovery_control(p[defined])
+        values[defined_positions] = scipy.stats.false_discovery_control(p[defined_positions])
     elif method == "benjamini-yekutieli" and m:
-        values[defined] = scipy.stats.false_discovery_control(p[defined], method="by")
+        values[defined_positions] = scipy.stats.false_discovery_control(p[defined_positions], method="by")
     return AdjustedPValues(values, method, m, len(p) - m)
 
 

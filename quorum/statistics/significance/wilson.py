@@ -24,8 +24,8 @@ def wilson_interval(successes: float, n: int, confidence: float = CONFIDENCE) ->
     share = successes / n
     scale = 1 + z**2 / n
     centre = (share + z**2 / (2 * n)) / scale
-    half = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
+    half_width = z / scale * math.sqrt(share * (1 - share) / n + z**2 / (4 * n**2))
     # At the ends, the formula gives 0 and 1 only up to rounding errors.
-    low = 0.0 if successes == 0 else centre - half
-    high = 1.0 if successes == n else centre + half
+    low = 0.0 if successes == 0 else centre - half_width
+    high = 1.0 if successes == n else centre + half_width
     return low, high

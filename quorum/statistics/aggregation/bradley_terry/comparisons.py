@@ -46,7 +46,7 @@ class ComparisonRows:
             gains = [scipy.sparse.diags_array(gain) for gain in deletions.value.T]
             changes = (gains[0] @ (first - tied) + gains[1] @ (second - tied)) @ fit.covariance
             covariance, freedom = deletions.covariance(covariance, freedom, changes)
-        return covariance, freedom, deletions.count(self.clusters)
+        return covariance, freedom, deletions.add_raters(self.clusters)
 
     def subset(self, rows: Ints, outcome: Ints) -> ComparisonRows:
         return replace(self, first=self.first[rows], second=self.second[rows], outcome=outcome)

@@ -99,18 +99,15 @@ def item_response(
         raise BadOption("there are no answers, expected one or more")
     item_count, person_count = len(item_names), len(person_names)
     shape = (person_count, item_count)
-    right_answers = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
-    wrong_answers = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
+    right_table = scipy.sparse.csr_array((correct, (person, item)), shape=shape)
+    wrong_table = scipy.sparse.csr_array((1.0 - correct, (person, item)), shape=shape)
     is_weak = prior == "weak"
 
     def expected_answers(slope: Floats, intercept: Floats) -> tuple[Floats, Floats, Floats]:
         """Return (K, Q) chances of right answers by node, (P, Q) posteriors of abilities, and (P,) log-likelihoods."""
         logits = slope[:, np.newaxis] * _NODES + intercept[:, np.newaxis]
-        joint = (
-            right_answers @ scipy.special.log_expit(logits)
-            + wrong_answers @ scipy.special.log_expit(-logits)
-            + _LOG_WEIGHTS
-        )
+        joint = right_table @ scipy.special.log_expit(logits) + wrong_table @ scipy.special.log_expit(-logits)
+        joint += _LOG_WEIGHTS
         total = scipy.special.logsumexp(joint, axis=1)
         return scipy.special.expit(logits), np.exp(joint - total[:, np.newaxis]), total
 
@@ -118,7 +115,7 @@ def item_response(
         log_slope, intercept = point[:item_count], point[item_count:]
         slope = np.exp(log_slope)
         chance, posterior, total = expected_answers(slope, intercept)
-        hits, misses = right_answers.T @ posterior, wrong_answers.T @ posterior
+        hits, misses = right_table.T @ posterior, wrong_table.T @ posterior
         surplus = np.asarray(hits - (hits + misses) * chance)
         slope_gradient, intercept_gradient = slope * (surplus @ _NODES), surplus.sum(axis=1)
         log_posterior = float(total.sum())
@@ -132,15 +129,16 @@ def item_response(
 
     # Start at slopes of 1, and at the log-odds of right answers, with half a right and half a wrong answer added.
     answer_counts = np.bincount(item, minlength=item_count)
-    right_share = (np.bincount(item, weights=correct, minlength=item_count) + 0.5) / (answer_counts + 1)
+    right_counts = np.bincount(item, weights=correct, minlength=item_count)
+    right_share = (right_counts + 0.5) / (answer_counts + 1)
     start = np.concatenate([np.zeros(item_count), np.log(right_share / (1 - right_share))])
     optimum = find_optimum(objective, [start], max_iterations=max_iterations, tolerance=tolerance)
     slope, intercept = np.exp(optimum.point[:item_count]), optimum.point[item_count:]
     _, posterior, total = expected_answers(slope, intercept)
     ability = posterior @ _NODES
-    hits = np.bincount(item, weights=correct, minlength=item_count)
-    uniform_count = int(((hits == 0) | (hits == answer_counts)).sum())
-    bound_note = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
+    uniform_count = int(((right_counts == 0) | (right_counts == answer_counts)).sum())
+    bound = "only the prior bounds their difficulty" if is_weak else "their difficulty has no bound"
+    uniform_note = f"{uniform_count:,} of {item_count:,} items were answered alike by all; {bound}"
     return ResponseResult(
         items=item_names,
         persons=person_names,
@@ -154,7 +152,5 @@ def item_response(
         iterations=optimum.iterations,
         converged=optimum.converged,
         answers=np.bincount(person, minlength=person_count),
-        note=f"{uniform_count:,} of {item_count:,} items were answered alike by all; {bound_note}"
-        if uniform_count
-        else "",
+        note=uniform_note if uniform_count else "",
     )
