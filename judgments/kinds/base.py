@@ -88,6 +88,8 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class IncludedJudgment:
+    """A judgment that counts in results. ``worker`` is the worker's row id."""
+
     unit: Any
     worker: int
     answer: Any
@@ -207,9 +209,11 @@ class Aggregation(ABC):
 
 
 class OpenAggregation(Aggregation):
+    """The computation of consensus from open answers, unit by unit."""
+
     @abstractmethod
     def combine(self, answers: list[Any]) -> Consensus:
-        pass
+        """Return the consensus of a unit's answers."""
 
     def consensus(self, units: Units, values: Answers) -> dict[int, Consensus]:
         answers: dict[int, list[Any]] = {}
@@ -219,7 +223,10 @@ class OpenAggregation(Aggregation):
 
 
 class Results:
+    """The computation of a kind's own results."""
+
     def figures(self, judged: Sequence[IncludedJudgment], *, seed: int) -> KindResults:
+        """Return the results of the judgments. ``seed`` is for random draws, such as those of a bootstrap."""
         return KindResults()
 
     def caption_scores(self, judged: Sequence[IncludedJudgment]) -> list[CaptionScore] | None:
@@ -279,6 +286,8 @@ class ShownContent(BaseModel):
 
 
 class AnswerFileFormat:
+    """The form of answers in exported and imported files. This class keeps their stored form."""
+
     def to_file(self, answer: Any, *, content: Mapping[str, Any]) -> Any:
         """Convert an answer or a consensus to its form in files. ``content`` is the content of its unit."""
         return answer
@@ -293,6 +302,8 @@ class AnswerFileFormat:
 
 
 class Rehearsal(ABC):
+    """The answers of simulated workers."""
+
     @abstractmethod
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> Any:
         """Draw the true answer to a unit. ``qualities`` are the qualities of its candidates, from 1 to 4."""
@@ -303,7 +314,7 @@ class Rehearsal(ABC):
 
     @abstractmethod
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        pass
+        """Return whether the consensus recovers the truth."""
 
 
 class ErrorMarks(ABC):
@@ -417,8 +428,8 @@ class Kind(ABC):
     @property
     def unused_known_item_keys(self) -> frozenset[str]:
         """The keys of a ``KnownItem`` that this kind does not use."""
-        shown = {"reference"} if self.two_sided and not self.page.shows_picture else set()
-        return frozenset({"reference", "second"} - shown - ({"second"} if self.two_sided else set()))
+        used_keys = {"reference"} if self.two_sided and not self.page.shows_picture else set()
+        return frozenset({"reference", "second"} - used_keys - ({"second"} if self.two_sided else set()))
 
     @property
     def supports_unit_ids(self) -> bool:
@@ -554,6 +565,7 @@ class Kind(ABC):
         return None if self.writes_captions else answer
 
     def describe_answer(self, answer: Any) -> str:
+        """Return an answer as a person reads it, such as the label of a choice."""
         labels = {choice.value: choice.text for choice in self.choices}
         return labels.get(answer, str(answer)) if isinstance(answer, int) else str(answer)
 
@@ -614,11 +626,13 @@ class ChoiceKind(Kind):
         text = form.get(f"u{position}")
         if text in (None, ""):
             return None
-        short = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
-        return int(text) if short else text
+        is_number = isinstance(text, str) and text.isascii() and text.isdigit() and len(text) < 10
+        return int(text) if is_number else text
 
 
 class OpenKind(Kind):
+    """A kind whose answers are open: texts, lists or tables instead of a few numbers."""
+
     comparison = MetricComparison(
         refusal="its answers are open; docs/evaluation.md says what to use instead."
     )
@@ -627,31 +641,33 @@ class OpenKind(Kind):
 class ChoiceRehearsal(Rehearsal):
     """The rehearsal of a kind whose answers are whole numbers.
 
-    ``leaning`` maps the qualities of candidates to the probability of each of ``values``.
+    ``probabilities`` maps the qualities of candidates to the probability of each of ``values``.
     """
 
     def __init__(
         self,
         values: Sequence[float],
-        leaning: Callable[[Sequence[float]], list[float]],
+        probabilities: Callable[[Sequence[float]], list[float]],
         is_right: Callable[[Any, Any], bool],
     ) -> None:
-        self.values, self.leaning, self.is_right = values, leaning, is_right
+        self.values, self.probabilities, self.is_right = values, probabilities, is_right
 
     def draw_truth(self, unit: Any, qualities: Sequence[float], rng: np.random.Generator) -> float:
-        return plain_number(rng.choice(self.values, p=self.leaning(qualities)))
+        return plain_number(rng.choice(self.values, p=self.probabilities(qualities)))
 
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
         """Draw a random answer from all values, and a wrong answer from values near the truth."""
         if right is None:
             return plain_number(rng.choice(self.values))
-        good = [value for value in self.values if self.is_right(value, truth)]
-        wrong = [value for value in self.values if value not in good]
-        if right or not wrong:
-            return plain_number(rng.choice(good))
-        distance = {value: min(abs(value - right_value) for right_value in good) for value in wrong}
+        right_values = [value for value in self.values if self.is_right(value, truth)]
+        wrong_values = [value for value in self.values if value not in right_values]
+        if right or not wrong_values:
+            return plain_number(rng.choice(right_values))
+        distance = {
+            value: min(abs(value - right_value) for right_value in right_values) for value in wrong_values
+        }
         return plain_number(
-            rng.choice([value for value in wrong if distance[value] == min(distance.values())])
+            rng.choice([value for value in wrong_values if distance[value] == min(distance.values())])
         )
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
@@ -660,14 +676,17 @@ class ChoiceRehearsal(Rehearsal):
 
 
 def answer_cell(answer: object) -> str:
+    """Return an open answer as JSON for a cell of a table; "" for None."""
     return "" if answer is None else json.dumps(answer, ensure_ascii=False)
 
 
 def sort_by_count(counts: Mapping[str, int]) -> dict[str, int]:
+    """Return the counts from the largest down; equal counts are in alphabetical order of their keys."""
     return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
 
 
 def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
+    """Return the kind with the wording for a type of judged text. ``labels`` replace those of its choices or poles."""
     wording = kind.wordings.get(judged)
     if wording is None or (wording is kind.wording and not labels):
         return kind
@@ -680,5 +699,5 @@ def with_wording(kind: Kind, judged: str, labels: Sequence[str]) -> Kind:
     )
     if kind.page.keys and wording.keys:
         keys = zip(kind.page.keys, wording.keys, strict=True)
-        worded.page = replace(kind.page, keys=tuple((pressed, does) for (pressed, _), does in keys))
+        worded.page = replace(kind.page, keys=tuple((key_names, words) for (key_names, _), words in keys))
     return worded

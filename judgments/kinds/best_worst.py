@@ -81,37 +81,40 @@ class BestWorstAnswers:
 
 
 def _read_answers(judged: Sequence[IncludedJudgment], *, by_system: bool = False) -> BestWorstAnswers:
-    """Return answers as columns. If ``by_system``, distinguish equal texts that different systems are credited for."""
+    """Return answers as columns. If ``by_system``, distinguish equal texts of different systems."""
     caption_indices: dict[ShownCaption, int] = {}
     units = {judgment.unit.pk: judgment.unit for judgment in judged}
-    captions_of: dict[int, list[ShownCaption]] = {}
+    captions_by_unit: dict[int, list[ShownCaption]] = {}
     for unit in sorted(units.values(), key=lambda unit: (unit.item.position, unit.item_id, unit.position)):
         options = unit.content["options"]
         systems = (unit.systems if by_system else []) or [()] * len(options)
-        captions_of[unit.pk] = [
-            ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(credited))
-            for option, credited in zip(options, systems, strict=True)
+        captions_by_unit[unit.pk] = [
+            ShownCaption(unit.item_id, unit.item.name, option["key"], option["text"], tuple(names))
+            for option, names in zip(options, systems, strict=True)
         ]
-        for caption in captions_of[unit.pk]:
+        for caption in captions_by_unit[unit.pk]:
             caption_indices.setdefault(caption, len(caption_indices))
     shown_captions = [
-        [caption_indices[caption] for caption in captions_of[judgment.unit.pk]] for judgment in judged
+        [caption_indices[caption] for caption in captions_by_unit[judgment.unit.pk]] for judgment in judged
     ]
 
-    def places_of(end: str) -> list[int]:
+    def indices_of(end: str) -> list[int]:
         return [row[judgment.answer[end] - 1] for row, judgment in zip(shown_captions, judged, strict=True)]
 
     return BestWorstAnswers(
         captions=list(caption_indices),
         units=[judgment.unit.key for judgment in judged],
         shown=shown_captions,
-        best=places_of(BEST),
-        worst=places_of(WORST) if all(WORST in judgment.answer for judgment in judged) else None,
+        best=indices_of(BEST),
+        worst=indices_of(WORST) if all(WORST in judgment.answer for judgment in judged) else None,
     )
 
 
 def scores_of(answers: BestWorstAnswers) -> list[float]:
-    """Return the best-worst score of each caption. Without the worst, return the share of showings as the best."""
+    """Return the best-worst score of each caption.
+
+    If workers chose only the best caption, return how often a caption was chosen, divided by how often it was shown.
+    """
     if answers.worst is not None:
         scores: list[float] = best_worst_scores(answers.shown, answers.best, answers.worst).score.tolist()
         return scores
@@ -245,8 +248,8 @@ class MostFrequentEnds(OpenAggregation):
 
     def combine(self, answers: list[Mapping[str, int]]) -> Consensus:
         """Return the positions of the captions that were chosen most often as best and as worst; None on a tie."""
-        counts = Counter((end, chosen[end]) for chosen in answers for end in ENDS if end in chosen)
-        answer = {end: _leader(counts, end) for end in ENDS if any(end in chosen for chosen in answers)}
+        counts = Counter((end, ends[end]) for ends in answers for end in ENDS if end in ends)
+        answer = {end: _winning_position(counts, end) for end in ENDS if any(end in ends for ends in answers)}
         return Consensus(
             n=len(answers),
             tie=None in answer.values(),
@@ -271,11 +274,11 @@ class BestWorstScores(Results):
         answers = _read_answers(judged, by_system=True)
         ratings: list[list[tuple[int, float]]] = [[] for _ in answers.captions]
         worst_captions: Sequence[int | None] = answers.worst or [None] * len(judged)
-        for judgment, shown_captions, best, least in zip(
+        for judgment, shown_captions, best, worst in zip(
             judged, answers.shown, answers.best, worst_captions, strict=True
         ):
             for caption in shown_captions:
-                ratings[caption].append((judgment.worker, float(caption == best) - (caption == least)))
+                ratings[caption].append((judgment.worker, float(caption == best) - (caption == worst)))
         return [
             CaptionScore(caption.item, caption.key, caption.text, score, tuple(rows), caption.systems)
             for caption, score, rows in zip(answers.captions, scores_of(answers), ratings, strict=True)
@@ -300,8 +303,8 @@ class CaptionIds(AnswerFileFormat):
 
     def from_file(self, answer: Any, *, content: Mapping[str, Any]) -> dict[str, int]:
         keys = [option.get("key") for option in content.get("options", ())]
-        ends = isinstance(answer, Mapping) and set(answer) <= set(ENDS)
-        if not ends or any(key not in keys for key in answer.values()):
+        has_only_ends = isinstance(answer, Mapping) and set(answer) <= set(ENDS)
+        if not has_only_ends or any(key not in keys for key in answer.values()):
             raise ValueError(
                 'expected {"best": ..., "worst": ...}, ids of two captions that content.options lists'
             )
@@ -406,23 +409,19 @@ class BestWorst(OpenKind):
 
     def defaults_for(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return ``defaults``, with less time and another question if workers choose only the best caption."""
-        if not _asks_best_alone(values):
+        if not _asks_only_best(values):
             return self.defaults
         return self.defaults | {"question": BEST_OF_WORDING[CAPTION].question, "seconds_per_unit": 15.0}
 
     def question_for(self, values: Mapping[str, Any]) -> Any:
         """Return the question about the best caption, or about the best and the worst. Prefer the preset's question."""
-        if not _asks_best_alone(values):
+        if not _asks_only_best(values):
             return super().question_for(values)
-        question, wording = (
-            values.get("question", ""),
-            BEST_OF_WORDING.get(str(values.get("judged", CAPTION))),
-        )
-        usual = {
-            wording_of_text.question
-            for wording_of_text in (*self.wordings.values(), BEST_OF_WORDING[CAPTION])
-        }
-        return wording.question if wording and question in usual else question
+        question = values.get("question", "")
+        wording = BEST_OF_WORDING.get(str(values.get("judged", CAPTION)))
+        defaults = (*self.wordings.values(), BEST_OF_WORDING[CAPTION])
+        default_questions = {default.question for default in defaults}
+        return wording.question if wording and question in default_questions else question
 
     def draw_batch(self, design: StudyDesign, material: Material) -> Batch:
         division = divide_images(design, material)
@@ -443,21 +442,21 @@ class BestWorst(OpenKind):
                     % {"name": material.name, "most": max_texts, "limit": MAX_OPTIONS},
                     field="sampling.options",
                 )
-        usable = [image for image in division.judged_images if len(texts[image.name]) >= size]
-        if not usable:
+        usable_images = [image for image in division.judged_images if len(texts[image.name]) >= size]
+        if not usable_images:
             raise DesignError(
                 f"sampling.options is {options}, but the systems of dataset {material.name!r} gave "
                 f"at most {max_texts} different texts for an item of split {design.sampling.split!r}.",
                 field="sampling.options",
             )
-        images = draw_images(usable, design.sampling.images, rng_for(design.seed, "images"))
+        images = draw_images(usable_images, design.sampling.images, rng_for(design.seed, "images"))
         groups = [
             Group(image.name, (self._unit(design, image, drawn_list),))
             for image in images
             for drawn_list in self._draw_lists(design, image, texts[image.name])
         ]
         hits = self.hits(design, groups, control_images=division.controls)
-        left_out = len(division.judged_images) - len(usable)
+        left_out = len(division.judged_images) - len(usable_images)
         return Batch(hits=hits, notes={"images_with_too_few_captions": left_out} if left_out else {})
 
     def control_items(self, design: StudyDesign) -> Makers:
@@ -472,21 +471,22 @@ class BestWorst(OpenKind):
             appearances=sampling.appearances,
             rng=rng_for(design.seed, f"lists of {len(texts)}"),
         )
-        dealt = shuffle(texts, rng_for(design.seed, f"captions {image.name}"))
-        return [[dealt[index] for index in chosen] for chosen in lists]
+        shuffled_texts = shuffle(texts, rng_for(design.seed, f"captions {image.name}"))
+        return [[shuffled_texts[index] for index in indices] for indices in lists]
 
     def _unit(self, design: StudyDesign, image: Image, options: Sequence[Text]) -> UnitSpec:
         keys = [text.key for text in options]
         return UnitSpec(
             key=content_key("unit", self.name, design.seed, image.name, keys),
             image=image.name,
-            content=_content(options),
+            content=_content_of(options),
         )
 
     def _reference_control(self, slot: ControlSlot, image: Image) -> Group:
-        """Return a control item with one reference, the best, among captions of other images, or the reverse.
+        """Return a control item with one reference, the best, among captions of other images.
 
-        In the reverse, a caption of another image is the worst among references.
+        Or, with equal probability, a caption of another image is the worst among references. This needs enough
+        references, and a design that asks for the worst.
         """
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
@@ -495,8 +495,8 @@ class BestWorst(OpenKind):
             end = BEST
         count = 1 if end == BEST else size - 1
         options = captions[:count] + foreign_captions(image, slot.images, size - count, slot.rng)
-        odd = options[0] if end == BEST else options[-1]
-        return self._control(slot, image, shuffle(options, slot.rng), (end, odd), REFERENCE)
+        different_text = options[0] if end == BEST else options[-1]
+        return self._control(slot, image, shuffle(options, slot.rng), (end, different_text), REFERENCE)
 
     def _degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
         """Return a control item with one damaged caption, the worst, among references.
@@ -507,17 +507,17 @@ class BestWorst(OpenKind):
         size = _size_of_known(slot.design, (image, *slot.images))
         captions = shuffle(image.distinct_references, slot.rng)
         end = WORST if len(captions) >= size - 1 and slot.design.answers.worst else BEST
-        wanted_position = 1 if end == WORST else size - 1
+        damaged_count = 1 if end == WORST else size - 1
         damaged_captions: dict[str, Text] = {}
-        for base in captions * size:
-            text = degraded_text(base, image, slot.images, slot.rng, whole=True)
-            if text is not None and len(damaged_captions) < wanted_position:
+        for caption in captions * size:
+            text = degraded_text(caption, image, slot.images, slot.rng, whole=True)
+            if text is not None and len(damaged_captions) < damaged_count:
                 damaged_captions.setdefault(text.text, text)
-        if len(damaged_captions) < wanted_position:
+        if len(damaged_captions) < damaged_count:
             return None
-        options = [*captions[: size - wanted_position], *damaged_captions.values()]
-        odd = options[-1] if end == WORST else options[0]
-        return self._control(slot, image, shuffle(options, slot.rng), (end, odd), DEGRADED)
+        options = [*captions[: size - damaged_count], *damaged_captions.values()]
+        different_text = options[-1] if end == WORST else options[0]
+        return self._control(slot, image, shuffle(options, slot.rng), (end, different_text), DEGRADED)
 
     def _control(
         self,
@@ -527,9 +527,9 @@ class BestWorst(OpenKind):
         answer: tuple[str, Text],
         control_kind: str,
     ) -> Group:
-        end, odd = answer
-        keys, expected = [text.key for text in options], {end: options.index(odd) + 1}
-        content = _content(options)
+        end, different_text = answer
+        keys, expected = [text.key for text in options], {end: options.index(different_text) + 1}
+        content = _content_of(options)
         unit = self.control_unit(slot, image, (keys,), expected, control_kind, content=content)
         return Group(image.name, (unit,))
 
@@ -584,7 +584,7 @@ def _texts_of(image: Image) -> list[Text]:
     return list({text.text: text for _, text in image.outputs}.values())
 
 
-def _content(options: Sequence[Text]) -> dict[str, Any]:
+def _content_of(options: Sequence[Text]) -> dict[str, Any]:
     return {"options": [{"key": text.key, "text": text.text} for text in options]}
 
 
@@ -592,13 +592,14 @@ def _options(unit: Any) -> Sequence[Mapping[str, str]]:
     return unit.content["options"]
 
 
-def _leader(counts: Counter[tuple[str, int]], end: str) -> int | None:
+def _winning_position(counts: Counter[tuple[str, int]], end: str) -> int | None:
+    """Return the position that was chosen most often for an end; None on a tie."""
     votes = {position: count for (name, position), count in counts.items() if name == end}
     leaders = [position for position, count in votes.items() if count == max(votes.values())]
     return leaders[0] if len(leaders) == 1 else None
 
 
-def _asks_best_alone(values: Mapping[str, Any]) -> bool:
+def _asks_only_best(values: Mapping[str, Any]) -> bool:
     answers = values.get("answers")
     return isinstance(answers, Mapping) and answers.get("worst") is False
 
@@ -608,5 +609,5 @@ def _size_of_known(design: StudyDesign, images: Sequence[Image]) -> int:
     options = design.sampling.options
     if isinstance(options, int):
         return options
-    most = max(len(_texts_of(image)) for image in images)
-    return min(most, MAX_OPTIONS) if most >= BestWorst.least_options else BestWorst.least_options
+    max_texts = max(len(_texts_of(image)) for image in images)
+    return min(max_texts, MAX_OPTIONS) if max_texts >= BestWorst.least_options else BestWorst.least_options

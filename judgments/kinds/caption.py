@@ -47,13 +47,14 @@ MAX_CHARACTERS = next(rule.most for rule in RULES if rule.id == "far-too-long")
 
 MAX_TYPED_CHARACTERS = 5 * MAX_CHARACTERS  # characters of an answer; nobody types a longer text by hand
 MIN_SHARED_SHARE = 0.5  # share of a simulated caption's words that a reference must contain
-# Captions of careless simulated workers, and a caption for images without references.
+# Captions by careless simulated workers. FALLBACK_CAPTION is for images without references.
 CARELESS_CAPTIONS = (
     "People are doing something in this place.",
     "Some things are in front of other things.",
     "It is a nice day and everything looks fine.",
 )
 FALLBACK_CAPTION = "Several things can be seen close together."
+# Words of a reference, and what a simulated worker writes in their place.
 REPLACEMENTS = (
     ("A ", "One "), (" a ", " one "), ("Two ", "A couple of "), (" next to ", " beside "), (" near ", " close to "),
     (" man ", " person "), (" woman ", " person "), (" child ", " kid "), (" with ", " along with "),
@@ -106,18 +107,18 @@ class CaptionRehearsal(Rehearsal):
             return FALLBACK_CAPTION
         text = tidy_text(truth[int(rng.integers(len(truth)))])
         draft = _vary_caption(text, rng) if right else " ".join(text.split(" ")[:4])
-        good = (caption for caption in (draft, text) if not first_refusal(broken_rules(caption, "en")))
-        return next(good, FALLBACK_CAPTION)
+        accepted = (caption for caption in (draft, text) if not first_refusal(broken_rules(caption, "en")))
+        return next(accepted, FALLBACK_CAPTION)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         """Return whether more than half of the captions share half of their words with a reference."""
         if not truth:
             return True
-        about = sum(
-            any(_shared_share(text, reference) >= MIN_SHARED_SHARE for reference in truth)
+        matching_count = sum(
+            any(_share_of_words_in(text, reference) >= MIN_SHARED_SHARE for reference in truth)
             for text in consensus.answer
         )
-        return bool(2 * about > len(consensus.answer))
+        return bool(2 * matching_count > len(consensus.answer))
 
 
 class CaptionWriting(OpenKind):
@@ -197,29 +198,31 @@ class CaptionWriting(OpenKind):
         suggestions = misspellings(str(answer), first_part(design.language))
         if not suggestions:
             return ""
-        quoted = ", ".join(
-            f"“{word}” (“{near}”?)" if near else f"“{word}”" for word, near in suggestions.items()
+        advice = ", ".join(
+            f"“{word}” (“{guess}”?)" if guess else f"“{word}”" for word, guess in suggestions.items()
         )
-        return gettext("Check the spelling: %(words)s. Leave correct words as they are.") % {"words": quoted}
+        return gettext("Check the spelling: %(words)s. Leave correct words as they are.") % {"words": advice}
 
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         return [f"“{text}”" for text in answer]
 
 
 def _vary_caption(text: str, rng: np.random.Generator) -> str:
-    fitting = [(old, new) for old, new in REPLACEMENTS if old in text]
-    if not fitting:
+    """Return the text with one random replacement of ``REPLACEMENTS``, or unchanged if none applies."""
+    applicable = [(old, new) for old, new in REPLACEMENTS if old in text]
+    if not applicable:
         return text
-    old, new = fitting[int(rng.integers(len(fitting)))]
+    old, new = applicable[int(rng.integers(len(applicable)))]
     return text.replace(old, new, 1)
 
 
-def _shared_share(text: str, other: str) -> float:
-    tokens, known = fold_text(text).split(), set(fold_text(other).split())
-    return sum(word in known for word in tokens) / len(tokens) if tokens else 0.0
+def _share_of_words_in(text: str, other: str) -> float:
+    """Return the share of the words of a text that another text contains."""
+    tokens, other_tokens = fold_text(text).split(), set(fold_text(other).split())
+    return sum(word in other_tokens for word in tokens) / len(tokens) if tokens else 0.0
 
 
 def fold_text(text: str) -> str:
     """Normalise case, punctuation and Unicode of a text, to compare captions."""
-    plain = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join("".join(sign if sign.isalnum() else " " for sign in plain).split())
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return " ".join("".join(character if character.isalnum() else " " for character in folded).split())

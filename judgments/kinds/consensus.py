@@ -82,7 +82,7 @@ class ConsensusColumns(Mapping[int, Consensus]):
             votes=dict(zip(self.answers, self.votes[index].tolist(), strict=True)),
         )
 
-    def cells(self, places: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
+    def cells(self, indices: npt.NDArray[np.int64]) -> tuple[Iterable[Any], ...]:
         """Return columns n, value, share, margin, tie and votes (as JSON text), for the database.
 
         Args:
@@ -94,16 +94,16 @@ class ConsensusColumns(Mapping[int, Consensus]):
             return json.dumps(dict(zip(self.answers, counts, strict=True)))
 
         return (
-            self.n[places].tolist(),
-            [None if value != value else value for value in self.value[places].tolist()],
-            repeat(None) if self.share is None else self.share[places].tolist(),
-            repeat(None) if self.margin is None else self.margin[places].tolist(),
-            self.tie[places].tolist(),
-            map(as_text, map(tuple, self.votes[places].tolist())),
+            self.n[indices].tolist(),
+            [None if value != value else value for value in self.value[indices].tolist()],
+            repeat(None) if self.share is None else self.share[indices].tolist(),
+            repeat(None) if self.margin is None else self.margin[indices].tolist(),
+            self.tie[indices].tolist(),
+            map(as_text, map(tuple, self.votes[indices].tolist())),
         )
 
     def number_outcomes(
-        self, places: npt.NDArray[np.int64]
+        self, indices: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Number the distinct outcomes of units.
 
@@ -115,16 +115,16 @@ class ConsensusColumns(Mapping[int, Consensus]):
         """
         columns = (self.n, self.value, self.share, self.margin, self.tie, self.votes)
         table = np.column_stack(
-            [column[places].astype(np.float64) for column in columns if column is not None]
+            [column[indices].astype(np.float64) for column in columns if column is not None]
         )
-        size = table.itemsize * table.shape[1]
+        row_size = table.itemsize * table.shape[1]
         index: dict[Any, int] = {}
-        rows = table.view(np.dtype((np.void, size))).ravel().tolist()
-        number = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
-        _, first = np.unique(number, return_index=True)
-        return number, places[first]
+        rows = table.view(np.dtype((np.void, row_size))).ravel().tolist()
+        numbers = np.array([index.setdefault(row, len(index)) for row in rows], dtype=np.int64)
+        _, first_positions = np.unique(numbers, return_index=True)
+        return numbers, indices[first_positions]
 
-    def digest(self, units: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> bytes:
+    def digest(self, units: npt.NDArray[np.int64], indices: npt.NDArray[np.int64]) -> bytes:
         """Return a digest of the consensus of units.
 
         Args:
@@ -132,25 +132,25 @@ class ConsensusColumns(Mapping[int, Consensus]):
             places: (M,) indices of the units; -1 for a unit without a consensus.
         """
         digest = blake2b(repr((self.answers, self.is_integer, quorum_version())).encode(), digest_size=16)
-        places = places[places >= 0]
+        indices = indices[indices >= 0]
         for column in (self.n, self.value, self.share, self.margin, self.tie, self.votes):
-            digest.update(b"" if column is None else column[places].tobytes())
-        for rows in (units, self.unit[places]):
+            digest.update(b"" if column is None else column[indices].tobytes())
+        for rows in (units, self.unit[indices]):
             digest.update(rows.tobytes())
         return digest.digest()
 
     def with_overrides(self, overrides: Mapping[int, Consensus]) -> ConsensusColumns:
         """Return a copy in which the consensus of some units is replaced or added."""
-        others = ~np.isin(self.unit, list(overrides))
+        is_kept = ~np.isin(self.unit, list(overrides))
         return replace(
             self,
-            unit=self.unit[others],
-            n=self.n[others],
-            value=self.value[others],
-            share=None if self.share is None else self.share[others],
-            margin=None if self.margin is None else self.margin[others],
-            tie=self.tie[others],
-            votes=self.votes[others],
+            unit=self.unit[is_kept],
+            n=self.n[is_kept],
+            value=self.value[is_kept],
+            share=None if self.share is None else self.share[is_kept],
+            margin=None if self.margin is None else self.margin[is_kept],
+            tie=self.tie[is_kept],
+            votes=self.votes[is_kept],
             overrides={**self.overrides, **overrides},
         )
 

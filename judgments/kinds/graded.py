@@ -36,26 +36,25 @@ if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
 
-REPEAT_TOLERANCE = (
-    0.15  # answers to a repeated caption may differ by this share of the scale, or by one point
-)
+# Answers to a repeated caption may differ by this share of the scale, or by one point.
+REPEAT_TOLERANCE = 0.15
 MAX_GRADES = 11  # grades that a page shows as choices
-KEYS = "1234567890x"
+KEYS = "1234567890x"  # keyboard keys of the choices, by position
 
 
 class MeanGrade(Aggregation):
-    """The consensus is the mean grade (H13). The votes include each of the ``listed`` grades, even with count 0."""
+    """The consensus is the mean grade (H13). The votes include each of ``listed_grades``, even with count 0."""
 
     rule = "mean"
     level = "interval"
 
-    def __init__(self, listed: Sequence[float] = ()) -> None:
-        self._listed = listed
+    def __init__(self, listed_grades: Sequence[float] = ()) -> None:
+        self._listed_grades = listed_grades
 
     def consensus(self, units: Units, values: Answers) -> Mapping[int, Consensus]:
         means = mean_grade(units, values)
-        if self._listed:
-            counted = majority_vote(units, values, labels=self._listed)
+        if self._listed_grades:
+            grade_votes = majority_vote(units, values, labels=self._listed_grades)
             return ConsensusColumns(
                 unit=means.units,
                 n=means.n,
@@ -63,8 +62,8 @@ class MeanGrade(Aggregation):
                 share=None,
                 margin=None,
                 tie=np.zeros(len(means.n), dtype=np.bool_),
-                votes=counted.counts,
-                answers=tuple(map(number_text, self._listed)),
+                votes=grade_votes.counts,
+                answers=tuple(map(number_text, self._listed_grades)),
                 is_integer=False,
             )
         votes: defaultdict[int, Counter[float]] = defaultdict(Counter)
@@ -107,6 +106,8 @@ class ScaleAnswerProbabilities:
 
 
 class ScaleRehearsal(ChoiceRehearsal):
+    """The rehearsal of a kind with a scale, whose consensus is a mean."""
+
     def __init__(self, scale: Scale, spread: float, is_right: Callable[[Any, Any], bool]) -> None:
         super().__init__(scale.points, ScaleAnswerProbabilities(scale, spread), is_right)
         self.scale = scale
@@ -119,11 +120,16 @@ class ScaleRehearsal(ChoiceRehearsal):
 
 
 def inner_names(scale: Scale, names: Mapping[str, str]) -> list[str]:
+    """Return the keys of ``names``, which are points of the scale as texts, that are not an end of the scale."""
     return [name for name in names if float(name) not in (scale.low, scale.high)]
 
 
 def keys_of(points: Sequence[float]) -> list[str]:
-    """Return a key for each of up to ``MAX_GRADES`` points: the point's own digit, or else a key by position."""
+    """Return a keyboard key for each of up to ``MAX_GRADES`` points.
+
+    It is the point's own digit if all points are digits, "x" is 10 on the scale from 0 to 10, and otherwise keys are by
+    position.
+    """
     if all(point in range(10) for point in points):
         return [str(point) for point in points]
     return list("0123456789x" if points == tuple(range(11)) else KEYS)[: len(points)]
@@ -165,7 +171,7 @@ class Graded(ImageCaptionKind):
             return super().for_design(design)
         worded = with_wording(self, design.judged, ())
         assert isinstance(worded, Graded)
-        # in a design with a scale, ``labels`` comes from a translation
+        # In a design with a scale, ``labels`` comes from a translation.
         labels = dict(zip(design.scale.labels, design.labels, strict=True)) if design.labels else {}
         return worded.on_scale(design.scale, labels or design.scale.labels)
 

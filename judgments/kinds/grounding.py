@@ -37,8 +37,8 @@ from quorum.phrases import normalise_text, trim_punctuation, words_of
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-Links = dict[int, str]  # boxes by word
-DRAWS = 20  # random draws of boxes for each description
+Links = dict[int, str]  # ids of boxes by the number of their word
+RANDOM_DRAWS = 20  # random draws of boxes for each description
 OMISSION_PROBABILITY = 0.1  # probability that a careful simulated worker overlooks a link
 
 
@@ -74,7 +74,7 @@ class MajorityOfLinks(OpenAggregation):
             margin=float(np.mean(margins)) if margins else 1.0,
             tie=tie,
             votes=votes,
-            answer=links_of(links),
+            answer=link_list(links),
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
@@ -103,7 +103,7 @@ class NamedBoxes(Results):
 
 
 def content_figures(
-    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
+    box_sets: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], *, seed: int
 ) -> dict[str, Any]:
     """Compare the boxes of each description with the boxes of the other descriptions of its image (WG15 §5).
 
@@ -111,24 +111,24 @@ def content_figures(
     random boxes (WG15 §4).
 
     Args:
-        named: the box numbers of each description, by image.
+        box_sets: the box numbers of each description, by image.
         boxes: the number of boxes, by image.
     """
     # Imported lazily, since the metrics' machine code takes memory in every web process.
     from quorum.metrics.content import content_upper_bound
 
-    bound = content_upper_bound(list(named.values()))
-    descriptions = [numbers for of_image in named.values() for numbers in of_image]
-    floor = _random_links(named, boxes, seed)
+    bound = content_upper_bound(list(box_sets.values()))
+    descriptions = [numbers for sets in box_sets.values() for numbers in sets]
+    floor = _floor_figures(box_sets, boxes, seed)
     return {
         "upper_bound": {
             name: {
-                "value": nan_as_none(figure.mean),
-                "deviation": nan_as_none(figure.sd),
-                "n": bound.images - figure.undefined,
+                "value": nan_as_none(measure.mean),
+                "deviation": nan_as_none(measure.sd),
+                "n": bound.images - measure.undefined,
                 "floor": floor[name],
             }
-            for name, figure in (("precision", bound.precision), ("recall", bound.recall), ("f1", bound.f1))
+            for name, measure in (("precision", bound.precision), ("recall", bound.recall), ("f1", bound.f1))
         },
         "boxes_named": sum(map(len, descriptions)) / len(descriptions) if descriptions else None,
         "descriptions": len(descriptions),
@@ -138,8 +138,8 @@ def content_figures(
     }
 
 
-def _random_links(
-    named: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
+def _floor_figures(
+    box_sets: Mapping[str, Sequence[Collection[int]]], boxes: Mapping[str, int], seed: int
 ) -> dict[str, float | None]:
     """Return the figures for random boxes, averaged over images with two or more descriptions that name a box."""
     from quorum.metrics.content import content_selection
@@ -147,26 +147,26 @@ def _random_links(
     generator = np.random.default_rng(seed)
     selections: list[list[int]] = []
     gold: list[Sequence[Collection[int]]] = []
-    image_of: list[int] = []
+    selection_images: list[int] = []
     # Use the same images as for the upper bound.
-    usable = [name for name, descriptions in named.items() if sum(map(bool, descriptions)) > 1]
-    for image, name in enumerate(sorted(usable)):
-        for size in sorted(len(numbers) for numbers in named[name] if numbers):
-            for _ in range(DRAWS):
+    names = sorted(name for name, sets in box_sets.items() if sum(map(bool, sets)) > 1)
+    for image, name in enumerate(names):
+        for size in sorted(len(numbers) for numbers in box_sets[name] if numbers):
+            for _ in range(RANDOM_DRAWS):
                 selections.append(generator.permutation(boxes[name])[:size].tolist())
-                gold.append(named[name])
-                image_of.append(image)
+                gold.append(box_sets[name])
+                selection_images.append(image)
     if not selections:
         return {"precision": None, "recall": None, "f1": None}
     selection = content_selection(selections, gold)
-    groups = np.array(image_of)
+    groups = np.array(selection_images)
     means: dict[str, float | None] = {}
-    for name, figure in (
+    for name, measure in (
         ("precision", selection.precision),
         ("recall", selection.recall),
         ("f1", selection.f1),
     ):
-        by_image = np.bincount(groups, weights=figure.images) / np.maximum(np.bincount(groups), 1)
+        by_image = np.bincount(groups, weights=measure.images) / np.maximum(np.bincount(groups), 1)
         means[name] = float(by_image[np.unique(groups)].mean())
     return means
 
@@ -177,46 +177,45 @@ class GroundingRehearsal(Rehearsal):
     ) -> list[dict[str, Any]]:
         """Link words that are labels to their boxes. Link half of the other boxes to random words."""
         links = labels_in_caption(unit.first.text, unit.content["boxes"])
-        free = [word for word in _linkable_words(unit) if word not in links]
+        unlinked_words = [word for word in _linkable_words(unit) if word not in links]
         for box in unit.content["boxes"]:
-            if box["id"] not in links.values() and free and rng.random() < 0.5:
-                links[free.pop(int(rng.integers(len(free))))] = box["id"]
-        return links_of(links)
+            if box["id"] not in links.values() and unlinked_words and rng.random() < 0.5:
+                links[unlinked_words.pop(int(rng.integers(len(unlinked_words))))] = box["id"]
+        return link_list(links)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[dict[str, Any]]:
-        """Return the true links with omissions if ``right``, with a wrong link if not, or random links if None."""
+        """Return simulated links.
+
+        If ``right``, return the true links, some of which are left out; if not, with a link missing or wrong; if None,
+        random links.
+        """
         linkable, boxes = _linkable_words(unit), [box["id"] for box in unit.content["boxes"]]
         links = as_links(truth)
         if right is None:
             drawn_words = rng.permutation(len(linkable))[: int(rng.integers(0, 4))].tolist()
-            return links_of({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words})
+            return link_list({linkable[index]: boxes[int(rng.integers(len(boxes)))] for index in drawn_words})
         if right:
-            certain = (
-                set(links) if unit.control else set(labels_in_caption(unit.first.text, unit.content["boxes"]))
-            )
-            return links_of(
-                {
-                    word: box
-                    for word, box in links.items()
-                    if word in certain or rng.random() >= OMISSION_PROBABILITY
-                }
-            )
+            certain = links if unit.control else labels_in_caption(unit.first.text, unit.content["boxes"])
+            kept_words = {word for word in links if word in certain or rng.random() >= OMISSION_PROBABILITY}
+            return link_list({word: links[word] for word in kept_words})
         if links:
             word = shuffle(sorted(links), rng)[0]
-            others = [box for box in boxes if box != links[word]]
-            if others and rng.random() < 0.5:
-                return links_of(links | {word: others[int(rng.integers(len(others)))]})
+            other_boxes = [box for box in boxes if box != links[word]]
+            if other_boxes and rng.random() < 0.5:
+                return link_list(links | {word: other_boxes[int(rng.integers(len(other_boxes)))]})
             del links[word]
-            return links_of(links)
-        return links_of({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
+            return link_list(links)
+        return link_list({linkable[int(rng.integers(len(linkable)))]: boxes[0]} if linkable else {})
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
         return consensus.answer == truth
 
 
 class Box(ShownContent):
+    """A box of the picture."""
+
     id: str
     label: str
     x: float
@@ -267,28 +266,29 @@ class Grounding(OpenKind):
         groups = [
             Group(image.name, (self.unit(design, image, text),))
             for image in images
-            for text in self._drawn_texts(design, image)
+            for text in self._draw_texts(design, image)
         ]
-        usable = [image for image in division.controls if certain_links(image)]
-        if needs_split(design) and len(usable) < 2:
+        control_images = [image for image in division.controls if certain_links(image)]
+        if needs_split(design) and len(control_images) < 2:
             raise DesignError(
                 f"controls.per_hit asks for check questions, but the control split {design.controls.split!r} has "
-                f"{len(usable)} images with a caption that says a box's label word for word; at least two are needed "
-                "(or set controls.per_hit = 0).",
+                f"{len(control_images)} images with a caption that says a box's label word for word; at least two are "
+                "needed (or set controls.per_hit = 0).",
                 field="controls.split",
             )
-        return Batch(hits=self.hits(design, groups, control_images=usable))
+        return Batch(hits=self.hits(design, groups, control_images=control_images))
 
     def control_items(self, design: StudyDesign) -> Makers:
         return Makers(reference=self._control, quiz_usable=lambda image: bool(certain_links(image)))
 
-    def _drawn_texts(self, design: StudyDesign, image: Image) -> list[Text]:
-        wanted = design.sampling.references
-        if wanted == "all" or int(wanted) >= len(image.references):
+    def _draw_texts(self, design: StudyDesign, image: Image) -> list[Text]:
+        """Return the references of an image that are judged: all, or a random sample in their order."""
+        reference_count = design.sampling.references
+        if reference_count == "all" or int(reference_count) >= len(image.references):
             return list(image.references)
         rng = rng_for(design.seed, f"captions {image.name}")
-        chosen = sorted(rng.permutation(len(image.references))[: int(wanted)].tolist())
-        return [image.references[index] for index in chosen]
+        indices = sorted(rng.permutation(len(image.references))[: int(reference_count)].tolist())
+        return [image.references[index] for index in indices]
 
     def unit(self, design: StudyDesign, image: Image, text: Text) -> UnitSpec:
         return UnitSpec(
@@ -304,18 +304,18 @@ class Grounding(OpenKind):
     def describe_consensus(self, answer: Any, *, unit: Any) -> list[str]:
         tokens = unit.first.text.split()
         labels = {box["id"]: label_words(box["label"]) for box in unit.content["boxes"]}
-        several = {label for label, count in Counter(labels.values()).items() if count > 1}
+        repeated_labels = {label for label, count in Counter(labels.values()).items() if count > 1}
         links = []
         for word, box in as_links(answer).items():
             label = labels.get(box, box)
-            links.append(f"{tokens[word]} → {label}" + (f" ({box})" if label in several else ""))
+            links.append(f"{tokens[word]} → {label}" + (f" ({box})" if label in repeated_labels else ""))
         return links
 
     def _control(self, slot: ControlSlot, image: Image) -> Group:
         """Return a control item that expects links for the labels that the caption contains verbatim."""
         text, links = shuffle(certain_links(image), slot.rng)[0]
         shown = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
-        unit = self.control_unit(slot, image, (text.key,), links_of(links), REFERENCE, **shown)
+        unit = self.control_unit(slot, image, (text.key,), link_list(links), REFERENCE, **shown)
         return Group(image.name, (unit,))
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
@@ -352,7 +352,7 @@ class Grounding(OpenKind):
                 )
             if links.setdefault(word, box) != box:
                 raise ValueError(f"word {word} has two boxes; expected one box a word")
-        return links_of(links)
+        return link_list(links)
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[dict[str, Any]] | None:
         """Read ``u<position>-w<word>`` (a box id or empty) and ``u<position>-none`` (no word has a box)."""
@@ -362,19 +362,21 @@ class Grounding(OpenKind):
             for word in range(len(unit.first.text.split()))
             if form.get(f"{name}-w{word}")
         }
-        return links_of(links) if links or f"{name}-none" in form else None
+        return link_list(links) if links or f"{name}-none" in form else None
 
     def is_right(self, answer: Any, expected: Any) -> bool:
         """Return whether the answer has the expected links. It may have others."""
-        links, wanted = as_links(answer), as_links(expected)
-        return all(links.get(word) == box for word, box in wanted.items())
+        links, expected_links = as_links(answer), as_links(expected)
+        return all(links.get(word) == box for word, box in expected_links.items())
 
 
 def as_links(answer: Any) -> Links:
+    """Return the links of an answer as a mapping."""
     return {link["word"]: link["box"] for link in answer}
 
 
-def links_of(links: Links) -> list[dict[str, Any]]:
+def link_list(links: Links) -> list[dict[str, Any]]:
+    """Return links in the form of answers, in the order of words."""
     return [{"word": word, "box": links[word]} for word in sorted(links)]
 
 
@@ -408,6 +410,7 @@ def labels_in_caption(caption: str, boxes: Sequence[Mapping[str, Any]]) -> Links
 
 
 def certain_links(image: Image) -> list[tuple[Text, Links]]:
+    """Return the references of an image that contain labels of its boxes, with the links of these labels."""
     links_by_text = [(text, labels_in_caption(text.text, image.boxes)) for text in image.references]
     return [(text, links) for text, links in links_by_text if links]
 

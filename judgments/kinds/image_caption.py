@@ -59,8 +59,8 @@ class ImageCaptionKind(ChoiceKind):
             control_images=draw.division.controls,
             known=known_items(design.controls.known, material),
         )
-        filled = sum(unit.filtered for group in groups for unit in group.units)
-        return Batch(hits=hits, notes={**draw.notes, **({"filled": filled} if filled else {})})
+        filler_count = sum(unit.filtered for group in groups for unit in group.units)
+        return Batch(hits=hits, notes={**draw.notes, **({"filled": filler_count} if filler_count else {})})
 
     def groups(
         self, design: StudyDesign, draw: CaptionDraw, captions: ImageCaptions
@@ -76,7 +76,7 @@ class ImageCaptionKind(ChoiceKind):
     def judged_units(
         self, design: StudyDesign, captions: ImageCaptions, rng: np.random.Generator
     ) -> list[UnitSpec]:
-        """Return the units of an image that pass the filter, and those that audit the filter."""
+        """Return the units of an image whose captions pass the filter, and the units that audit the filter."""
         audit = rng_for(design.seed, f"audited {captions.image.name}")
         return self.units(design, captions.image, captions.judged_texts(rng, audit))
 
@@ -86,7 +86,10 @@ class ImageCaptionKind(ChoiceKind):
     def units(
         self, design: StudyDesign, image: Image, drawn: Sequence[tuple[Text, bool]], *, filtered: bool = False
     ) -> list[UnitSpec]:
-        """Return the units of ``drawn``: pairs of a text and whether it is judged to audit the filter."""
+        """Return the units of ``drawn``, which are pairs of a text and whether the text is judged to audit the filter.
+
+        ``filtered`` units have texts that fill up a group and do not pass the filter.
+        """
         keys = self.unit_keys(design, image, [text for text, _ in drawn])
         return [
             UnitSpec(key=key, image=image.name, first=text, filtered=filtered, audited=audited)
@@ -129,10 +132,10 @@ class ImageCaptionKind(ChoiceKind):
         if item.first is None:
             raise known_problem(item, "needs the caption under first")
         try:
-            right = self.count_right(item.expected)
+            right_count = self.count_right(item.expected)
         except ValueError:
-            right = 0
-        if not 0 < right < len(self.values):
+            right_count = 0
+        if not 0 < right_count < len(self.values):
             raise known_problem(
                 item, f"expects {item.expected!r}, by which no answer, or every one, would be right"
             )

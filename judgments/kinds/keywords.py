@@ -50,9 +50,9 @@ from quorum.statistics.significance import bootstrap_interval
 if TYPE_CHECKING:
     from judgments.design.study_design import StudyDesign
 
-MAX_KEYWORDS = 100
+MAX_KEYWORDS = 100  # keywords in an answer
 MAX_KEYWORD_LENGTH = 200  # characters
-# A separator of typed keywords. The comma of "1,000" is none.
+# A separator of typed keywords. The comma of "1,000" does not separate.
 KEYWORD_SEPARATOR = re.compile(r"[;\n\r]|,(?!\d)")
 # Messages to the worker, which both the page's script and the server show.
 ABSENT_WORD = gettext_lazy("“%(word)s” does not occur in the text.")
@@ -67,8 +67,8 @@ class NoKeyword(RefusedAnswer):
     """The typed text is not a valid keyword."""
 
     def __init__(self, keyword: str, why: str, message: Any) -> None:
-        shown = message % {"word": _shorten_keyword(keyword, bare=True)}
-        super().__init__(f"{_shorten_keyword(keyword)} {why}", shown)
+        worded_message = message % {"word": _shorten_keyword(keyword, bare=True)}
+        super().__init__(f"{_shorten_keyword(keyword)} {why}", worded_message)
 
 
 class KeywordCounts(OpenAggregation):
@@ -90,11 +90,11 @@ class KeywordCounts(OpenAggregation):
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
         """Return 1 for each word and offered collocation that the answer has, and 0 for the others."""
-        chosen = {normalise_phrase(keyword) for keyword in answer}
+        chosen_keywords = {normalise_phrase(keyword) for keyword in answer}
         names = dict.fromkeys(
             (*words_of(unit.content["text"]), *map(normalise_phrase, unit.content["collocations"]))
         )
-        return {name: float(name in chosen) for name in names}
+        return {name: float(name in chosen_keywords) for name in names}
 
 
 class KeywordResults(Results):
@@ -141,8 +141,8 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
     """
     means = []
     pairs = 0
-    for of_unit in answers.values():
-        values = [f1(first, second) for first, second in combinations(of_unit, 2)]
+    for unit_answers in answers.values():
+        values = [f1(first, second) for first, second in combinations(unit_answers, 2)]
         pairs += len(values)
         if values:
             means.append(sum(values) / len(values))
@@ -162,12 +162,13 @@ def pairwise_f1(answers: Mapping[int, Sequence[Collection[str]]], *, seed: int) 
 
 
 def _agreement_between_units(answers: Mapping[int, Sequence[Collection[str]]]) -> float | None:
+    """Return the mean F1 of a unit's answers with those of the next unit; None if there is a single unit."""
     if len(answers) < 2:
         return None
     units = sorted(answers)
     means = [
-        float(np.mean([f1(*both) for both in product(answers[unit], answers[following])]))
-        for unit, following in zip(units, units[1:] + units[:1], strict=True)
+        float(np.mean([f1(*answer_pair) for answer_pair in product(answers[unit], answers[next_unit])]))
+        for unit, next_unit in zip(units, units[1:] + units[:1], strict=True)
     ]
     return float(np.mean(means))
 
@@ -179,28 +180,32 @@ class KeywordRehearsal(Rehearsal):
         candidates = [
             word for word in dict.fromkeys(words_of(unit.content["text"])) if word not in stop_words
         ]
-        offered = list(unit.content["collocations"])
-        drawn = _draw_keywords(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
-        return drawn + _draw_keywords(offered, int(rng.integers(0, 3)), rng)
+        collocations = list(unit.content["collocations"])
+        words = _draw_keywords(candidates or words_of(unit.content["text"]), int(rng.integers(3, 7)), rng)
+        return words + _draw_keywords(collocations, int(rng.integers(0, 3)), rng)
 
     def draw_answer(
         self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator
     ) -> list[str]:
-        """Return the truth with omissions if ``right``, with half replaced if not, or random words if None."""
+        """Return simulated keywords.
+
+        If ``right``, return the true keywords, some of which are left out; if not, with half of them replaced; if None,
+        random words of the text.
+        """
         candidates = list(dict.fromkeys(words_of(unit.content["text"])))
         if right is None:
             return _draw_keywords(candidates, int(rng.integers(1, 5)), rng)
         if right:
-            remembered = [keyword for keyword in truth if rng.random() >= OMISSION_PROBABILITY]
-            return remembered or list(truth[:1])
-        others = [word for word in candidates if word not in truth]
-        return list(truth[: len(truth) // 2]) + _draw_keywords(others or candidates, 2, rng)
+            kept_keywords = [keyword for keyword in truth if rng.random() >= OMISSION_PROBABILITY]
+            return kept_keywords or list(truth[:1])
+        other_words = [word for word in candidates if word not in truth]
+        return list(truth[: len(truth) // 2]) + _draw_keywords(other_words or candidates, 2, rng)
 
     def matches(self, consensus: Consensus, truth: Any) -> bool:
-        """Return whether the keywords of the majority have at least the F1 ``RECOVERY_F1`` with the truth."""
-        most = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
-        wanted = {normalise_phrase(phrase) for phrase in truth}
-        return 2 * len(most & wanted) >= RECOVERY_F1 * (len(most) + len(wanted))
+        """Return whether the keywords of the majority agree with the truth with an F1 of ``RECOVERY_F1`` or more."""
+        majority = {keyword for keyword, count in (consensus.answer or {}).items() if 2 * count > consensus.n}
+        right = {normalise_phrase(phrase) for phrase in truth}
+        return 2 * len(majority & right) >= RECOVERY_F1 * (len(majority) + len(right))
 
 
 class ShownText(ShownContent):
@@ -265,7 +270,7 @@ class Keywords(OpenKind):
         )
 
     def _offered_collocations(
-        self, design: StudyDesign, images: Sequence[Image], there: Sequence[Image]
+        self, design: StudyDesign, images: Sequence[Image], text_images: Sequence[Image]
     ) -> dict[str, list[str]]:
         """Return the collocations that the page offers, spelled as in the text, by image."""
         longest = design.keywords.longest
@@ -273,9 +278,10 @@ class Keywords(OpenKind):
             grams = {image.name: titles_in(image.text, titles, longest) for image in images}
         else:
             stop_words = _stop_words()
-            spread = count_texts_by_ngram(dict.fromkeys(image.text for image in there), stop_words, longest)
+            texts = dict.fromkeys(image.text for image in text_images)
+            counts = count_texts_by_ngram(texts, stop_words, longest)
             grams = {
-                image.name: frequent_phrases(image.text, spread, stop_words, longest) for image in images
+                image.name: frequent_phrases(image.text, counts, stop_words, longest) for image in images
             }
         return {image.name: spellings_of_grams(image.text, grams[image.name]) for image in images}
 
@@ -311,16 +317,16 @@ class Keywords(OpenKind):
         if len(answer) > MAX_KEYWORDS:
             raise ValueError(gettext("expected at most %(most)d keywords") % {"most": MAX_KEYWORDS})
         vocabulary_of_text = _words_in(unit.content["text"])
-        offered = {normalise_phrase(typed) for typed in unit.content["collocations"]}
+        offered_phrases = {normalise_phrase(typed) for typed in unit.content["collocations"]}
         keywords: dict[str, str] = {}
         for typed in answer:
             keyword = " ".join(typed.split())
             form = normalise_phrase(keyword)
             # Words may have joiners and direction marks, but no control characters and no single surrogates.
-            broken = any(unicodedata.category(sign) in ("Cc", "Cs") for sign in keyword)
-            if not form or len(keyword) > MAX_KEYWORD_LENGTH or broken:
+            is_unprintable = any(unicodedata.category(character) in ("Cc", "Cs") for character in keyword)
+            if not form or len(keyword) > MAX_KEYWORD_LENGTH or is_unprintable:
                 raise NoKeyword(keyword, "is no keyword; expected a word of the text", ABSENT_WORD)
-            if form not in vocabulary_of_text and form not in offered:
+            if form not in vocabulary_of_text and form not in offered_phrases:
                 why = "does not occur in the text; expected its words, or phrases offered with it"
                 raise NoKeyword(keyword, why, UNKNOWN_PHRASE if " " in form else ABSENT_WORD)
             keywords.setdefault(form, keyword)
@@ -329,13 +335,13 @@ class Keywords(OpenKind):
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> list[str] | None:
         """Read ``u<position>`` (typed keywords), ``u<position>-c<n>`` (ticks) and ``u<position>-none`` (none fits)."""
         name = f"u{position}"
-        typed = [phrase.strip() for phrase in KEYWORD_SEPARATOR.split(str(form.get(name) or ""))]
-        ticked = [
+        typed_keywords = [phrase.strip() for phrase in KEYWORD_SEPARATOR.split(str(form.get(name) or ""))]
+        marked_phrases = [
             phrase
             for index, phrase in enumerate(unit.content["collocations"])
             if form.get(f"{name}-c{index}") == "1"
         ]
-        keywords = [phrase for phrase in typed if phrase] + ticked
+        keywords = [phrase for phrase in typed_keywords if phrase] + marked_phrases
         return keywords if keywords or f"{name}-none" in form else None
 
 
@@ -358,10 +364,12 @@ def sum_by_stem(counts: Mapping[str, int]) -> dict[str, int]:
 
 @lru_cache(maxsize=256)  # every save checks the answers of a form, which are about few texts
 def _words_in(text: str) -> frozenset[str]:
+    """Return the words of a text that can be keywords."""
     return frozenset(vocabulary(text))
 
 
 def _shorten_keyword(keyword: str, *, bare: bool = False) -> str:
+    """Return at most 40 characters of a keyword, in quotation marks unless ``bare``."""
     short = keyword if len(keyword) <= 40 else f"{keyword[:39]}…"
     return short if bare else f"“{short}”"
 

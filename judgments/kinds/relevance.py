@@ -45,15 +45,15 @@ class TwoThirdsMajority(Aggregation):
 
     def consensus(self, units: Units, values: Answers) -> ConsensusColumns:
         vote = relevance_vote(units, values)
-        no = vote.n - vote.yes
+        no_votes = vote.n - vote.yes
         return ConsensusColumns(
             unit=vote.units,
             n=vote.n,
             value=vote.relevant.astype(np.float64),
             share=vote.share,
-            margin=np.abs(vote.yes - no) / vote.n,
-            tie=np.zeros(len(no), dtype=np.bool_),
-            votes=np.column_stack([no, vote.yes]),
+            margin=np.abs(vote.yes - no_votes) / vote.n,
+            tie=np.zeros(len(no_votes), dtype=np.bool_),
+            votes=np.column_stack([no_votes, vote.yes]),
             answers=("0", "1"),
             is_integer=True,
         )
@@ -63,7 +63,10 @@ class TwoThirdsMajority(Aggregation):
 
 
 def relevance_probabilities(qualities: Sequence[float]) -> list[float]:
-    """Return the probabilities of no and yes. They are equal in the middle; yes has 0.05 at the lowest quality."""
+    """Return the probabilities of no and yes, by the logistic function of the quality.
+
+    Both are 0.5 in the middle of the scale; yes has 0.05 at the lowest quality.
+    """
     yes = 1 / (1 + math.exp(2 * (2.5 - qualities[0])))
     return [1 - yes, yes]
 
@@ -97,10 +100,10 @@ class Relevance(ImageCaptionKind):
         return {**self.defaults, "filter": {"fill_to": values.get("captions_per_image", 10)}}
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        """Refuse smaller groups than those of control items, since workers could recognise control items by size."""
+        """Refuse smaller groups than those of control items, because workers could recognise these by their size."""
         size, fill_to = design.captions_per_image, design.filter.fill_to
-        drawn = design.sampling.pairs_from != CROSSED and not design.sampling.only
-        if drawn and design.controls.per_hit and fill_to < size:
+        is_sampled = design.sampling.pairs_from != CROSSED and not design.sampling.only
+        if is_sampled and design.controls.per_hit and fill_to < size:
             yield (
                 pgettext(
                     "staff",
@@ -119,22 +122,22 @@ class Relevance(ImageCaptionKind):
         units = self.judged_units(design, captions, rng)
         size = design.captions_per_image
         fill_to = min(design.filter.fill_to, size)
-        short = (fill_to - len(units) % size) if len(units) % size else 0
-        if short > 0:
-            fill = captions.further_captions(short, draw.pool, draw.division.judged_images, rng)
-            units += self.units(design, captions.image, [(text, False) for text in fill], filtered=True)
-            tail = len(units) % size or size
-            units[-tail:] = shuffle(units[-tail:], rng)
+        lacking_count = (fill_to - len(units) % size) if len(units) % size else 0
+        if lacking_count > 0:
+            fillers = captions.further_captions(lacking_count, draw.pool, draw.division.judged_images, rng)
+            units += self.units(design, captions.image, [(text, False) for text in fillers], filtered=True)
+            group_size = len(units) % size or size
+            units[-group_size:] = shuffle(units[-group_size:], rng)
         return [tuple(units[start : start + size]) for start in range(0, len(units), size)]
 
     def reference_control(self, slot: ControlSlot, image: Image) -> Group:
         """Return a group of control items: one to three captions of the image (right), and captions of other images."""
         size, rng = slot.design.captions_per_image, slot.rng
-        right = right_caption_count(image, size, rng)
-        captions = shuffle(image.distinct_references, rng)[:right]
-        wrong = foreign_captions(image, slot.images, size - right, rng)
+        right_count = right_caption_count(image, size, rng)
+        captions = shuffle(image.distinct_references, rng)[:right_count]
+        foreign_texts = foreign_captions(image, slot.images, size - right_count, rng)
         units = [self.control(slot, image, text, self.good) for text in captions]
-        units += [self.control(slot, image, text, self.bad) for text in wrong]
+        units += [self.control(slot, image, text, self.bad) for text in foreign_texts]
         return Group(image.name, tuple(shuffle(units, rng)))
 
     def degraded_control(self, slot: ControlSlot, image: Image) -> Group | None:
@@ -143,18 +146,18 @@ class Relevance(ImageCaptionKind):
         Captions of other images fill up the group. Return None if no caption can be damaged.
         """
         size, rng = slot.design.captions_per_image, slot.rng
-        right = right_caption_count(image, size, rng)
+        right_count = right_caption_count(image, size, rng)
         captions = shuffle(image.distinct_references, rng)
         damaged_captions: dict[str, Text] = {}
-        for base in captions * size:  # damage each caption several times, with other words
-            if len(damaged_captions) == size - right:
+        for caption in captions * size:  # damage each caption several times, with other words
+            if len(damaged_captions) == size - right_count:
                 break
-            text = degraded_text(base, image, slot.images, slot.rng, whole=True)
+            text = degraded_text(caption, image, slot.images, slot.rng, whole=True)
             if text is not None:
                 damaged_captions.setdefault(text.text, text)
         if not damaged_captions:
             return None
-        units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right]]
+        units = [self.control(slot, image, text, self.good, DEGRADED) for text in captions[:right_count]]
         units += [self.control(slot, image, text, self.bad, DEGRADED) for text in damaged_captions.values()]
         units += self._filler_units(slot, image, units)
         return Group(image.name, tuple(shuffle(units, rng)))
@@ -166,8 +169,8 @@ class Relevance(ImageCaptionKind):
 
     def _filler_units(self, slot: ControlSlot, image: Image, units: Sequence[UnitSpec]) -> list[UnitSpec]:
         """Return captions of other images that fill up a group of control items. A short group could be recognised."""
-        taken = {unit.first.text for unit in units if unit.first is not None}
-        lacking = slot.design.captions_per_image - len(units)
-        spare = foreign_captions(image, slot.images, lacking + len(taken), slot.rng)
-        wrong = [text for text in spare if text.text not in taken][:lacking]
-        return [self.control(slot, image, text, self.bad, REFERENCE) for text in wrong]
+        used_texts = {unit.first.text for unit in units if unit.first is not None}
+        lacking_count = slot.design.captions_per_image - len(units)
+        candidates = foreign_captions(image, slot.images, lacking_count + len(used_texts), slot.rng)
+        fillers = [text for text in candidates if text.text not in used_texts][:lacking_count]
+        return [self.control(slot, image, text, self.bad, REFERENCE) for text in fillers]

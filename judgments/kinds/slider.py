@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 RECOVERY_TOLERANCE = 0.1  # share of the scale within which a rehearsal's answer is right
 SPREAD = 0.12  # spread of a rehearsal's true answers for equally good captions, as a share of the scale
 MAX_MISTAKE = 0.3  # distance of a mistake from the right range, as a share of the scale
-ROUNDING = 1e-9
+ROUNDING = 1e-9  # largest rounding error of a difference of answers
 
 
 class StandardisedMeans(Results):
@@ -71,17 +71,19 @@ class WithinTolerance:
 
 
 class SliderRehearsal(ScaleRehearsal):
+    """The rehearsal of a slider, on which mistakes are of limited size."""
+
     def draw_answer(self, unit: Any, truth: Any, *, right: bool | None, rng: np.random.Generator) -> float:
         """Draw wrong answers outside the right range, at a distance of at most ``MAX_MISTAKE`` of the scale."""
         if right is not False:
             return super().draw_answer(unit, truth, right=right, rng=rng)
-        good = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
-        far = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
-        near = (min(good) - far, max(good) + far)
-        fitting = [self.values[index] for index in near if 0 <= index < len(self.values)]
+        right_indices = [index for index, value in enumerate(self.values) if self.is_right(value, truth)]
+        distance = int(rng.integers(1, max(1, round(MAX_MISTAKE * (len(self.values) - 1))) + 1))
+        indices = (min(right_indices) - distance, max(right_indices) + distance)
+        wrong_values = [self.values[index] for index in indices if 0 <= index < len(self.values)]
         return (
-            plain_number(rng.choice(fitting))
-            if fitting
+            plain_number(rng.choice(wrong_values))
+            if wrong_values
             else super().draw_answer(unit, truth, right=right, rng=rng)
         )
 
@@ -121,11 +123,11 @@ class Slider(Graded):
         )
 
     def contradictions(self, design: StudyDesign) -> Iterator[str]:
-        inner = inner_names(design.scale, design.scale.labels) if design.scale else []
-        if inner:
+        inner_labels = inner_names(design.scale, design.scale.labels) if design.scale else []
+        if inner_labels:
             yield pgettext(
                 "staff", "scale.labels contains %(name)s, but a slider has labels only at both ends"
-            ) % {"name": inner[0]}
+            ) % {"name": inner_labels[0]}
 
     @property
     def default_poles(self) -> list[str]:

@@ -24,11 +24,11 @@ class UnavailableKind(OpenKind):
     writes_captions = True  # answers may be texts, so erasing a person's texts deletes them
 
     def __init__(self, name: str, feature: str) -> None:
-        self.absent, self.feature = name, feature
+        self.missing_name, self.feature = name, feature
         self.title = pgettext("staff", "%(name)s (off)") % {"name": name}
 
     def error(self) -> FeatureIsOff:
-        names = {"name": self.absent, "feature": self.feature}
+        names = {"name": self.missing_name, "feature": self.feature}
         if self.feature:
             return FeatureIsOff(
                 pgettext(

@@ -103,47 +103,49 @@ def leave_one_out_scores(
     # imported lazily, so that web processes start without the compiler
     from quorum.metrics.held_out import hold_out, of_other_images, score_held_out
 
-    several = [texts for texts in captions if len(texts) > 1]
-    if not several:
+    groups = [texts for texts in captions if len(texts) > 1]
+    if not groups:
         return LeaveOneOutScores((), 0, 0, sum(map(len, captions)), seed)
     captions_left_out = hold_out([texts for texts in captions if texts])
-    instead = (
-        {FLOOR: of_other_images(captions_left_out, np.random.default_rng(seed))} if len(several) > 1 else {}
-    )
-    scored = score_held_out(captions_left_out, metrics, instead=instead)
-    floors = scored.replacement_scores.get(FLOOR, {})
+    replacements = {}
+    if len(groups) > 1:
+        replacements[FLOOR] = of_other_images(captions_left_out, np.random.default_rng(seed))
+    result = score_held_out(captions_left_out, metrics, instead=replacements)
+    floors = result.replacement_scores.get(FLOOR, {})
     bounds = tuple(
-        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, scored.signatures[name], seed)
-        for name, scores in scored.caption_scores.items()
+        _upper_bound(name, scores, floors.get(name), captions_left_out.counts, result.signatures[name], seed)
+        for name, scores in result.caption_scores.items()
     )
     return LeaveOneOutScores(
         bounds,
-        len(several),
+        len(groups),
         len(captions_left_out.texts),
         captions_left_out.single_images,
         seed,
-        scored.warnings,
-        rank_correlations(scored.caption_scores, captions_left_out.texts, captions_left_out.counts),
+        result.warnings,
+        rank_correlations(result.caption_scores, captions_left_out.texts, captions_left_out.counts),
     )
 
 
 def _upper_bound(
     metric: str,
     scores: npt.NDArray[np.float64],
-    wrong: npt.NDArray[np.float64] | None,
+    floor_scores: npt.NDArray[np.float64] | None,
     sizes: npt.NDArray[np.int64],
     signature: str,
     seed: int,
 ) -> UpperBound:
     starts = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     means = np.add.reduceat(scores, starts) / sizes
-    floors = np.full(1, math.nan) if wrong is None else np.add.reduceat(wrong, starts) / sizes
-    floor = None if wrong is None else bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
+    floors, interval = np.full(1, math.nan), None
+    if floor_scores is not None:
+        floors = np.add.reduceat(floor_scores, starts) / sizes
+        interval = bootstrap_interval(floors, resamples=RESAMPLES, seed=seed)
     return UpperBound(
         **asdict(summary_of_scores(scores, means, resamples=RESAMPLES, seed=seed)),
         metric=metric,
         floor=float(floors.mean()),
-        floor_low=math.nan if floor is None else floor.low,
-        floor_high=math.nan if floor is None else floor.high,
+        floor_low=math.nan if interval is None else interval.low,
+        floor_high=math.nan if interval is None else interval.high,
         signature=signature,
     )

@@ -62,6 +62,7 @@ class CaptionRule:
     excluded_languages: tuple[str, ...] = ()
 
     def is_for(self, language: str) -> bool:
+        """Return whether the rule applies to captions in this language."""
         first = first_part(language)
         return first in self.languages if self.languages else first not in self.excluded_languages
 
@@ -74,12 +75,12 @@ class CaptionRule:
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields for the page's script."""
-        test: dict[str, Any] = (
+        criterion: dict[str, Any] = (
             {"counts": self.counts, "least": self.least, "most": self.most}
             if self.counts
             else {"pattern": self.pattern, "flags": "iu" if self.ignore_case else "u"}
         )
-        return {"id": self.id, "hard": self.hard, "says": str(self.message), **test}
+        return {"id": self.id, "hard": self.hard, "says": str(self.message), **criterion}
 
 
 @lru_cache(maxsize=128)
@@ -94,15 +95,17 @@ def tidy_text(text: str) -> str:
 
 def count_words(text: str) -> int:
     """Return the number of words: runs of characters between blanks that contain a letter or digit."""
-    return sum(any(unicodedata.category(sign)[0] in "LN" for sign in run) for run in text.split(" "))
+    return sum(
+        any(unicodedata.category(character)[0] in "LN" for character in run) for run in text.split(" ")
+    )
 
 
 def _read_rules() -> tuple[CaptionRule, ...]:
     rules = tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))["rules"]
-    return tuple(_rule(**values) for values in rules)
+    return tuple(_make_rule(**values) for values in rules)
 
 
-def _rule(
+def _make_rule(
     *,
     message: str,
     bad_example: str,
@@ -111,17 +114,18 @@ def _rule(
     times: int = 1,
     **values: Any,
 ) -> CaptionRule:
-    whole_words = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
+    """Return the rule of an entry of the file. ``words`` become a pattern; ``bad_example`` is repeated ``times``."""
+    word_pattern = f"{{start}}(?:{'|'.join(words)}){{end}}" if words else ""
     for name in ("languages", "excluded_languages"):
         values[name] = tuple(values.get(name, ()))
-    for name, part in PATTERN_PARTS.items():
-        pattern, whole_words = (
-            expression.replace(f"{{{name}}}", part) for expression in (pattern, whole_words)
+    for name, expression_text in PATTERN_PARTS.items():
+        pattern, word_pattern = (
+            expression.replace(f"{{{name}}}", expression_text) for expression in (pattern, word_pattern)
         )
     return CaptionRule(
         message=_(message),
         bad_example=bad_example * times,
-        pattern="|".join(filter(None, (pattern, whole_words))),
+        pattern="|".join(filter(None, (pattern, word_pattern))),
         **values,
     )
 
@@ -139,9 +143,11 @@ def rules_for(language: str) -> tuple[CaptionRule, ...]:
 
 
 def broken_rules(text: str, language: str) -> tuple[CaptionRule, ...]:
+    """Return the rules that a text breaks, in the order of the file. The text may have extra blanks."""
     tidy = tidy_text(text)
     return tuple(rule for rule in rules_for(language) if rule.is_broken_by(tidy))
 
 
 def first_refusal(rules: Iterable[CaptionRule]) -> CaptionRule | None:
+    """Return the first hard rule, because of which a caption is refused; None if there is none."""
     return next((rule for rule in rules if rule.hard), None)

@@ -37,9 +37,9 @@ def misspellings(text: str, language: str) -> dict[str, str]:
     suggestions: dict[str, str] = {}
     for match in _WORD.finditer(text):
         word = match[0] if match.start() else match[0][:1].lower() + match[0][1:]
-        plain = word.replace("’", "'").removesuffix("'s")
-        if not plain.islower() or plain in dictionary or len(suggestions) == MAX_WORDS:
+        plain_word = word.replace("’", "'").removesuffix("'s")
+        if not plain_word.islower() or plain_word in dictionary or len(suggestions) == MAX_WORDS:
             continue
-        near = dictionary.correction(plain) if len(plain) <= MAX_WORD_LENGTH else None
-        suggestions[word] = near if near and near != plain else ""
+        suggestion = dictionary.correction(plain_word) if len(plain_word) <= MAX_WORD_LENGTH else None
+        suggestions[word] = suggestion if suggestion and suggestion != plain_word else ""
     return suggestions

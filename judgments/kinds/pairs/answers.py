@@ -20,7 +20,7 @@ from quorum.statistics.aggregation import majority_vote
 from quorum.statistics.aggregation.pair_answers import FIRST, MUCH, NEITHER, NO_DIFFERENCE, SECOND, sides_of
 from quorum.statistics.stopping import majority_range, plurality_range
 
-# The keys of the table ``answers`` of a design that add to the two sides, in order.
+# The keys of a design's table ``answers`` that add answers to the two sides, in the order of settings.
 FURTHER_ANSWERS = ("no_difference", "neither", "strength", "confidence")
 NO_DIFFERENCE_CHOICE = Choice(NO_DIFFERENCE, gettext_noop("No difference"), "0")
 NEITHER_CHOICE = Choice(NEITHER, gettext_noop("Neither of the two"), "5")
@@ -43,10 +43,10 @@ class TwoSides(Sides):
 
     def to_canonical(self, answer: int, *, side: Any) -> int:
         """Swap first and second if the worker saw the second candidate first. Keep strength and confidence."""
-        chosen = answer % MUCH
-        if not side or chosen not in (FIRST, SECOND):
+        chosen_side = answer % MUCH
+        if not side or chosen_side not in (FIRST, SECOND):
             return answer
-        return answer - chosen + (SECOND if chosen == FIRST else FIRST)
+        return answer - chosen_side + (SECOND if chosen_side == FIRST else FIRST)
 
     def from_canonical(self, answer: int, *, side: Any) -> int:
         return self.to_canonical(answer, side=side)
@@ -84,5 +84,5 @@ class Majority(Aggregation):
         counts = Counter(value % MUCH for value in values)
         if len(self._labels) == 2:
             return majority_range(counts[FIRST], counts[SECOND], remaining)
-        others = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))
-        return plurality_range(counts[FIRST], counts[SECOND], others, remaining)
+        most_other_votes = max(counts[label] for label in self._labels if label not in (FIRST, SECOND))
+        return plurality_range(counts[FIRST], counts[SECOND], most_other_votes, remaining)

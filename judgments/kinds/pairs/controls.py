@@ -41,21 +41,21 @@ class PairControls:
 
     def makers(self) -> Makers:
         return Makers(
-            reference=self._with_foreign_text,
-            degraded=self._with_damaged_text,
-            known=self._of_known_item,
+            reference=self._foreign_pair,
+            degraded=self._damaged_pair,
+            known=self._known_pair,
             least_references=self.references,
         )
 
-    def _with_foreign_text(self, slot: ControlSlot, image: Image) -> Group:
+    def _foreign_pair(self, slot: ControlSlot, image: Image) -> Group:
         """Compare a reference with a caption of another image."""
         caption = image.references[int(slot.rng.integers(len(image.references)))]
         reference = self.other_reference(image, caption, slot.rng)
         (foreign,) = foreign_captions(image, slot.images, 1, slot.rng)
         return self._compare(slot, image, reference, right=caption, wrong=foreign, control_kind=REFERENCE)
 
-    def _with_damaged_text(self, slot: ControlSlot, image: Image) -> Group | None:
-        """Compare a reference with the same text after some words were replaced. Return None if none can be damaged."""
+    def _damaged_pair(self, slot: ControlSlot, image: Image) -> Group | None:
+        """Compare a reference with the same text, in which some words are replaced. Return None if none can be."""
         for caption in shuffle(image.references, slot.rng):
             damaged = degraded_text(caption, image, slot.images, slot.rng, whole=False)
             if damaged is None:
@@ -64,7 +64,7 @@ class PairControls:
             return self._compare(slot, image, reference, right=caption, wrong=damaged, control_kind=DEGRADED)
         return None
 
-    def _of_known_item(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
+    def _known_pair(self, slot: ControlSlot, items: Sequence[Known]) -> Group:
         """Compare the two texts of a known item. If neither of them is right, their order is random, too."""
         (item,) = items
         outcomes = self.kind.outcomes
@@ -73,8 +73,8 @@ class PairControls:
         if self.references > 1 and item.reference is None:
             raise known_problem(item, "needs sentence A under reference")
         if item.expected not in outcomes:
-            listed = " and ".join(f"{outcome} is {SIDE_NAMES[outcome]}" for outcome in outcomes)
-            raise known_problem(item, f"expects {item.expected!r}; {listed}")
+            outcome_list = " and ".join(f"{outcome} is {SIDE_NAMES[outcome]}" for outcome in outcomes)
+            raise known_problem(item, f"expects {item.expected!r}; {outcome_list}")
         reference = item.reference if self.references > 1 else None
         first_is_right = item.expected != SECOND
         right, wrong = (item.first, item.second) if first_is_right else (item.second, item.first)
@@ -97,7 +97,7 @@ class PairControls:
         """Return a control item with its texts on random sides.
 
         Args:
-            outcome: the expected answer if it names no side.
+            outcome: the expected answer, if the right answer names no side.
         """
         side = int(slot.rng.integers(FIRST, SECOND + 1))  # of the right text
         first, second = (right, wrong) if side == FIRST else (wrong, right)

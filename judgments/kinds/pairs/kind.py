@@ -55,7 +55,7 @@ NOTE_SENTENCES = {
     "pairs_short_of_references": "Pairs that were left out because their items have too few references: {}.",
     "hits_with_an_image_twice": "Pages of work with an item more than once, because too few other items are left: {}.",
 }
-PAIR_LIMIT = 2**31 - 1
+ALL_PAIRS = 2**31 - 1  # more pairs than any dataset has
 ALL_SIDES = (FIRST, SECOND, NO_DIFFERENCE, NEITHER)  # in the order of tables
 
 
@@ -98,14 +98,14 @@ class PairChoiceKind(ChoiceKind):
             raise ValueError("expected an answer to a pair (docs/ties.md)")
         if before is not None and ("confidence" in before) != (answer >= SURE):
             raise ValueError("other answers say how sure they are, or do not; expected it of all, or of none")
-        needed = {
+        needs_answer = {
             "no_difference": answer % MUCH == NO_DIFFERENCE,
             "neither": answer % MUCH == NEITHER,
             "strength": answer % SURE >= MUCH,
             "confidence": answer >= SURE,
         }
-        earlier = (before or "").split(",")
-        return ",".join(name for name in FURTHER_ANSWERS if needed[name] or name in earlier)
+        earlier_names = (before or "").split(",")
+        return ",".join(name for name in FURTHER_ANSWERS if needs_answer[name] or name in earlier_names)
 
     def tables_of_setting(self, setting: str) -> dict[str, dict[str, Any]]:
         return {"answers": dict.fromkeys(setting.split(","), True)} if setting else {}
@@ -117,38 +117,39 @@ class PairChoiceKind(ChoiceKind):
         changed.extras = tuple(setting.split(","))
         changed.choices = tuple(self._choices(changed.extras))
         changed.confidences = CONFIDENCE_CHOICES if "confidence" in changed.extras else ()
-        sure = CONFIDENCES if changed.confidences else (0,)
+        levels = CONFIDENCES if changed.confidences else (0,)
         changed.values = tuple(
-            SURE * level + int(choice.value) for choice in changed.choices for level in sure
+            SURE * level + int(choice.value) for choice in changed.choices for level in levels
         )
         changed.aggregation = Majority(changed.outcomes)
-        leaning = partial(answer_probabilities, changed.values)
-        changed.rehearsal = ChoiceRehearsal(changed.values, leaning, is_same_side)
+        probabilities = partial(answer_probabilities, changed.values)
+        changed.rehearsal = ChoiceRehearsal(changed.values, probabilities, is_same_side)
         keys = tuple(choice.key for choice in changed.choices)
         letters = () if "strength" in changed.extras else tuple(choice.letter for choice in self.choices)
-        of_confidence = ((tuple(choice.key for choice in changed.confidences), _("choose how sure you are")),)
+        sure_keys = ((tuple(choice.key for choice in changed.confidences), _("choose how sure you are")),)
         changed.page = replace(
             self.page,
             keys=(
                 ((*keys, *letters), _("choose an answer")),
-                *(of_confidence if changed.confidences else ()),
+                *(sure_keys if changed.confidences else ()),
             ),
         )
         return changed
 
-    def _choices(self, more: Sequence[str]) -> list[Choice]:
+    def _choices(self, extras: Sequence[str]) -> list[Choice]:
+        """Return the choices in the order of the page, from the first side to the second, for some FURTHER_ANSWERS."""
         first, second = self.choices
-        between = [
+        neutral_choices = [
             choice
             for name, choice in (("no_difference", NO_DIFFERENCE_CHOICE), ("neither", NEITHER_CHOICE))
-            if name in more
+            if name in extras
         ]
-        if "strength" not in more:
-            return [first, *between, second]
+        if "strength" not in extras:
+            return [first, *neutral_choices, second]
         return [
             Choice(MUCH + FIRST, BY_FAR, "1", first.letter),
             Choice(FIRST, SLIGHTLY, "2", first.letter),
-            *between,
+            *neutral_choices,
             Choice(SECOND, SLIGHTLY, "3", second.letter),
             Choice(MUCH + SECOND, BY_FAR, "4", second.letter),
         ]
@@ -168,6 +169,7 @@ class PairChoiceKind(ChoiceKind):
 
     @property
     def ends(self) -> tuple[Choice, Choice]:
+        """The first and the last choice, which name the two sides."""
         return self.choices[0], self.choices[-1]
 
     def read_form(self, form: Mapping[str, Any], position: int, unit: Any) -> Any:
@@ -178,18 +180,18 @@ class PairChoiceKind(ChoiceKind):
         answer = super().read_form(form, position, unit)
         if not self.confidences or answer is None:
             return answer
-        sure = next(
+        confidence = next(
             (choice.value for choice in self.confidences if form.get(f"v{position}") == str(choice.value)), 0
         )
-        return answer + sure if isinstance(answer, int) else answer
+        return answer + confidence if isinstance(answer, int) else answer
 
     def describe_answer(self, answer: Any) -> str:
         if not isinstance(answer, int) or answer < SURE:
             return super().describe_answer(answer)
-        sure = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == answer // SURE * SURE)
+        level = next(choice.text for choice in CONFIDENCE_CHOICES if choice.value == answer // SURE * SURE)
         return gettext("%(answer)s (%(confidence)s)") % {
             "answer": super().describe_answer(answer % SURE),
-            "confidence": sure,
+            "confidence": level,
         }
 
     def is_right(self, answer: Any, expected: Any) -> bool:
@@ -211,16 +213,16 @@ class PairChoiceKind(ChoiceKind):
         check_split(design, material)
         division = divide_images(design, material)
         pairs_wanted = {str(kind): count for kind, count in design.sampling.pairs.items()}
-        drawing: dict[str, Any] = {
+        options: dict[str, Any] = {
             "references": design.sampling.references,
             "allow_no_references": self.page.shows_picture,
             "source": design.sampling.source,
             "seed": design.seed,
         }
         if design.arena.pages and not pairs_wanted:
-            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": PAIR_LIMIT}, **drawing)
+            pairs_wanted = count_pairs(material, division.judged_images, wanted={"MM": ALL_PAIRS}, **options)
         drawn_pairs = draw_pairs(
-            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **drawing
+            material, division.judged_images, wanted=pairs_wanted, only=design.sampling.only, **options
         )
         pairs = drawn_pairs.pairs
         texts = {text.key: text for image in division.judged_images for text in image.references}
@@ -238,8 +240,8 @@ class PairChoiceKind(ChoiceKind):
             notes |= pairs_left_out(material, division.judged_images, wanted=pairs_wanted, drawn=pairs)
         if drawn_pairs.skipped_pairs:
             notes["pairs_short_of_references"] = drawn_pairs.skipped_pairs
-        if repeating := hits_with_an_image_twice(hits):
-            notes["hits_with_an_image_twice"] = repeating
+        if hits_with_repeats := hits_with_an_image_twice(hits):
+            notes["hits_with_an_image_twice"] = hits_with_repeats
         pool: tuple[UnitSpec, ...] = ()
         if design.arena.pages:
             pool = _arena_pool(pairs, groups, rng_for(design.seed, "arena"))

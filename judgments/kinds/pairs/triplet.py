@@ -43,8 +43,9 @@ class Triplet(PairChoiceKind):
 
     def control_reference(self, image: Image, caption: Text, rng: np.random.Generator) -> Text | None:
         """Return another caption of the image, with a different text if possible."""
-        others = [text for text in image.references if text.text != caption.text] or list(image.references)
-        return others[int(rng.integers(len(others)))]
+        different = [text for text in image.references if text.text != caption.text]
+        captions = different or list(image.references)
+        return captions[int(rng.integers(len(captions)))]
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
         left, right = (unit.second, unit.first) if side else (unit.first, unit.second)
