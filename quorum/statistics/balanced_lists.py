@@ -16,7 +16,7 @@ import numpy as np
 
 from quorum.statistics.inputs import check_positive_int
 
-TRIES_PER_PLACE = 60  # exchanges tried per place of each list
+TRIES_PER_ITEM = 60  # exchanges tried for each item of each list
 
 List = frozenset[int]  # the items of a list, without order
 
@@ -42,7 +42,7 @@ def balanced_lists(
     if count == comb(items, size):
         return list(combinations(range(items), size))
     design = _Design(items, _deal_lists(items, size, count, rng))
-    design.improve_balance(rng, TRIES_PER_PLACE * size * count)
+    design.improve_balance(rng, TRIES_PER_ITEM * size * count)
     return [tuple(sorted(members)) for members in design.lists]
 
 
@@ -51,20 +51,21 @@ def _deal_lists(items: int, size: int, count: int, rng: np.random.Generator) -> 
 
     Of several such items, take the one that was least often in a list with the items of this list.
     """
-    came = [0] * items
-    met = np.zeros((items, items), dtype=np.int64)
+    uses = [0] * items
+    meetings = np.zeros((items, items), dtype=np.int64)
     lists = []
     for _ in range(count):
         order = rng.permutation(items).tolist()
         list_items: list[int] = []
         while len(list_items) < size:
-            free = [item for item in order if item not in list_items]
-            list_items.append(min(free, key=lambda item: (came[item], met[item, list_items].sum())))
+            candidates = [item for item in order if item not in list_items]
+            order_key = {item: (uses[item], meetings[item, list_items].sum()) for item in candidates}
+            list_items.append(min(candidates, key=order_key.__getitem__))
         for item in list_items:
-            came[item] += 1
+            uses[item] += 1
         for first, second in combinations(list_items, 2):
-            met[first, second] += 1
-            met[second, first] += 1
+            meetings[first, second] += 1
+            meetings[second, first] += 1
         lists.append(frozenset(list_items))
     return lists
 
@@ -74,62 +75,61 @@ class _Design:
 
     def __init__(self, items: int, lists: list[List]) -> None:
         self.lists = lists
-        self._same = Counter(lists)
-        self._met = [[0] * items for _ in range(items)]
+        self._copies = Counter(lists)
+        self._meetings = [[0] * items for _ in range(items)]
         for members in lists:
             for first, second in combinations(members, 2):
                 self._count_meeting(first, second, 1)
 
     def improve_balance(self, rng: np.random.Generator, tries: int) -> None:
-        """Exchange items between lists while this repeats no list and does not make pairs less even."""
-        lots = rng.random((tries, 4))
-        for first_lot, second_lot, here, there in lots.tolist():
-            first = int(first_lot * len(self.lists))
-            second = int(second_lot * len(self.lists))
-            mine = sorted(self.lists[first] - self.lists[second])
-            theirs = sorted(self.lists[second] - self.lists[first])
-            if mine:  # it is empty if the two lists are equal
-                self._exchange_items(
-                    first, second, mine[int(here * len(mine))], theirs[int(there * len(theirs))]
-                )
+        """Try exchanges of items between lists. Each must repeat no list and must not make pairs less even."""
+        numbers = rng.random((tries, 4))
+        for first_number, second_number, own_place, other_place in numbers.tolist():
+            first = int(first_number * len(self.lists))
+            second = int(second_number * len(self.lists))
+            own_items = sorted(self.lists[first] - self.lists[second])
+            other_items = sorted(self.lists[second] - self.lists[first])
+            if own_items:  # they are empty if the two lists are equal
+                own_item = own_items[int(own_place * len(own_items))]
+                other_item = other_items[int(other_place * len(other_items))]
+                self._exchange_items(first, second, own_item, other_item)
             elif first != second:
                 self._exchange_with_other_list(first, rng)
 
-    def _exchange_items(self, first: int, second: int, gone: int, come: int) -> None:
-        """Exchange item `gone` of the first list for item `come` of the second, unless this makes the lists worse."""
+    def _exchange_items(self, first: int, second: int, own_item: int, other_item: int) -> None:
+        """Exchange an item of the first list for an item of the second list, unless this makes the lists worse."""
         old = self.lists[first], self.lists[second]
-        new = old[0] - {gone} | {come}, old[1] - {come} | {gone}
+        new = old[0] - {own_item} | {other_item}, old[1] - {other_item} | {own_item}
         if new[0] == old[1]:
             return
-        more_copies = sum(self._same[members] for members in new) - sum(
-            self._same[members] - 1 for members in old
-        )
-        if more_copies > 0 or (more_copies == 0 and self._cost(old, gone, come) > 0):
+        more_copies = sum(self._copies[members] for members in new)
+        more_copies -= sum(self._copies[members] - 1 for members in old)
+        if more_copies > 0 or (more_copies == 0 and self._cost(old, own_item, other_item) > 0):
             return
-        for mine, theirs, lost, got in ((old[0], old[1], gone, come), (old[1], old[0], come, gone)):
-            for item in mine - theirs - {lost}:
-                self._count_meeting(lost, item, -1)
-                self._count_meeting(got, item, 1)
-        self._same.subtract(old)
-        self._same.update(new)
+        exchanges = (*old, own_item, other_item), (*old[::-1], other_item, own_item)
+        for changed, other, removed, added in exchanges:
+            for item in changed - other - {removed}:
+                self._count_meeting(removed, item, -1)
+                self._count_meeting(added, item, 1)
+        self._copies.subtract(old)
+        self._copies.update(new)
         self.lists[first], self.lists[second] = new
 
     def _exchange_with_other_list(self, first: int, rng: np.random.Generator) -> None:
         """Exchange an item of a repeated list for one of another list."""
         second = int(rng.integers(len(self.lists)))
-        mine = sorted(self.lists[first] - self.lists[second])
-        theirs = sorted(self.lists[second] - self.lists[first])
-        if mine:
-            gone, come = (items[int(rng.integers(len(items)))] for items in (mine, theirs))
-            self._exchange_items(first, second, gone, come)
+        own_items = sorted(self.lists[first] - self.lists[second])
+        other_items = sorted(self.lists[second] - self.lists[first])
+        if own_items:
+            drawn_items = (items[int(rng.integers(len(items)))] for items in (own_items, other_items))
+            self._exchange_items(first, second, *drawn_items)
 
-    def _cost(self, old: tuple[List, List], gone: int, come: int) -> int:
-        """Return half of the change in the sum of squared co-occurrences."""
-        met = self._met
-        return sum(met[come][item] - met[gone][item] + 1 for item in old[0] - old[1] - {gone}) + sum(
-            met[gone][item] - met[come][item] + 1 for item in old[1] - old[0] - {come}
-        )
+    def _cost(self, old: tuple[List, List], own_item: int, other_item: int) -> int:
+        """Return half of the change in the sum over pairs of items of squared numbers of common lists."""
+        own, other = self._meetings[own_item], self._meetings[other_item]
+        change = sum(other[item] - own[item] + 1 for item in old[0] - old[1] - {own_item})
+        return change + sum(own[item] - other[item] + 1 for item in old[1] - old[0] - {other_item})
 
-    def _count_meeting(self, first: int, second: int, times: int) -> None:
-        self._met[first][second] += times
-        self._met[second][first] += times
+    def _count_meeting(self, first: int, second: int, change: int) -> None:
+        self._meetings[first][second] += change
+        self._meetings[second][first] += change

@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from quorum.numeric.arrays import Flags, Floats, Ints, parts_of
 from quorum.statistics.aggregation import item_response
-from quorum.statistics.crossed import CONFIDENCE, ITEM, MIN_CLUSTERS, check_confidence, too_few
+from quorum.statistics.crossed import CONFIDENCE, ITEM, MIN_CLUSTERS, check_confidence, quantile_of, too_few
 from quorum.statistics.inference import Inference, signed
 from quorum.statistics.inputs import (
     BadOption,
@@ -53,7 +53,7 @@ def order_disagreement(scores: ArrayLike) -> Floats:
     scores: (I, S, M) of items, systems and metrics. A case counts half if only one of the two metrics ties the
     captions.
     """
-    table = _scores(scores)
+    table = _read_scores(scores)
     if table.shape[2] < 2:
         raise BadOption("scores is of one metric, expected two or more, since they are to disagree")
     share = np.zeros(len(table))
@@ -73,12 +73,12 @@ def score_information(scores: ArrayLike) -> Floats:
     I, S and M count items, systems and metrics. The "persons" of the model are the pairs of a system and a metric.
     A person is right on an item if the score is above the metric's median.
     """
-    table = _scores(scores)
+    table = _read_scores(scores)
     item, system, metric = np.nonzero(~np.isnan(table))
     right = (table > np.nanmedian(table, axis=(0, 1)))[item, system, metric]
-    fitted = item_response(item, system * table.shape[2] + metric, right.astype(np.float64))
+    model = item_response(item, system * table.shape[2] + metric, right.astype(np.float64))
     information = np.zeros(len(table))
-    information[fitted.items.astype(np.int64)] = fitted.information(fitted.ability).mean(axis=1)
+    information[model.items.astype(np.int64)] = model.information(model.ability).mean(axis=1)
     return information
 
 
@@ -89,51 +89,53 @@ def comparison_information(scores: ArrayLike) -> Floats:
     distribution function, d the difference of scores, and s the root mean square of these differences. The
     information is averaged over metrics.
     """
-    table = _scores(scores)
+    table = _read_scores(scores)
     difference = table[:, 0] - table[:, -1]
-    size = np.sqrt(np.square(difference).mean(axis=0))
-    first = scipy.special.ndtr(difference / np.where(size > 0, size, 1.0))
+    scale = np.sqrt(np.square(difference).mean(axis=0))
+    first = scipy.special.ndtr(difference / np.where(scale > 0, scale, 1.0))
     return np.asarray((first * (1 - first)).mean(axis=1))
 
 
-def _scores(values: ArrayLike) -> Floats:
+def _read_scores(values: ArrayLike) -> Floats:
+    """Return the scores as three-dimensional float64. Raise BadShape or BadValue if they cannot be used."""
     table = floats_of(values, "scores")
     if table.ndim != 3 or not table.size:
         raise BadShape(f"scores has the shape {table.shape}, expected items x systems x metrics")
     if np.isinf(table).any():
         raise BadValue("scores holds an infinite number")
-    empty = np.isnan(table).all(axis=(0, 1))
-    if empty.any():
-        raise BadValue(f"scores has none of metric {int(empty.argmax())}")
+    has_no_score = np.isnan(table).all(axis=(0, 1))
+    if has_no_score.any():
+        raise BadValue(f"scores has none of metric {int(has_no_score.argmax())}")
     return table
 
 
 def inclusion_probabilities(usefulness: ArrayLike, budget: int, *, floor: float = FLOOR) -> Floats:
     """Return (I,) probabilities whose sum is `budget`.
 
-    One part of the budget is divided equally among the items, the rest in proportion to sqrt(usefulness). The
+    The share `floor` of the budget is divided equally among the items, the rest in proportion to sqrt(usefulness). The
     square root minimises the error of a sum (Neyman 1934), because usefulness is a variance. An item whose
     probability would exceed 1 is certain. With `floor` 1 all items are equally probable.
     """
-    useful = finite_vector(usefulness, "usefulness")
-    refuse_values(useful, useful < 0, "usefulness", "a number from zero on")
+    usefulness_of_item = finite_vector(usefulness, "usefulness")
+    refuse_values(usefulness_of_item, usefulness_of_item < 0, "usefulness", "a number from zero on")
     check_positive_int(budget, "budget")
-    if budget > len(useful):
-        raise BadOption(f"budget is {budget:,}, but there are {len(useful):,} items")
+    if budget > len(usefulness_of_item):
+        raise BadOption(f"budget is {budget:,}, but there are {len(usefulness_of_item):,} items")
     if not (is_real(floor) and 0 < floor <= 1):
         raise BadOption(f"floor is {floor!r}, expected a number above 0, up to 1")
-    size = np.sqrt(useful)
-    if not size.any():
-        size = np.ones(len(useful))
-    share = floor + (1 - floor) * size / size.mean()
-    is_certain: Flags = np.zeros(len(useful), dtype=np.bool_)
+    root = np.sqrt(usefulness_of_item)
+    if not root.any():
+        root = np.ones(len(usefulness_of_item))
+    share = floor + (1 - floor) * root / root.mean()
+    # Items whose probability would exceed 1 are certain, which leaves less of the budget to the others.
+    is_certain: Flags = np.zeros(len(usefulness_of_item), dtype=np.bool_)
     while True:
         budget_left = budget - int(is_certain.sum())
         probabilities = np.where(is_certain, 1.0, share * budget_left / max(share[~is_certain].sum(), 1e-300))
-        over = (probabilities >= 1) & ~is_certain
-        if not over.any():
+        is_above_one = (probabilities >= 1) & ~is_certain
+        if not is_above_one.any():
             return probabilities
-        is_certain |= over
+        is_certain |= is_above_one
 
 
 def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
@@ -143,20 +145,22 @@ def draw_items(probabilities: ArrayLike, *, seed: Seed) -> Ints:
     item is sampled with exactly its probability (Goodman, Kish 1950). Raise BadValue if the sum is not a whole
     number.
     """
-    chance = _probabilities(probabilities)
+    chance = _read_probabilities(probabilities)
     generator, _ = generator_of(seed)
     order = generator.permutation(len(chance))
-    ends = np.cumsum(chance[order])
-    total_count = np.rint(ends[-1])
-    if abs(ends[-1] - total_count) > _COUNT_TOLERANCE:
-        raise BadValue(f"probabilities add up to {ends[-1]:g}, expected a whole number of items")
-    ends *= total_count / ends[-1]
-    ends[-1] = total_count
-    steps = np.ceil(ends - generator.random())
+    bounds = np.cumsum(chance[order])
+    total_count = np.rint(bounds[-1])
+    if abs(bounds[-1] - total_count) > _COUNT_TOLERANCE:
+        raise BadValue(f"probabilities add up to {bounds[-1]:g}, expected a whole number of items")
+    # Item i is sampled if a grid of step 1 with a random start has a point between the bounds i - 1 and i.
+    bounds *= total_count / bounds[-1]
+    bounds[-1] = total_count
+    steps = np.ceil(bounds - generator.random())
     return np.sort(order[np.diff(steps, prepend=0.0) > 0])
 
 
-def _probabilities(values: ArrayLike) -> Floats:
+def _read_probabilities(values: ArrayLike) -> Floats:
+    """Return (N,) probabilities. Raise BadValue if one is not above 0 and at most 1."""
     chance = finite_vector(values, "probabilities")
     refuse_values(chance, (chance <= 0) | (chance > 1), "probabilities", "a number above 0, up to 1")
     if not len(chance):
@@ -195,7 +199,7 @@ def mean_of_all_items(
     entry in `items` (N,), such as an image, form a cluster. Intervals regard all items as a sample of possible
     items.
     """
-    value_of_item, chance = finite_vector(values, "values"), _probabilities(probabilities)
+    value_of_item, chance = finite_vector(values, "values"), _read_probabilities(probabilities)
     same_length(values=value_of_item, probabilities=chance)
     one_of(estimator, ESTIMATORS, "estimator")
     weight = 1 / chance
@@ -225,49 +229,50 @@ def weighted_kendall(
     The weight of a pair of values is the product of both values' weights.
     """
     x, y = finite_vector(first, "first"), finite_vector(second, "second")
-    chance = _probabilities(probabilities)
+    chance = _read_probabilities(probabilities)
     same_length(first=x, second=y, probabilities=chance)
     weight = 1 / chance
-    # sums over all other values, for each value: same order, different in first, different in second
+    # For each value, sum over all other values: concordant minus discordant, not tied in x, not tied in y.
     sums = np.zeros((3, len(x)))
     rows = max(1, _PAIRS_PER_BATCH // len(x))
-    for part in parts_of(len(x), rows):
-        order = [np.sign(column[part, np.newaxis] - column) for column in (x, y)]
-        sums[0, part] = (order[0] * order[1]) @ weight
-        sums[1, part], sums[2, part] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight
-    same, apart, apart_too = sums @ weight
-    if not apart * apart_too > 0:
+    for block in parts_of(len(x), rows):
+        order = [np.sign(column[block, np.newaxis] - column) for column in (x, y)]
+        sums[0, block] = (order[0] * order[1]) @ weight
+        sums[1, block], sums[2, block] = np.abs(order[0]) @ weight, np.abs(order[1]) @ weight
+    balance, varied_first, varied_second = sums @ weight
+    if not varied_first * varied_second > 0:
         reason = "one of the two is the same everywhere, so that nothing is ordered"
         number = len(encode(items)[0]) if items is not None else len(x)
         confidence = check_confidence(confidence)
         effective = _effective_items(weight, items)
         return WeightedEstimate(math.nan, len(x), number, effective, confidence=confidence, reason=reason)
-    root = math.sqrt(apart * apart_too)
-    value = float(same / root)
-    slope = 2 * sums[0] / root - value * (sums[1] / apart + sums[2] / apart_too)
+    root = math.sqrt(varied_first * varied_second)
+    value = float(balance / root)
+    slope = 2 * sums[0] / root - value * (sums[1] / varied_first + sums[2] / varied_second)
     return _estimate(value, weight * slope, weight, items, confidence)
 
 
 def _effective_items(weight: Floats, items: Iterable[Any] | None) -> float:
-    of_items = weight if items is None else np.bincount(encode(items, "items")[1], weights=weight)
-    return float(of_items.sum() ** 2 / np.square(of_items).sum())
+    """Return the number of equally weighted items that would give an equally precise estimate (Kish 1965)."""
+    item_weights = weight if items is None else np.bincount(encode(items, "items")[1], weights=weight)
+    return float(item_weights.sum() ** 2 / np.square(item_weights).sum())
 
 
 def _estimate(
     value: float, influence: Floats, weight: Floats, items: Iterable[Any] | None, confidence: float
 ) -> WeightedEstimate:
     confidence = check_confidence(confidence)
-    of_items = influence
+    item_influences = influence
     if items is not None:
         item = encode(items, "items")[1]
         same_length(values=influence, items=item)
-        of_items = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
-    count, effective = len(of_items), _effective_items(weight, items)
+        item_influences = np.asarray(np.bincount(item, weights=influence), dtype=np.float64)
+    count, effective = len(item_influences), _effective_items(weight, items)
     reason, half = "", math.nan
     if count < MIN_CLUSTERS:
         reason = too_few(ITEM, count)
     else:
-        variance = float(of_items.var(ddof=1)) * count
-        half = float(scipy.special.stdtrit(max(effective - 1, 1), 0.5 + confidence / 2)) * math.sqrt(variance)
+        variance = float(item_influences.var(ddof=1)) * count
+        half = quantile_of(confidence, max(effective - 1, 1)) * math.sqrt(variance)
     interval = Inference(low=value - half, high=value + half, confidence=confidence, reason=reason)
     return WeightedEstimate(value, len(influence), count, effective, **interval.shared())

@@ -43,14 +43,14 @@ CORRECTIONS = ("dirichlet", "miller-madow", "none")
 
 # Standard deviation of the normal prior on log-parameters of a Dirichlet distribution. The prior keeps them finite.
 _PRIOR_DEVIATION = 3.0
-# Standard deviation of the normal prior on logits, which keeps them finite if a score separates all answers.
-_LOGITS = 10.0
+# Standard deviation of the normal prior on logits. The prior keeps them finite if a score separates all answers.
+_LOGIT_DEVIATION = 10.0
 # For each answer of a judge, people's overall shares are added to their answers, with the weight of this many answers.
 _PRIOR_COUNT = 1.0
-# Largest difference from 1 of a row of probabilities.
-_SUM = 1e-6
-FEW_GROUPS = "all participants are in the same group; expected at least two groups"
-NO_PAIRS = "no two participants {of} have an item in common"
+# Largest difference from 1 of the sum of a row of probabilities.
+_SUM_TOLERANCE = 1e-6
+TOO_FEW_GROUPS = "all participants are in the same group; expected at least two groups"
+NO_COMMON_ITEMS = "no two participants {of} have an item in common"
 # Number added to every cell of a group's table of errors, so that answers that do not occur are not impossible.
 _SMOOTHING = 0.5
 # Standard deviation of the logits of memberships in random starts.
@@ -130,31 +130,34 @@ def soft_labels(
 
 
 def _fit_concentration(counts: Ints) -> Floats:
+    """Return the (L,) parameters of the Dirichlet distribution that fits (U, L) counts best."""
     patterns, times = np.unique(counts, axis=0, return_counts=True)
     totals = patterns.sum(axis=1)
 
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha = np.exp(point)
         total_alpha = alpha.sum()
-        gained = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
+        log_ratios = scipy.special.gammaln(patterns + alpha) - scipy.special.gammaln(alpha)
         log_posterior = times @ (
-            gained.sum(axis=1)
+            log_ratios.sum(axis=1)
             + scipy.special.gammaln(total_alpha)
             - scipy.special.gammaln(totals + total_alpha)
         )
         slope = times @ (scipy.special.digamma(patterns + alpha) - scipy.special.digamma(alpha))
         slope += times @ (scipy.special.digamma(total_alpha) - scipy.special.digamma(totals + total_alpha))
-        off = point / _PRIOR_DEVIATION
-        return float(log_posterior - 0.5 * (off * off).sum()), alpha * slope - off / _PRIOR_DEVIATION
+        deviation = point / _PRIOR_DEVIATION
+        log_posterior -= 0.5 * (deviation * deviation).sum()
+        return float(log_posterior), alpha * slope - deviation / _PRIOR_DEVIATION
 
     start = np.zeros(counts.shape[1])
     return np.exp(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
 def _expected_entropy(alpha: Floats) -> Floats:
-    whole = alpha.sum(axis=1)
+    """Return the (U,) expected entropies under Dirichlet distributions with (U, L) parameters."""
+    total = alpha.sum(axis=1)
     return np.asarray(
-        scipy.special.digamma(whole + 1) - (alpha * scipy.special.digamma(alpha + 1)).sum(axis=1) / whole
+        scipy.special.digamma(total + 1) - (alpha * scipy.special.digamma(alpha + 1)).sum(axis=1) / total
     )
 
 
@@ -190,10 +193,11 @@ def divergence(shares: ArrayLike, predictions: ArrayLike) -> DivergenceResult:
 
 
 def _distributions(values: ArrayLike, name: str) -> Floats:
+    """Return (U, L) distributions. Raise BadShape or BadValue if a row is no distribution."""
     table = floats_of(values, name)
     if table.ndim != 2 or not table.size:
         raise BadShape(f"{name} has the shape {table.shape}, expected units x labels")
-    wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM))
+    wrong = ~((table >= 0).all(axis=1) & (np.abs(table.sum(axis=1) - 1) <= _SUM_TOLERANCE))
     if wrong.any():
         raise BadValue(
             f"{name}[{int(wrong.argmax())}] is no distribution, expected shares that add up to one"
@@ -220,8 +224,8 @@ def metric_probabilities(
     if not fold.any():
         raise BadOption("there is one fold, expected two or more")
     probabilities = np.empty_like(table)
-    for part in range(int(fold.max()) + 1):
-        held_out = fold == part
+    for number in range(int(fold.max()) + 1):
+        held_out = fold == number
         middle = 0.0 if symmetric else float(score[~held_out].mean())
         spread = float(np.sqrt(((score[~held_out] - middle) ** 2).mean())) or 1.0
         scaled = (score - middle) / spread
@@ -232,23 +236,26 @@ def metric_probabilities(
 
 
 def _fit_logistic(score: Floats, counts: Floats, symmetric: bool) -> Floats:
-    """Return (2, L) constants and slopes of the logits. The last label's are zero, and so are `symmetric` constants."""
-    free = counts.shape[1] - 1
+    """Return (2, L) constants and slopes of the logits.
+
+    Those of the last label are zero; if the model is `symmetric`, so are all constants.
+    """
+    free_labels = counts.shape[1] - 1
 
     def table(point: Floats) -> Floats:
-        both = np.zeros((2, free + 1))
-        both[1 if symmetric else 0 :, :free] = point.reshape(-1, free)
-        return both
+        logit_table = np.zeros((2, free_labels + 1))
+        logit_table[1 if symmetric else 0 :, :free_labels] = point.reshape(-1, free_labels)
+        return logit_table
 
     def objective(point: Floats) -> tuple[float, Floats]:
         logs = scipy.special.log_softmax(_logits(table(point), score), axis=1)
-        surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free]
+        surplus = (counts - counts.sum(axis=1, keepdims=True) * np.exp(logs))[:, :free_labels]
         slopes = [score @ surplus] if symmetric else [surplus.sum(axis=0), score @ surplus]
-        deviation = point / _LOGITS
+        deviation = point / _LOGIT_DEVIATION
         log_posterior = float((counts * logs).sum() - 0.5 * (deviation * deviation).sum())
-        return log_posterior, np.concatenate(slopes) - deviation / _LOGITS
+        return log_posterior, np.concatenate(slopes) - deviation / _LOGIT_DEVIATION
 
-    start = np.zeros(free if symmetric else 2 * free)
+    start = np.zeros(free_labels if symmetric else 2 * free_labels)
     return table(find_optimum(objective, [start], max_iterations=1000, tolerance=1e-5).point)
 
 
@@ -270,12 +277,12 @@ def judge_probabilities(answers: Iterable[int], counts: ArrayLike) -> Floats:
     same_length(answers=answer, counts=table)
     if answer.dtype.kind not in "iu" or (answer < 0).any() or (answer >= table.shape[1]).any():
         raise BadValue(f"answers holds other than 0 to {table.shape[1] - 1}, expected positions of labels")
-    met = np.zeros((table.shape[1], table.shape[1]))
-    np.add.at(met, answer, table)
-    others = table.sum(axis=0) - table
-    usual = (others + 1) / (others + 1).sum(axis=1, keepdims=True)
-    alike = met[answer] - table + _PRIOR_COUNT * usual
-    return np.asarray(alike / alike.sum(axis=1, keepdims=True))
+    counts_by_answer = np.zeros((table.shape[1], table.shape[1]))
+    np.add.at(counts_by_answer, answer, table)
+    other_counts = table.sum(axis=0) - table
+    overall_shares = (other_counts + 1) / (other_counts + 1).sum(axis=1, keepdims=True)
+    expected_counts = counts_by_answer[answer] - table + _PRIOR_COUNT * overall_shares
+    return np.asarray(expected_counts / expected_counts.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,9 +353,9 @@ def rater_groups(
 
     data = _Data(answers.unit, answers.worker, answers.value, answers.shape)
     gain, single, double = gain_of(data)
-    reached = 0
+    reached_count = 0
     for _ in range(bootstraps):
-        reached += gain_of(data.sample_data(single, generator))[0] >= gain
+        reached_count += gain_of(data.sample_data(single, generator))[0] >= gain
     order = np.argsort(-double.shares, kind="stable")
     membership, confusion = double.membership[:, order], double.confusion[order]
     group = membership.argmax(axis=1)
@@ -365,7 +372,7 @@ def rater_groups(
         confusion=confusion,
         accuracy=np.diagonal(confusion, axis1=1, axis2=2) @ double.prior,
         gain=gain,
-        p=(reached + 1) / (bootstraps + 1),
+        p=(reached_count + 1) / (bootstraps + 1),
         within=np.array(within),
         between=_agreement(pairs, group[pairs.first] != group[pairs.second]),
         converged=single.converged and double.converged,
@@ -393,13 +400,15 @@ class _Data:
     def sample_data(self, model: _Fit, generator: np.random.Generator) -> _Data:
         units, _, width = self.shape
         truth = generator.choice(width, size=units, p=model.prior)
-        ends = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
-        drawn = (generator.random(len(self.unit))[:, np.newaxis] > ends[:, :-1]).sum(axis=1)
-        return _Data(self.unit, self.worker, drawn, self.shape)
+        bounds = np.cumsum(model.confusion[0], axis=1)[truth[self.unit]]
+        drawn_values = (generator.random(len(self.unit))[:, np.newaxis] > bounds[:, :-1]).sum(axis=1)
+        return _Data(self.unit, self.worker, drawn_values, self.shape)
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
+    """A fit of G groups: the fields of `RaterGroupsResult`, and the bound of the log-likelihood."""
+
     membership: Floats
     shares: Floats
     prior: Floats
@@ -416,17 +425,17 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
     for _ in range(max_iterations):
         # (W, given, true) expected answers of each worker, and (G, true, given) of each group.
         expected_answers = (data.by_worker @ truth).reshape(workers, width, width)
-        met = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
-        confusion = met / met.sum(axis=2, keepdims=True)
+        group_counts = np.einsum("wg,wvl->glv", membership, expected_answers) + _SMOOTHING
+        confusion = group_counts / group_counts.sum(axis=2, keepdims=True)
         prior, shares = truth.mean(axis=0), membership.mean(axis=0)
         logs = np.log(confusion)
         # Count the smoothing in the objective; without it, steps might lower the objective.
         value = _SMOOTHING * float(logs.sum())
-        pull = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
-        membership = scipy.special.softmax(pull, axis=1)
-        of_answers = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
+        log_membership = np.einsum("wvl,glv->wg", expected_answers, logs) + np.log(np.maximum(shares, 1e-300))
+        membership = scipy.special.softmax(log_membership, axis=1)
+        log_chances = np.einsum("wg,glv->wvl", membership, logs).reshape(workers * width, width)
         log_prior = np.log(np.maximum(prior, 1e-300))
-        joint = data.by_unit @ of_answers + log_prior
+        joint = data.by_unit @ log_chances + log_prior
         truth = scipy.special.softmax(joint, axis=1)
         value += float((truth * joint).sum() + scipy.special.entr(truth).sum())
         value += float(
@@ -443,6 +452,8 @@ def _fit_classes(data: _Data, membership: Floats, max_iterations: int, tolerance
 
 @dataclass(frozen=True, slots=True)
 class _Pairs:
+    """Pairs of raters, their numbers of common units, and of the units to which both gave the same answer."""
+
     first: Ints
     second: Ints
     units: Floats
@@ -454,17 +465,18 @@ def _pairs(answers: WorkerAnswers) -> _Pairs:
     columns = answers.unit * width + answers.value
     ones = np.ones(len(columns))
     answer_table = scipy.sparse.csr_array((ones, (answers.worker, columns)), shape=(workers, units * width))
-    judged = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
-    both = scipy.sparse.coo_array(scipy.sparse.triu(judged @ judged.T, k=1))
-    first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in both.coords)
+    judged_units = scipy.sparse.csr_array((ones, (answers.worker, answers.unit)), shape=(workers, units))
+    common_units = scipy.sparse.coo_array(scipy.sparse.triu(judged_units @ judged_units.T, k=1))
+    first, second = (np.asarray(coordinates, dtype=np.int64) for coordinates in common_units.coords)
     # A sparse table cannot be indexed with empty arrays.
-    agreeing = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
-    return _Pairs(first, second, both.data, np.asarray(agreeing, dtype=np.float64).ravel())
+    equal = scipy.sparse.csr_array(answer_table @ answer_table.T)[first, second] if len(first) else ()
+    return _Pairs(first, second, common_units.data, np.asarray(equal, dtype=np.float64).ravel())
 
 
-def _agreement(pairs: _Pairs, among: NDArray[np.bool_]) -> float:
-    units = float(pairs.units[among].sum())
-    return float(pairs.agreeing[among].sum()) / units if units else np.nan
+def _agreement(pairs: _Pairs, mask: NDArray[np.bool_]) -> float:
+    """Return the share of equal answers over the common units of the pairs under the mask; nan if there are none."""
+    units = float(pairs.units[mask].sum())
+    return float(pairs.agreeing[mask].sum()) / units if units else np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -474,8 +486,7 @@ class KnownGroupsResult(Result):
     within: (G,) share of agreeing pairs of raters of a group, over common units; nan without such pairs. overall:
     the same share over the within-group pairs of all groups. between: share among pairs of different groups.
     difference: overall - between. p: (c + 1) / (permutations + 1), where c permutations have at least the same
-    difference. raters: (G,)
-    number of raters.
+    difference. raters: (G,) number of raters.
     """
 
     groups: NDArray[Any]
@@ -507,35 +518,37 @@ def known_groups(
     group_names, group = encode(groups, "groups")
     answers = WorkerAnswers.from_columns(units, workers, values, None)
     same_length(units=answers.unit, groups=group)
-    of_rater = np.empty(len(answers.workers), dtype=np.int64)
-    of_rater[answers.worker] = group
-    if (of_rater[answers.worker] != group).any():
-        judgment = int((of_rater[answers.worker] != group).argmax())
+    rater_group = np.empty(len(answers.workers), dtype=np.int64)
+    rater_group[answers.worker] = group
+    if (rater_group[answers.worker] != group).any():
+        judgment = int((rater_group[answers.worker] != group).argmax())
         name = answers.workers.tolist()[int(answers.worker[judgment])]
         raise BadValue(f"worker {name!r} is of two groups, expected one each")
     pairs = _pairs(answers)
     size = len(group_names)
 
-    def agreement_difference(of: Ints) -> float:
-        same = of[pairs.first] == of[pairs.second]
+    def agreement_difference(group_codes: Ints) -> float:
+        same = group_codes[pairs.first] == group_codes[pairs.second]
         return _agreement(pairs, same) - _agreement(pairs, ~same)
 
-    first, second = of_rater[pairs.first], of_rater[pairs.second]
+    first, second = rater_group[pairs.first], rater_group[pairs.second]
     within = [_agreement(pairs, (first == group) & (second == group)) for group in range(size)]
     overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
     reason = ""
     if size < 2:
-        reason = FEW_GROUPS
+        reason = TOO_FEW_GROUPS
     elif np.isnan(between):
-        reason = NO_PAIRS.format(of="of different groups")
+        reason = NO_COMMON_ITEMS.format(of="of different groups")
     elif np.isnan(overall):
-        reason = NO_PAIRS.format(of="of one group")
+        reason = NO_COMMON_ITEMS.format(of="of one group")
     p = np.nan
     if not reason:
         generator = np.random.default_rng(seed)
         gap = overall - between
         # Count a permutation as extreme if it has no pairs within groups, or no pairs across groups.
-        shuffled_gaps = (agreement_difference(generator.permutation(of_rater)) for _ in range(permutations))
+        shuffled_gaps = (
+            agreement_difference(generator.permutation(rater_group)) for _ in range(permutations)
+        )
         as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
         p = (as_extreme + 1) / (permutations + 1)
     return KnownGroupsResult(
@@ -545,7 +558,7 @@ def known_groups(
         between=between,
         difference=overall - between,
         p=p,
-        raters=np.bincount(of_rater, minlength=size),
+        raters=np.bincount(rater_group, minlength=size),
         permutations=permutations,
         seed=seed,
         reason=reason,

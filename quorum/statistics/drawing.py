@@ -17,7 +17,7 @@ from quorum.numeric.arrays import Floats, Ints
 from quorum.statistics.inputs import BadShape, BadValue, finite_vector, floats_of
 
 PRIOR = 1.0  # prior variance of each strength; the first draws need a prior
-_STEPS = 100  # largest number of steps of Newton's method, which needs about ten
+_MAX_STEPS = 100  # largest number of steps of Newton's method, which needs about ten
 _MAX_STEP = 4.0  # largest change of a strength in one step; farther away the logistic curve is flat
 _TOLERANCE = 1e-9  # largest change of a strength in the last step
 _MIN_GAIN = 1e-300  # least gain, so that chances are not 0 / 0 if all gains underflow
@@ -30,7 +30,7 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     counts as half a win for each. The prior of strengths is normal around 0 with variance ``PRIOR``, so a maximum
     exists.
     """
-    first_item, second_item = _items(first, items), _items(second, items)
+    first_item, second_item = _read_items(first, items), _read_items(second, items)
     table = floats_of(counts, "counts", "something that is no number")
     if table.shape != (len(first_item), 3):
         raise BadShape(f"counts is of shape {table.shape}, expected ({len(first_item)}, 3)")
@@ -40,8 +40,8 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
     theta: Floats = np.zeros(items)
     step: Floats = np.ones(items)
     steps = 0
-    while np.abs(step).max() > _TOLERANCE and steps < _STEPS:
-        chance = _wins(theta[first_item] - theta[second_item])
+    while np.abs(step).max() > _TOLERANCE and steps < _MAX_STEPS:
+        chance = _win_chances(theta[first_item] - theta[second_item])
         residual = wins - total * chance
         slope = (
             np.bincount(first_item, residual, items)
@@ -58,6 +58,9 @@ def prior_strengths(first: ArrayLike, second: ArrayLike, counts: ArrayLike, *, i
 @dataclass(slots=True)
 class Drawing:
     """Draws of pairs of items, one after the other, each as if the pairs drawn before were already answered.
+
+    first, second: (P,) items. difference: (P,) differences of strengths. information: (P,) information of a comparison.
+    variance: (K, K) covariance of the strengths. uniform_share: share of draws in which all pairs are equally probable.
 
     The weight of a pair is log(1 + I v), where I is the information about the difference d of its strengths and v the
     variance of d (D-optimality, Fedorov 1972), times 2 F(-|d| / sqrt v) with the normal distribution function F.
@@ -81,13 +84,15 @@ class Drawing:
         """
         if not 0 < even <= 1:
             raise BadValue(f"even is {even!r}, expected a number above 0 and up to 1")
-        theta, number = finite_vector(strengths, "strengths"), finite_vector(answered, "answered")
-        first_item, second_item = _items(first, len(theta)), _items(second, len(theta))
+        theta, counts = finite_vector(strengths, "strengths"), finite_vector(answered, "answered")
+        first_item, second_item = _read_items(first, len(theta)), _read_items(second, len(theta))
         difference = theta[first_item] - theta[second_item]
-        chance = _wins(difference)
-        each = chance * (1 - chance)
-        variance = np.linalg.inv(_information(first_item, second_item, number * each, len(theta)))
-        return cls(first_item, second_item, difference, each, np.asarray(variance, dtype=np.float64), even)
+        chance = _win_chances(difference)
+        information = chance * (1 - chance)
+        variance = np.linalg.inv(_information(first_item, second_item, counts * information, len(theta)))
+        return cls(
+            first_item, second_item, difference, information, np.asarray(variance, dtype=np.float64), even
+        )
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
         """Return the (P,) chances of pairs to be drawn next, with sum 1. Pairs that are not open have chance 0.
@@ -105,16 +110,22 @@ class Drawing:
         chances: Floats = (
             self.uniform_share * is_open / is_open.sum() + (1 - self.uniform_share) * gains / gains.sum()
         )
-        # Normalise again: the chance of a single open pair may exceed 1 by rounding.
+        # Normalise again, because the chance of a single open pair may exceed 1 by rounding.
         return chances / chances.sum()
 
     def draw(self, open_pairs: ArrayLike, rng: np.random.Generator) -> tuple[int, float]:
+        """Draw a pair, and return its position and the chance that it had. Update `variance` as if it were answered.
+
+        The update uses the formula of Sherman and Morrison.
+        """
         chances = self.chances(open_pairs)
         pair = int(rng.choice(len(chances), p=chances))
-        toward = self.variance[:, self.first[pair]] - self.variance[:, self.second[pair]]
-        spread = toward[self.first[pair]] - toward[self.second[pair]]
-        each = self.information[pair]
-        self.variance = self.variance - np.outer(toward, toward) * (each / (1 + each * spread))
+        covariances = self.variance[:, self.first[pair]] - self.variance[:, self.second[pair]]
+        variance = covariances[self.first[pair]] - covariances[self.second[pair]]
+        information = self.information[pair]
+        self.variance = self.variance - np.outer(covariances, covariances) * (
+            information / (1 + information * variance)
+        )
         return pair, float(chances[pair])
 
     def _difference_variances(self) -> Floats:
@@ -122,21 +133,23 @@ class Drawing:
         return variances[self.first] + variances[self.second] - 2 * self.variance[self.first, self.second]
 
 
-def _items(numbers: ArrayLike, items: int) -> Ints:
+def _read_items(numbers: ArrayLike, items: int) -> Ints:
+    """Return (P,) codes of items. Raise BadValue if one is not from 0 to `items` - 1."""
     codes = np.asarray(numbers, dtype=np.int64)
     if codes.ndim != 1 or not len(codes) or codes.min() < 0 or codes.max() >= items:
         raise BadValue(f"first and second hold something else than numbers of items, from 0 to {items - 1}")
     return codes
 
 
-def _wins(difference: Floats) -> Floats:
+def _win_chances(difference: Floats) -> Floats:
     chance: Floats = 1 / (1 + np.exp(-difference))
     return chance
 
 
-def _information(first: Ints, second: Ints, each: Floats, items: int) -> Floats:
+def _information(first: Ints, second: Ints, weights: Floats, items: int) -> Floats:
+    """Return the (K, K) information about strengths, from the (P,) information of pairs and from the prior."""
     table = np.zeros((items, items))
-    np.add.at(table, (first, second), -each)
-    np.add.at(table, (second, first), -each)
+    np.add.at(table, (first, second), -weights)
+    np.add.at(table, (second, first), -weights)
     table[np.diag_indices(items)] = 1 / PRIOR - table.sum(axis=1)
     return table

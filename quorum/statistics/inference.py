@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference(Result):
-    """A result with an interval, whose ends are nan if there is none."""
+    """A result with an interval, whose limits are nan if there is no interval."""
 
     low: float = math.nan
     high: float = math.nan
@@ -117,9 +117,9 @@ class Options:
         return cls.from_sampling(**options), deletions
 
     def clusters_of(self, row: str, keep: Flags) -> Clusters:
-        """Return the clusters of the rows marked by `keep`.
+        """Return the clusters of the rows for which `keep` (N,) is true.
 
-        Without columns, each row is a cluster and `counts` is empty.
+        Without columns, each row is a cluster and `counts` is empty. `row` names what a row is, such as "pair".
         """
         if self.columns:
             return Clusters.from_columns(self.columns, len(keep), keep)
@@ -140,11 +140,12 @@ class Options:
         low, high, undefined = percentile_interval(draws, self.confidence)
         return replace(self.undefined_inference(), low=low, high=high, undefined_resamples=undefined)
 
-    def interval_of_clusters(self, clusters: Clusters, ends: tuple[float, float]) -> Inference:
-        """Return the interval with these `ends`, and with the reason, note and counts of the clusters."""
+    def interval_of_clusters(self, clusters: Clusters, limits: tuple[float, float]) -> Inference:
+        """Return the interval with these limits, and with the reason, note and counts of the clusters."""
+        low, high = limits
         return Inference(
-            low=ends[0],
-            high=ends[1],
+            low=low,
+            high=high,
             confidence=self.confidence,
             seed=self.seed,
             reason=clusters.reason,
@@ -161,6 +162,7 @@ class Statistic(NamedTuple):
 
 
 def statistic_of(thing: object) -> Statistic | None:
+    """Return the statistic of a function that `signed` has decorated; None for anything else."""
     statistic = getattr(thing, "statistic", None)
     return statistic if isinstance(statistic, Statistic) else None
 
@@ -168,7 +170,7 @@ def statistic_of(thing: object) -> Statistic | None:
 def signed(
     name: str, *, data: tuple[str, ...] = (), **fixed: str
 ) -> Callable[[Callable[Parameters, Returned]], Callable[Parameters, Returned]]:
-    """Return a decorator that signs a function's result: a dataclass with a field `signature`, or a mapping to such.
+    """Return a decorator that signs a function's result: a dataclass with a field `signature`, or a mapping to them.
 
     Parameters with a default are part of the signature, except those named in `data`. `fixed` fields distinguish
     functions with the same name (`input="rows"`). If the function takes clusters and the call passes none, the result's
@@ -186,13 +188,13 @@ def signed(
         @functools.wraps(function)
         def wrapper(*args: Parameters.args, **kwargs: Parameters.kwargs) -> Returned:
             bound = parameters.bind(*args, **kwargs)
-            assumes = "clusters" not in bound.arguments and parameters.parameters.get("clusters")
+            clusters_parameter = "clusters" not in bound.arguments and parameters.parameters.get("clusters")
             result = function(*args, **kwargs)
             bound.apply_defaults()
-            values = {key: _value(bound.arguments[key]) for key in options}
+            values = {key: _signature_value(bound.arguments[key]) for key in options}
             if values.get("clusters") == NAIVE == parameters.parameters["clusters"].default:
                 del values["clusters"]  # keep signatures as they were before the option existed
-            note = INDEPENDENCE_NOTE if assumes and assumes.default == NAIVE else ""
+            note = INDEPENDENCE_NOTE if clusters_parameter and clusters_parameter.default == NAIVE else ""
             return _with_signature(result, str(Signature(name, {**fixed, **values}, VERSION)), note)
 
         vars(wrapper).update(statistic=Statistic(name, fixed), __signature__=parameters)
@@ -223,6 +225,7 @@ def _signature_of(function: Callable[..., Any]) -> inspect.Signature:
 
 
 def _with_signature(result: Any, signature: str, note: str) -> Any:
+    """Return the result, or each entry of a mapping, with the signature and the note added."""
     if isinstance(result, Mapping):
         return {key: _with_signature(entry, signature, note) for key, entry in result.items()}
     if isinstance(result, Result) and note:
@@ -230,7 +233,8 @@ def _with_signature(result: Any, signature: str, note: str) -> Any:
     return replace(result, signature=signature)
 
 
-def _value(value: Any) -> Value:
+def _signature_value(value: Any) -> Value:
+    """Return an option as a signature states it. Data become a placeholder; of columns, the names are kept."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
@@ -238,7 +242,7 @@ def _value(value: Any) -> Value:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        return tuple(_value(item) for item in value)
+        return tuple(_signature_value(item) for item in value)
     if isinstance(value, Mapping):
         return "-".join([PLACEHOLDER, *map(str, value)])
     return PLACEHOLDER

@@ -27,19 +27,19 @@ MAX_TABLE_CELLS = 100_000_000
 
 
 class StatisticsError(ValueError):
-    pass
+    """An argument of a statistic cannot be used."""
 
 
 class BadShape(StatisticsError):
-    pass
+    """An argument has the wrong number of dimensions or entries."""
 
 
 class BadValue(StatisticsError):
-    pass
+    """An entry of the data is not allowed."""
 
 
 class BadOption(StatisticsError):
-    pass
+    """An option has a value that is not allowed."""
 
 
 class DuplicateJudgment(StatisticsError):
@@ -51,7 +51,7 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], I
 
     Raise BadValue if a value is nan or None. Values of types that cannot be compared are ordered by type first.
     """
-    array = _numeric(values, name)
+    array = _read_numbers(values, name)
     if array is None:
         return _encode_hashable(values, name)
     if not array.size:
@@ -59,14 +59,15 @@ def encode(values: Iterable[Any], name: str = "values") -> tuple[NDArray[Any], I
     low, high = array.min(), array.max()
     if not (np.isfinite(low) and np.isfinite(high)):
         refuse_values(array, ~np.isfinite(array), name, "a finite number")
-    small = _encode_small_range(array, float(low), float(high))
-    if small is not None:
-        return small
+    encoded = _encode_small_range(array, float(low), float(high))
+    if encoded is not None:
+        return encoded
     labels, codes = np.unique(array, return_inverse=True)
     return labels, codes.astype(np.int64, copy=False)
 
 
-def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
+def _read_numbers(values: Iterable[Any], name: str) -> NDArray[Any] | None:
+    """Return a numeric (N,) array, or None if the values are not all numbers. Raise BadShape if it is not (N,)."""
     if isinstance(values, np.ndarray):
         array = values
     elif isinstance(values, list | tuple) and values and isinstance(values[0], str):
@@ -85,19 +86,20 @@ def _numeric(values: Iterable[Any], name: str) -> NDArray[Any] | None:
 
 
 def _encode_small_range(array: NDArray[Any], low: float, high: float) -> tuple[NDArray[Any], Ints] | None:
+    """Encode whole numbers from `low` to `high` by counting; return None if they are others or the range is large."""
     if high - low >= max(_SMALL_RANGE, 2 * len(array)) or max(abs(low), abs(high)) >= _MAX_EXACT_INTEGER:
         return None
     codes = array.astype(np.int64)
     if array.dtype.kind == "f" and not np.array_equal(codes, array):
         return None
     codes -= int(low)
-    present = np.zeros(int(high - low) + 1, dtype=bool)
-    present[codes] = True
-    labels = (np.flatnonzero(present) + int(low)).astype(array.dtype)
-    if not present.all():
-        numbers = np.cumsum(present) - 1
-        for part in parts_of(len(codes)):  # in place, because a second array may be large
-            codes[part] = numbers[codes[part]]
+    occurs = np.zeros(int(high - low) + 1, dtype=bool)
+    occurs[codes] = True
+    labels = (np.flatnonzero(occurs) + int(low)).astype(array.dtype)
+    if not occurs.all():
+        numbers = np.cumsum(occurs) - 1
+        for block in parts_of(len(codes)):  # in place, because a second array may be large
+            codes[block] = numbers[codes[block]]
     return labels, codes
 
 
@@ -130,6 +132,7 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
 
 
 def refuse_nan_texts(values: object, name: str) -> None:
+    """Raise BadValue if an array of texts holds "nan", which numpy makes of a missing text."""
     if isinstance(values, np.ndarray) and values.dtype.kind == "U" and (values == "nan").any():
         raise BadValue(
             f"{name} holds the text 'nan', as numpy makes of nan among texts; expected an array of objects"
@@ -146,16 +149,16 @@ def encode_with(
     labels, codes = encode(values, name)
     scale = scale.tolist() if isinstance(scale, np.ndarray) else scale  # for equal messages
     try:
-        places = {label: position for position, label in enumerate(scale)}
+        scale_positions = {label: position for position, label in enumerate(scale)}
     except TypeError as error:
         raise BadOption("the scale holds a value that is no single one, expected text or numbers") from error
-    if len(places) != len(scale):
+    if len(scale_positions) != len(scale):
         raise BadOption(f"the scale {list(scale)} names a value twice, expected distinct values")
     positions = np.empty(len(labels), dtype=np.int64)
     for rank, label in enumerate(labels.tolist()):
-        if label not in places:
+        if label not in scale_positions:
             raise BadValue(f"{name} holds {label!r}, expected one of {list(scale)}")
-        positions[rank] = places[label]
+        positions[rank] = scale_positions[label]
     return positions[codes] if len(codes) else codes
 
 
@@ -167,21 +170,22 @@ def encode_both(
     other_labels, second_codes = encode(second, other)
     same_length(**{name: first_codes, other: second_codes})
     if labels.dtype == other_labels.dtype and labels.dtype.kind != "O":
-        together, places = encode(np.concatenate([labels, other_labels]), name)
+        all_labels, positions = encode(np.concatenate([labels, other_labels]), name)
     else:
-        together, places = encode([*labels.tolist(), *other_labels.tolist()], name)
+        all_labels, positions = encode([*labels.tolist(), *other_labels.tolist()], name)
     return (
-        together,
-        _reorder_codes(first_codes, places[: len(labels)]),
-        _reorder_codes(second_codes, places[len(labels) :]),
+        all_labels,
+        _reorder_codes(first_codes, positions[: len(labels)]),
+        _reorder_codes(second_codes, positions[len(labels) :]),
     )
 
 
-def _reorder_codes(codes: Ints, places: Ints) -> Ints:
-    return codes if np.array_equal(places, np.arange(len(places))) else places[codes]
+def _reorder_codes(codes: Ints, positions: Ints) -> Ints:
+    return codes if np.array_equal(positions, np.arange(len(positions))) else positions[codes]
 
 
 def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
+    """Return the values as a list. Raise BadShape if they are no sequence."""
     try:
         return list(values)
     except TypeError as error:
@@ -189,8 +193,9 @@ def one_per_row(values: Iterable[Any], name: str) -> list[Any]:
 
 
 def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
-    (first, reference), *others = columns.items()
-    for name, column in others:
+    """Return the number of entries of all columns. Raise BadShape if they differ."""
+    (first, reference), *other_columns = columns.items()
+    for name, column in other_columns:
         if len(column) != len(reference):
             raise BadShape(
                 f"{name} has {len(column)} entries and {first} {len(reference)}, expected equally many"
@@ -199,9 +204,10 @@ def same_length(**columns: NDArray[Any] | Sequence[Any]) -> int:
 
 
 def refuse_values(values: NDArray[Any], wrong: Flags, name: str, expected: str) -> None:
-    places = np.flatnonzero(wrong)
-    if places.size:
-        raise BadValue(f"{name}[{places[0]}] is {values[places[0]]:g}, expected {expected}")
+    """Raise BadValue, with the first value for which `wrong` (N,) is true, unless there is none."""
+    positions = np.flatnonzero(wrong)
+    if positions.size:
+        raise BadValue(f"{name}[{positions[0]}] is {values[positions[0]]:g}, expected {expected}")
 
 
 def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
@@ -211,8 +217,8 @@ def first_repeated(rows: Ints, columns: Ints) -> tuple[int, int] | None:
     if (keys[1:] > keys[:-1]).all():  # they are in order, as judgments from a study are
         return None
     keys.sort()
-    twice = keys[:-1][keys[1:] == keys[:-1]]
-    return divmod(int(twice[0]), width) if twice.size else None
+    repeated_keys = keys[:-1][keys[1:] == keys[:-1]]
+    return divmod(int(repeated_keys[0]), width) if repeated_keys.size else None
 
 
 def finite_column(values: Iterable[Any], name: str) -> Floats:
@@ -248,9 +254,9 @@ def is_real(value: object) -> TypeGuard[float]:
     return isinstance(value, Real)
 
 
-def one_of(value: str, known: Sequence[str], name: str) -> str:
-    if value not in known:
-        raise BadOption(f"{name} is {value!r}, expected one of {', '.join(known)}")
+def one_of(value: str, choices: Sequence[str], name: str) -> str:
+    if value not in choices:
+        raise BadOption(f"{name} is {value!r}, expected one of {', '.join(choices)}")
     return value
 
 
@@ -272,17 +278,17 @@ def check_positive_int(value: int, name: str) -> int:
 
 
 def score_vector(values: ArrayLike, name: str) -> Floats:
-    """Return the values as (N,) float64. Raise BadValue if one is not finite or is larger than LARGEST."""
+    """Return the values as (N,) float64. Raise BadValue if one is not finite or is larger than MAX_NUMBER."""
     return _refuse_large_values(finite_vector(values, name), name)
 
 
 def gappy_vector(values: ArrayLike, name: str) -> Floats:
-    """Return the values as (N,) float64, in which nan means missing. Raise BadValue if one is larger than LARGEST."""
+    """Return the values as (N,) float64; nan means missing. Raise BadValue if one is larger than MAX_NUMBER."""
     return _refuse_large_values(float_vector(values, name), name)
 
 
 def score_table(values: ArrayLike, name: str) -> Floats:
-    """Return (systems, items) float64, in which nan means missing. Raise BadValue if one is larger than LARGEST."""
+    """Return (systems, items) float64; nan means missing. Raise BadValue if one is larger than MAX_NUMBER."""
     table = floats_of(values, name)
     if table.ndim != 2:
         raise BadShape(f"{name} has {table.ndim} dimensions, expected two: systems and items")

@@ -32,6 +32,7 @@ from quorum.statistics.crossed import (
 )
 from quorum.statistics.inference import Inference, Result, signed
 from quorum.statistics.inputs import (
+    ROUNDING,
     BadOption,
     BadValue,
     DuplicateJudgment,
@@ -57,13 +58,14 @@ SMALL_SAMPLE_RULES = (LEAVE_OUT, T_TEST, WILCOXON)
 EPSILON = 0.2
 # With fewer units, the mean of a person's comparisons is not close to normal.
 MIN_UNITS = 30
-PASSES = 0.5
-MIN_CURVE_LENGTH = 5
+MIN_WINNING_RATE = 0.5  # share of people against whom a judge must win to pass
+MIN_CURVE_LENGTH = 5  # fewest units with people, and without, in a simulated study
+_MAX_DF = 1e9  # with more degrees of freedom, t is normal
 DENSE_CELLS = 20_000_000  # largest number of cells (units times labels) that are counted in a dense array
 NO_TESTED_PERSON = "no person judged {least} or more of the units that the judge and somebody else judged"
 TOO_FEW_CLUSTERS = "no person judged items from enough clusters for the test"
-NO_LABELS = "people judged {n} of the units, expected two or more"
-NO_OTHERS = "people judged all items, so there are no items that only the judge answered"
+TOO_FEW_LABELS = "people judged {n} of the units, expected two or more"
+NO_UNLABELLED_ITEMS = "people judged all items, so there are no items that only the judge answered"
 SAME_ANSWER = "people gave the same answer to all items, so the variance of the answers cannot be estimated"
 
 
@@ -74,8 +76,9 @@ class AlternativeAnnotatorResult(Inference):
     Attributes:
         raters: the R people who were tested, ascending. left_out: number of others, who had too few units.
         units: (R,) number of units on which the person was compared with the judge.
-        judge_advantage: (R,) share of these where the judge is at least as near to the others as the person (rho f).
-        rater_advantage: (R,) share of these where the person is at least as near as the judge (rho h).
+        judge_advantage: (R,) share of these units on which the judge is at least as near to the other people as the
+            person is (rho f).
+        rater_advantage: (R,) share of these units on which the person is at least as near as the judge (rho h).
         p: (R,) one-sided p of the hypothesis rho_h - rho_f >= epsilon.
         adjusted_p: (R,) p adjusted by Benjamini and Yekutieli.
         won: (R,) bool, whether `adjusted_p` is at most `level`.
@@ -100,7 +103,7 @@ class AlternativeAnnotatorResult(Inference):
 
     @property
     def passed(self) -> bool:
-        return bool(self.winning_rate >= PASSES)
+        return bool(self.winning_rate >= MIN_WINNING_RATE)
 
 
 @signed("alternative-annotator", input="answers")
@@ -137,8 +140,8 @@ def alternative_annotator_test(
     _, unit = encode(units, "units")
     names, rater = encode(raters, "raters")
     same_length(units=unit, raters=rater)
-    if (twice := first_repeated(unit, rater)) is not None:
-        raise DuplicateJudgment(f"rater {names[twice[1]]!r} judged a unit twice, expected once")
+    if (repetition := first_repeated(unit, rater)) is not None:
+        raise DuplicateJudgment(f"rater {names[repetition[1]]!r} judged a unit twice, expected once")
     if scoring == ACCURACY:
         labels, person, judge_code = encode_both(answers, judge, "answers", "judge")
         same_length(units=unit, answers=person)
@@ -151,56 +154,56 @@ def alternative_annotator_test(
         same_length(units=unit, answers=values, judge=predictions)
         nearness, judge_nearness = _nearness(unit, values, predictions)
     # A single unit has no variance, so at least two are needed.
-    least = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
+    min_units = max(check_positive_int(least_units, "least_units"), 2) if few == LEAVE_OUT else 2
     name, cluster = _single_column(clusters, unit, "a row")
     # Leave out rows whose unit nobody else judged, and people with few units.
-    usable = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
-    counts = np.bincount(rater[usable], minlength=len(names))
-    tested = np.flatnonzero(counts >= least)
-    keep = usable & np.isin(rater, tested)
+    has_nearness = ~np.isnan(nearness) & ~np.isnan(judge_nearness)
+    counts = np.bincount(rater[has_nearness], minlength=len(names))
+    people = np.flatnonzero(counts >= min_units)
+    keep = has_nearness & np.isin(rater, people)
     unit, rater, cluster = unit[keep], renumber_codes(rater[keep]), cluster[keep]
     # Find who is nearer to the others, row by row, and how often.
     judge_wins = (judge_nearness >= nearness)[keep].astype(np.float64)
     person_wins = (nearness >= judge_nearness)[keep].astype(np.float64)
-    n = counts[tested]
-    by_judge = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
-    by_person = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
+    n = counts[people]
+    judge_advantage = np.bincount(rater, weights=judge_wins) / np.maximum(n, 1)
+    rater_advantage = np.bincount(rater, weights=person_wins) / np.maximum(n, 1)
     # Test each person's differences; rows of a cluster are adjacent.
     differences = person_wins - judge_wins
     order = np.lexsort((cluster, rater))
     starts = np.cumsum(n) - n
-    changes = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
-    number = np.cumsum(changes) - 1  # number of the person's cluster in each row
-    p = np.empty(len(tested))
+    starts_cluster = (np.diff(cluster[order], prepend=-1) != 0) | (np.diff(rater[order], prepend=-1) != 0)
+    cluster_numbers = np.cumsum(starts_cluster) - 1  # number of the person's cluster in each row
+    p = np.empty(len(people))
     for position, (start, size) in enumerate(zip(starts.tolist(), n.tolist(), strict=True)):
         rows = order[start : start + size]
         if few == WILCOXON and size < least_units:
             p[position] = _signed_ranks(differences[rows] - epsilon)
         else:
-            cluster_of_row = number[start : start + size] - number[start]
+            cluster_of_row = cluster_numbers[start : start + size] - cluster_numbers[start]
             p[position] = _one_sided_p(differences[rows], cluster_of_row, name, epsilon)
     adjusted = adjusted_p_values(p, "benjamini-yekutieli").values
     # The mean advantage over people, with an interval over the clusters of all their units.
-    advantage = float(by_judge.mean()) if len(tested) else math.nan
+    advantage = float(judge_advantage.mean()) if len(people) else math.nan
     low = high = math.nan
     cluster_counts: Mapping[str, int] = {}
-    if len(tested):
-        shared = Clusters.of_codes({name: renumber_codes(cluster)})
-        influences = (judge_wins - by_judge[rater]) / (n[rater] * len(tested))
-        low, high = share_interval(advantage, shared.spread(influences), shared.counts[name], CONFIDENCE)
-        cluster_counts = shared.counts
+    if len(people):
+        grouped = Clusters.of_codes({name: renumber_codes(cluster)})
+        influences = (judge_wins - judge_advantage[rater]) / (n[rater] * len(people))
+        low, high = share_interval(advantage, grouped.spread(influences), grouped.counts[name], CONFIDENCE)
+        cluster_counts = grouped.counts
     won = adjusted <= level
     has_p = ~np.isnan(p)
-    reason = "" if has_p.any() else TOO_FEW_CLUSTERS if len(tested) else NO_TESTED_PERSON.format(least=least)
+    reason = TOO_FEW_CLUSTERS if len(people) else NO_TESTED_PERSON.format(least=min_units)
     return AlternativeAnnotatorResult(
-        raters=tuple(names[tested].tolist()),
+        raters=tuple(names[people].tolist()),
         units=n,
-        judge_advantage=by_judge,
-        rater_advantage=by_person,
+        judge_advantage=judge_advantage,
+        rater_advantage=rater_advantage,
         p=p,
         adjusted_p=adjusted,
         won=won,
-        left_out=int((counts > 0).sum() - len(tested)),
+        left_out=int((counts > 0).sum() - len(people)),
         winning_rate=float(won[has_p].mean()) if has_p.any() else math.nan,
         advantage=advantage,
         low=low,
@@ -208,26 +211,26 @@ def alternative_annotator_test(
         all_units=int((np.bincount(unit) > 0).sum()),
         epsilon=float(epsilon),
         level=level,
-        reason=reason,
+        reason="" if has_p.any() else reason,
         clusters=cluster_counts,
     )
 
 
 def _agreements(unit: Ints, answer: Ints, judge: Ints, labels: int) -> tuple[Floats, Floats]:
-    """Return the shares of the unit's other answers that equal the row's answer, and the judge's; each (N,).
+    """Return the shares of the unit's other answers that equal the row's answer, and the judge's answer; each (N,).
 
     Both are nan for units without other answers.
     """
-    others = np.bincount(unit)[unit] - 1.0
-    others[others == 0] = np.nan
-    mine, wanted = unit * labels + answer, unit * labels + judge
-    if len(others) * labels <= DENSE_CELLS:
-        counts = np.bincount(mine, minlength=int(wanted.max(initial=-1)) + 1)
-        return (counts[mine] - 1) / others, (counts[wanted] - (answer == judge)) / others
-    cells, counts = np.unique(mine, return_counts=True)
-    at = np.minimum(np.searchsorted(cells, wanted), len(cells) - 1)
-    same_as_judge = np.where(cells[at] == wanted, counts[at], 0) - (answer == judge)
-    return (counts[np.searchsorted(cells, mine)] - 1) / others, same_as_judge / others
+    other_count = np.bincount(unit)[unit] - 1.0
+    other_count[other_count == 0] = np.nan
+    own_cells, judge_cells = unit * labels + answer, unit * labels + judge
+    if len(other_count) * labels <= DENSE_CELLS:
+        counts = np.bincount(own_cells, minlength=int(judge_cells.max(initial=-1)) + 1)
+        return (counts[own_cells] - 1) / other_count, (counts[judge_cells] - (answer == judge)) / other_count
+    cells, counts = np.unique(own_cells, return_counts=True)
+    positions = np.minimum(np.searchsorted(cells, judge_cells), len(cells) - 1)
+    same_as_judge = np.where(cells[positions] == judge_cells, counts[positions], 0) - (answer == judge)
+    return (counts[np.searchsorted(cells, own_cells)] - 1) / other_count, same_as_judge / other_count
 
 
 def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats]:
@@ -238,29 +241,31 @@ def _nearness(unit: Ints, answer: Floats, judge: Floats) -> tuple[Floats, Floats
     count = np.bincount(unit)[unit]
     total = np.bincount(unit, weights=answer)[unit]
     squares = np.bincount(unit, weights=answer * answer)[unit]
-    others = np.where(count > 1, count - 1.0, np.nan)
-    person = squares - 2 * answer * total + count * answer * answer
-    beside = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
+    other_count = np.where(count > 1, count - 1.0, np.nan)
+    own_sum = squares - 2 * answer * total + count * answer * answer
+    judge_sum = squares - 2 * judge * total + count * judge * judge - (judge - answer) ** 2
     # Round, because sums of decimals that should be equal differ in their last digits.
     size = squares + count * np.maximum(answer * answer, judge * judge)
-    beside = np.where(np.abs(beside - person) <= 1e-12 * size, person, beside)
-    return -person / others, -beside / others
+    judge_sum = np.where(np.abs(judge_sum - own_sum) <= ROUNDING * size, own_sum, judge_sum)
+    return -own_sum / other_count, -judge_sum / other_count
 
 
 def _signed_ranks(values: Floats) -> float:
+    """Return Wilcoxon's one-sided p of the hypothesis that (N,) values are not below zero."""
     if not values.any():
         return 1.0
     return float(scipy.stats.wilcoxon(values, alternative="less", method="approx").pvalue)
 
 
 def _one_sided_p(values: Floats, cluster: Ints, name: str, epsilon: float) -> float:
+    """Return the p by t, over clusters, of the hypothesis that the mean of (N,) values is at least `epsilon`."""
     mean = float(values.mean())
-    shared = Clusters.of_codes({name: cluster})
-    if shared.reason:
+    clusters = Clusters.of_codes({name: cluster})
+    if clusters.reason:
         return math.nan
     if np.all(values == values[0]):
         return 0.0 if mean < epsilon else 1.0
-    return shared.spread((values - mean) / len(values)).p(mean - epsilon, only_below=True)
+    return clusters.spread((values - mean) / len(values)).p(mean - epsilon, only_below=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,43 +323,43 @@ def prediction_powered_mean(
         raise BadOption(f"power is {power!r}, expected a number from 0 to 1, or None")
     codes = _single_column(clusters, np.arange(len(label)), "a unit")
     labelled = np.flatnonzero(~np.isnan(label))
-    alone = np.flatnonzero(np.isnan(label))
+    unlabelled = np.flatnonzero(np.isnan(label))
     n = len(labelled)
     mean_of_judge = float(prediction.mean()) if len(prediction) else math.nan
     mean = float(label[labelled].mean()) if n else math.nan
-    reason = NO_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
-    parts = None if reason else _Parts.from_labels(label[labelled], prediction, labelled, alone, codes)
-    if parts is not None and parts.reason:
-        reason = parts.reason
+    reason = TOO_FEW_LABELS.format(n=n) if n < 2 else SAME_ANSWER if np.ptp(label[labelled]) == 0 else ""
+    influences = None if reason else _Influences.from_labels(label, prediction, labelled, unlabelled, codes)
+    if influences is not None and influences.reason:
+        reason = influences.reason
     undefined = (math.nan, math.nan)
-    if parts is None or reason:
-        ends = people_ends = undefined
-        chosen_weight, value, effective = math.nan, math.nan, math.nan
+    if influences is None or reason:
+        limits = people_limits = undefined
+        judge_weight, value, effective = math.nan, math.nan, math.nan
     else:
-        chosen_weight = 0.0
-        if len(alone):
-            chosen_weight = tuned_power(label, prediction) if power is None else float(power)
-        value = mean + chosen_weight * parts.shift
-        spread, of_people = parts.spread(chosen_weight), parts.spread(0.0)
-        half, people_half = spread.half_width(confidence), of_people.half_width(confidence)
-        ends, people_ends = (value - half, value + half), (mean - people_half, mean + people_half)
-        effective = n * of_people.variance / spread.variance if spread.variance > 0 else math.nan
-        reason = "" if len(alone) else NO_OTHERS
+        judge_weight = 0.0
+        if len(unlabelled):
+            judge_weight = tuned_power(label, prediction) if power is None else float(power)
+        value = mean + judge_weight * influences.shift
+        spread, people_spread = influences.spread(judge_weight), influences.spread(0.0)
+        half, people_half = spread.half_width(confidence), people_spread.half_width(confidence)
+        limits, people_limits = (value - half, value + half), (mean - people_half, mean + people_half)
+        effective = n * people_spread.variance / spread.variance if spread.variance > 0 else math.nan
+        reason = "" if len(unlabelled) else NO_UNLABELLED_ITEMS
     return PredictionPoweredResult(
         value=value,
-        low=ends[0],
-        high=ends[1],
+        low=limits[0],
+        high=limits[1],
         people=mean,
-        people_low=people_ends[0],
-        people_high=people_ends[1],
+        people_low=people_limits[0],
+        people_high=people_limits[1],
         judge=mean_of_judge,
-        power=chosen_weight,
+        power=judge_weight,
         labelled=n,
-        unlabelled=len(alone),
+        unlabelled=len(unlabelled),
         effective=effective,
         confidence=confidence,
         reason=reason,
-        clusters={} if parts is None else parts.counts,
+        clusters={} if influences is None else influences.counts,
     )
 
 
@@ -371,76 +376,78 @@ def tuned_power(people: Floats, judge: Floats) -> float:
     return min(max(covariance / variance, 0.0), 1.0) if variance > 0 else 0.0
 
 
-def _single_column(clusters: ClusterColumns, alone: Ints, row: str) -> tuple[str, Ints]:
+def _single_column(clusters: ClusterColumns, default_codes: Ints, row: str) -> tuple[str, Ints]:
     """Return the name and the codes of the only column of clusters.
 
-    Without clusters, they are ITEM and the codes `alone`. Raise BadOption if there are several columns.
+    Without clusters, they are ITEM and `default_codes`. Raise BadOption if there are several columns.
     """
     columns = cluster_columns(clusters)
     if not columns:
-        return ITEM, alone
+        return ITEM, default_codes
     if len(columns) != 1:
         raise BadOption(f"clusters has {len(columns)} columns, expected one: what units share")
     ((name, values),) = columns.items()
-    return name, column_codes(values, name, len(alone), row)
+    return name, column_codes(values, name, len(default_codes), row)
 
 
 @dataclass(frozen=True, slots=True)
-class _Parts:
-    """Influences of units on the parts of the estimate.
+class _Influences:
+    """Influences of units on the terms of the estimate.
 
-    labels: influences of labelled units on people's mean. beside: influences of labelled units on the judge's mean.
-    alone: influences of the other units on the judge's mean. shift: the judge's mean over the other units minus the
-    mean over labelled units. overlap: sums, over clusters with both kinds of units, of the products of `labels` and
-    `alone`, and of `beside` and `alone`.
+    labels: influences of labelled units on people's mean. judge_labelled: influences of labelled units on the judge's
+    mean. judge_unlabelled: influences of the other units on the judge's mean. shift: the judge's mean over the other
+    units minus the mean over labelled units. overlap: sums, over clusters with both kinds of units, of the products of
+    `labels` and `judge_unlabelled`, and of `judge_labelled` and `judge_unlabelled`.
     """
 
     labels: Floats
-    beside: Floats
-    alone: Floats
+    judge_labelled: Floats
+    judge_unlabelled: Floats
     shift: float
-    of_labelled: Clusters
-    of_alone: Clusters | None
+    labelled_clusters: Clusters
+    unlabelled_clusters: Clusters | None
     overlap: tuple[float, float]
     counts: Mapping[str, int]
     reason: str
 
     @classmethod
     def from_labels(
-        cls, label: Floats, prediction: Floats, labelled: Ints, alone: Ints, codes: tuple[str, Ints]
-    ) -> _Parts:
+        cls, label: Floats, prediction: Floats, labelled: Ints, unlabelled: Ints, codes: tuple[str, Ints]
+    ) -> _Influences:
         name, cluster = codes
-        of_labelled = Clusters.of_codes({name: renumber_codes(cluster[labelled])})
-        labels = (label - label.mean()) / len(label)
-        beside = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
-        counts, reason = dict(of_labelled.counts), of_labelled.reason
-        if not len(alone):
+        clusters = Clusters.of_codes({name: renumber_codes(cluster[labelled])})
+        labels = (label[labelled] - label[labelled].mean()) / len(labelled)
+        judge_labelled = (prediction[labelled] - prediction[labelled].mean()) / len(labelled)
+        counts, reason = dict(clusters.counts), clusters.reason
+        if not len(unlabelled):
             no_values: Floats = np.empty(0)
-            return cls(labels, beside, no_values, 0.0, of_labelled, None, (0.0, 0.0), counts, reason)
-        of_alone = Clusters.of_codes({name: renumber_codes(cluster[alone])})
-        rest = (prediction[alone] - prediction[alone].mean()) / len(alone)
+            return cls(labels, judge_labelled, no_values, 0.0, clusters, None, (0.0, 0.0), counts, reason)
+        other_clusters = Clusters.of_codes({name: renumber_codes(cluster[unlabelled])})
+        judge_unlabelled = (prediction[unlabelled] - prediction[unlabelled].mean()) / len(unlabelled)
         size = int(cluster.max()) + 1
-        sums = np.bincount(cluster[alone], weights=rest, minlength=size)
+        sums = np.bincount(cluster[unlabelled], weights=judge_unlabelled, minlength=size)
         overlap = [
             float(np.bincount(cluster[labelled], weights=influences, minlength=size) @ sums)
-            for influences in (labels, beside)
+            for influences in (labels, judge_labelled)
         ]
-        shift = float(prediction[alone].mean() - prediction[labelled].mean())
+        shift = float(prediction[unlabelled].mean() - prediction[labelled].mean())
         counts = {name: len(np.unique(cluster))}
         return cls(
-            labels, beside, rest, shift, of_labelled, of_alone, (overlap[0], overlap[1]), counts,
-            reason or of_alone.reason,
+            labels, judge_labelled, judge_unlabelled, shift, clusters, other_clusters, (overlap[0], overlap[1]),
+            counts, reason or other_clusters.reason,
         )  # fmt: skip
 
     def spread(self, power: float) -> Spread:
-        spread = self.of_labelled.spread(self.labels - power * self.beside)
-        if self.of_alone is None or power == 0:
-            return replace(spread, df=min(spread.df, 1e9))
-        other = self.of_alone.spread(power * self.alone)
-        apart = spread.variance + other.variance
-        shared = 2 * power * (self.overlap[0] - power * self.overlap[1])
-        below = spread.variance**2 / spread.df + other.variance**2 / other.df
-        return Spread(max(apart + shared, 0.0), min(apart**2 / below, 1e9) if below > 0 else 1e9)
+        """Return the spread of the estimate, with Satterthwaite's degrees of freedom, for lambda = `power`."""
+        spread = self.labelled_clusters.spread(self.labels - power * self.judge_labelled)
+        if self.unlabelled_clusters is None or power == 0:
+            return replace(spread, df=min(spread.df, _MAX_DF))
+        other = self.unlabelled_clusters.spread(power * self.judge_unlabelled)
+        sum_of_variances = spread.variance + other.variance
+        covariance = 2 * power * (self.overlap[0] - power * self.overlap[1])
+        denominator = spread.variance**2 / spread.df + other.variance**2 / other.df
+        df = min(sum_of_variances**2 / denominator, _MAX_DF) if denominator > 0 else _MAX_DF
+        return Spread(max(sum_of_variances + covariance, 0.0), df)
 
 
 @dataclass(frozen=True, slots=True)
@@ -482,21 +489,21 @@ def savings_curve(
     label, prediction = finite_vector(people, "people"), finite_vector(judge, "judge")
     count = same_length(people=label, judge=prediction)
     check_positive_int(draws, "draws")
-    wanted_sizes = tuple(sizes)
-    for size in wanted_sizes:
+    curve_sizes = tuple(sizes)
+    for size in curve_sizes:
         if not MIN_CURVE_LENGTH <= size <= count - MIN_CURVE_LENGTH:
             raise BadValue(
                 f"sizes holds {size}, expected {MIN_CURVE_LENGTH} to {count - MIN_CURVE_LENGTH} of {count} units"
             )
     generator, reported_seed = generator_of(seed)
     truth = label.mean()
-    figures = np.full((len(wanted_sizes), draws, 5), np.nan)
-    for row, size in enumerate(wanted_sizes):
+    figures = np.full((len(curve_sizes), draws, 5), np.nan)
+    for row, size in enumerate(curve_sizes):
         for draw in range(draws):
             rows = generator.integers(count, size=count)
-            known_labels = label[rows].copy()
-            known_labels[size:] = np.nan
-            estimate = prediction_powered_mean(known_labels, prediction[rows], confidence=confidence)
+            labels = label[rows].copy()
+            labels[size:] = np.nan
+            estimate = prediction_powered_mean(labels, prediction[rows], confidence=confidence)
             if estimate.reason:
                 continue
             figures[row, draw] = (
@@ -506,11 +513,11 @@ def savings_curve(
                 estimate.people_high - estimate.people_low,
                 estimate.effective,
             )
-    undrawn = np.isnan(figures[:, :, 0]).all(axis=1)
-    means = np.full((len(wanted_sizes), 5), np.nan)
-    means[~undrawn] = np.nanmean(figures[~undrawn], axis=1)
+    has_no_draw = np.isnan(figures[:, :, 0]).all(axis=1)
+    means = np.full((len(curve_sizes), 5), np.nan)
+    means[~has_no_draw] = np.nanmean(figures[~has_no_draw], axis=1)
     return SavingsCurve(
-        sizes=wanted_sizes,
+        sizes=curve_sizes,
         coverage=means[:, 0],
         people_coverage=means[:, 1],
         width=means[:, 2],

@@ -92,9 +92,9 @@ def recall_at_k(
 
     In H13, the original item is the only relevant one.
     """
-    cut, lists, hits, blank = _cut_rankings(rankings, relevant, k, unjudged)
-    share, best = _share(hits, lists.total), _share(hits + blank, lists.total + blank)
-    return _result(f"R@{cut}", lists, blank, unjudged, share, best)
+    cutoff, lists, hits, unjudged_counts = _count_first_items(rankings, relevant, k, unjudged)
+    share, best = _share(hits, lists.total), _share(hits + unjudged_counts, lists.total + unjudged_counts)
+    return _result(f"R@{cutoff}", lists, unjudged_counts, unjudged, share, best)
 
 
 @signed("success-at", data=("relevant",))
@@ -106,9 +106,9 @@ def success_at_k(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return S@k: whether a relevant item is among the first k."""
-    cut, lists, hits, blank = _cut_rankings(rankings, relevant, k, unjudged)
-    success, best = (hits > 0).astype(np.float64), (hits + blank > 0).astype(np.float64)
-    return _result(f"S@{cut}", lists, blank, unjudged, success, best)
+    cutoff, lists, hits, unjudged_counts = _count_first_items(rankings, relevant, k, unjudged)
+    success, best = (hits > 0).astype(np.float64), (hits + unjudged_counts > 0).astype(np.float64)
+    return _result(f"S@{cutoff}", lists, unjudged_counts, unjudged, success, best)
 
 
 @signed("r-precision", data=("relevant",))
@@ -119,10 +119,10 @@ def r_precision(
     unjudged: str = "count",
 ) -> RankingResult:
     """Return the precision at rank r for a query with r relevant items, even if its list is shorter than r."""
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    hits, blank = _counts_within(lists, lists.total)
-    share, best = _share(hits, lists.total), _share(hits + blank, lists.total)
-    return _result("R-precision", lists, blank, unjudged, share, best)
+    lists = _read_rankings(rankings, relevant, unjudged)
+    hits, unjudged_counts = _count_within(lists, lists.total)
+    share, best = _share(hits, lists.total), _share(hits + unjudged_counts, lists.total)
+    return _result("R-precision", lists, unjudged_counts, unjudged, share, best)
 
 
 @signed("median-rank", data=("relevant",))
@@ -132,16 +132,13 @@ def median_rank(
     *,
     unjudged: str = "count",
 ) -> RankingResult:
-    """Return the median over queries of the rank, from 1, of the first relevant item.
-
-    A rank is inf if none was returned.
-    """
-    lists = _judged_rankings(rankings, relevant, unjudged)
+    """Return the median over queries of the rank, from 1, of the first relevant item; inf if none was returned."""
+    lists = _read_rankings(rankings, relevant, unjudged)
     rank = _first_rank(lists, _RELEVANT)
     best = np.minimum(rank, _first_rank(lists, _UNJUDGED))
     depth = np.where(lists.total > 0, np.minimum(rank, np.diff(lists.starts)), 0).astype(np.int64)
-    _, blank = _counts_within(lists, depth)
-    return _result(MEDIAN_RANK, lists, blank, unjudged, rank, best)
+    _, unjudged_counts = _count_within(lists, depth)
+    return _result(MEDIAN_RANK, lists, unjudged_counts, unjudged, rank, best)
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,29 +189,30 @@ def judge_rankings(rankings: Sequence[Ranking], relevant: Sequence[Relevant]) ->
             raise BadShape(f"{name}[{wrong[0]}] is no collection, expected the items of a query")
     if len(rankings) != len(relevant):
         raise BadShape(f"there are {len(rankings)} rankings and {len(relevant)} sets of relevant items")
-    graded = np.array([isinstance(wanted, Mapping) for wanted in relevant], dtype=bool)
-    grades = [wanted.values() if isinstance(wanted, Mapping) else [1] * len(wanted) for wanted in relevant]
+    has_grades = np.array([isinstance(items, Mapping) for items in relevant], dtype=bool)
+    grades = [items.values() if isinstance(items, Mapping) else [1] * len(items) for items in relevant]
     lengths = np.array([len(ranking) for ranking in rankings], dtype=np.int64)
     queries = np.arange(len(rankings))
-    listed = list(chain.from_iterable(rankings))
-    wanted_items = list(chain.from_iterable(relevant))
-    items, wanted = _number_items(listed, wanted_items)
+    ranked_items = list(chain.from_iterable(rankings))
+    relevant_items = list(chain.from_iterable(relevant))
+    ranked_codes, relevant_codes = _number_items(ranked_items, relevant_items)
     return _judge_rankings(
         np.repeat(queries, lengths),
-        items,
-        np.repeat(queries, [len(wanted) for wanted in relevant]),
-        wanted,
+        ranked_codes,
+        np.repeat(queries, [len(items) for items in relevant]),
+        relevant_codes,
         finite_vector(list(chain.from_iterable(grades)), "the grades of relevant"),
-        graded,
+        has_grades,
     )
 
 
-def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
+def _number_items(ranked: list[Any], relevant: list[Any]) -> tuple[Ints, Ints]:
+    """Return the codes of the items of both lists. Raise BadValue if an item is missing or no single value."""
     index: defaultdict[Hashable, int] = defaultdict(count().__next__)
     try:
         numbers = (
-            np.fromiter(map(index.__getitem__, listed), dtype=np.int64, count=len(listed)),
-            np.fromiter(map(index.__getitem__, wanted), dtype=np.int64, count=len(wanted)),
+            np.fromiter(map(index.__getitem__, ranked), dtype=np.int64, count=len(ranked)),
+            np.fromiter(map(index.__getitem__, relevant), dtype=np.int64, count=len(relevant)),
         )
     except TypeError as error:
         raise BadValue("an item is no single value, expected text, numbers or tuples of them") from error
@@ -226,34 +224,36 @@ def _number_items(listed: list[Any], wanted: list[Any]) -> tuple[Ints, Ints]:
 def _judge_rankings(
     query: Ints,
     item: Ints,
-    wanted_query: Ints,
-    wanted: Ints,
+    relevant_query: Ints,
+    relevant: Ints,
     grades: Floats,
-    graded: Flags,
+    has_grades: Flags,
 ) -> JudgedRankings:
-    size = max(int(item.max(initial=0)), int(wanted.max(initial=0))) + 1
-    keys, judged = query * size + item, wanted_query * size + wanted
-    starts = np.searchsorted(query, np.arange(len(graded) + 1))
-    ordered = np.sort(keys)
-    twice = ordered[:-1][ordered[1:] == ordered[:-1]]
-    if twice.size:
-        raise BadValue(f"ranking {int(twice[0]) // size} has an item twice, expected every item at most once")
-    best = np.lexsort((-grades, judged))
-    judged, grades = judged[best], grades[best]
+    size = max(int(item.max(initial=0)), int(relevant.max(initial=0))) + 1
+    keys, judged_keys = query * size + item, relevant_query * size + relevant
+    starts = np.searchsorted(query, np.arange(len(has_grades) + 1))
+    sorted_keys = np.sort(keys)
+    repeated = sorted_keys[:-1][sorted_keys[1:] == sorted_keys[:-1]]
+    if repeated.size:
+        raise BadValue(
+            f"ranking {int(repeated[0]) // size} has an item twice, expected every item at most once"
+        )
+    order = np.lexsort((-grades, judged_keys))
+    judged_keys, grades = judged_keys[order], grades[order]
     # An item judged twice is relevant if one of its grades is above zero.
-    first = np.ones(len(judged), dtype=bool)
-    first[1:] = judged[1:] != judged[:-1]
-    judged, grades = judged[first], grades[first]
-    codes = np.where(graded[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
-    if len(judged):
-        position = np.minimum(np.searchsorted(judged, keys), len(judged) - 1)
-        is_judged = judged[position] == keys
+    is_first = np.ones(len(judged_keys), dtype=bool)
+    is_first[1:] = judged_keys[1:] != judged_keys[:-1]
+    judged_keys, grades = judged_keys[is_first], grades[is_first]
+    codes = np.where(has_grades[query], _UNJUDGED, _IRRELEVANT).astype(np.int8)
+    if len(judged_keys):
+        position = np.minimum(np.searchsorted(judged_keys, keys), len(judged_keys) - 1)
+        is_judged = judged_keys[position] == keys
         codes[is_judged] = np.where(grades[position[is_judged]] > 0, _RELEVANT, _IRRELEVANT)
-    total = np.bincount(judged[grades > 0] // size, minlength=len(graded))
-    return JudgedRankings(starts, codes, total, bool(graded.all()))
+    total = np.bincount(judged_keys[grades > 0] // size, minlength=len(has_grades))
+    return JudgedRankings(starts, codes, total, bool(has_grades.all()))
 
 
-def _judged_rankings(
+def _read_rankings(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, unjudged: str
 ) -> JudgedRankings:
     one_of(unjudged, UNJUDGED_CHOICES, "unjudged")
@@ -269,60 +269,63 @@ def _judged_rankings(
         return lists
     keep = lists.codes != _UNJUDGED
     kept_before = starts_of(keep)[lists.starts]
-    removed = np.diff(lists.starts) - np.diff(kept_before)
-    return replace(lists, starts=kept_before, codes=lists.codes[keep], left_out=removed)
+    removed_counts = np.diff(lists.starts) - np.diff(kept_before)
+    return replace(lists, starts=kept_before, codes=lists.codes[keep], left_out=removed_counts)
 
 
-def _cut_rankings(
+def _count_first_items(
     rankings: Sequence[Ranking] | JudgedRankings, relevant: Sequence[Relevant] | None, k: int, unjudged: str
 ) -> tuple[int, JudgedRankings, Ints, Ints]:
-    cut = check_positive_int(k, "k")
-    lists = _judged_rankings(rankings, relevant, unjudged)
-    return cut, lists, *_counts_within(lists, np.full(len(lists.total), min(cut, len(lists.codes))))
+    """Return k, the rankings, and the (Q,) numbers of relevant and of unjudged items among the first k."""
+    cutoff = check_positive_int(k, "k")
+    lists = _read_rankings(rankings, relevant, unjudged)
+    return cutoff, lists, *_count_within(lists, np.full(len(lists.total), min(cutoff, len(lists.codes))))
 
 
-def _counts_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
+def _count_within(lists: JudgedRankings, depth: Ints) -> tuple[Ints, Ints]:
     """Return the (Q,) numbers of relevant and of unjudged items among the first `depth` (Q,) items."""
     ends = np.minimum(lists.starts[:-1] + depth, lists.starts[1:])
-    hits, blank = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
-    return hits[ends] - hits[lists.starts[:-1]], blank[ends] - blank[lists.starts[:-1]]
+    hits, unjudged = (starts_of(lists.codes == code) for code in (_RELEVANT, _UNJUDGED))
+    return hits[ends] - hits[lists.starts[:-1]], unjudged[ends] - unjudged[lists.starts[:-1]]
 
 
 def _first_rank(lists: JudgedRankings, code: int) -> Floats:
-    places = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
-    position = places[np.searchsorted(places, lists.starts[:-1])]
+    """Return the (Q,) ranks, from 1, of the first items with this code; inf if a list has none."""
+    positions = np.append(np.flatnonzero(lists.codes == code), len(lists.codes))
+    position = positions[np.searchsorted(positions, lists.starts[:-1])]
     return np.where(position < lists.starts[1:], position - lists.starts[:-1] + 1.0, math.inf)
 
 
-def _share(part: Ints, whole: Ints) -> Floats:
-    return part / np.maximum(whole, 1)
+def _share(counts: Ints, totals: Ints) -> Floats:
+    """Return (Q,) quotients; 0 instead of 0 / 0."""
+    return counts / np.maximum(totals, 1)
 
 
 def _result(
     measure: str,
     lists: JudgedRankings,
-    blank: Ints,
+    unjudged_counts: Ints,
     unjudged: str,
     per_query: Floats,
     best: Floats,
 ) -> RankingResult:
-    if unjudged == "refuse" and blank.any():
-        where = int(np.flatnonzero(blank)[0])
+    if unjudged == "refuse" and unjudged_counts.any():
+        where = int(np.flatnonzero(unjudged_counts)[0])
         raise BadValue(
-            f"query {where} has {blank[where]} unjudged items where {measure} looks, expected judged ones"
+            f"query {where} has {unjudged_counts[where]} unjudged items where {measure} looks, expected judged ones"
         )
     has_total = lists.total > 0
     per_query, best = np.where(has_total, per_query, math.nan), np.where(has_total, best, math.nan)
-    middle = np.median if measure == MEDIAN_RANK else np.mean
-    unjudged_items = blank if lists.left_out is None else lists.left_out
+    average = np.median if measure == MEDIAN_RANK else np.mean
+    unjudged_items = unjudged_counts if lists.left_out is None else lists.left_out
     return RankingResult(
         measure=measure,
-        value=float(middle(per_query[has_total])) if has_total.any() else math.nan,
+        value=float(average(per_query[has_total])) if has_total.any() else math.nan,
         per_query=per_query,
         queries=len(has_total),
         undefined=int((~has_total).sum()),
         unjudged=int(unjudged_items.sum()) if lists.judged else None,
-        best_case=float(middle(best[has_total])) if has_total.any() else math.nan,
+        best_case=float(average(best[has_total])) if has_total.any() else math.nan,
         best_per_query=best,
         reason="" if has_total.any() else NOTHING_RELEVANT,
     )

@@ -31,6 +31,7 @@ Estimator = Callable[[Floats], Floats]
 
 
 def generator_of(seed: Seed) -> tuple[np.random.Generator, int | None]:
+    """Return the generator, and the seed that results report: None if the caller passed a generator."""
     if isinstance(seed, np.random.Generator):
         return seed, None
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
@@ -48,21 +49,21 @@ def pattern_weights(
     """
     total = int(frequency.sum())
     patterns = len(frequency)
-    chunk = max(1, CELLS // max(patterns, width, 1))
+    chunk_size = max(1, CELLS // max(patterns, width, 1))
     owner = np.repeat(np.arange(patterns), frequency) if _is_faster_by_unit(frequency) else None
-    alone = patterns == total  # each unit is a pattern
+    is_single_unit = patterns == total  # each unit is a pattern
     shares = frequency / total
-    for start in range(0, resamples, chunk):
-        size = min(chunk, resamples - start)
+    for start in range(0, resamples, chunk_size):
+        size = min(chunk_size, resamples - start)
         if owner is None:
             yield generator.multinomial(total, shares, size=size).astype(np.float64)
             continue
         weights = np.empty((size, patterns))
-        rows = max(1, UNITS_PER_BATCH // max(total, patterns))
-        for row in range(0, size, rows):
-            count = min(rows, size - row)
+        batch_size = max(1, UNITS_PER_BATCH // max(total, patterns))
+        for row in range(0, size, batch_size):
+            count = min(batch_size, size - row)
             drawn_units = generator.integers(0, total, size=(count, total))
-            if not alone:
+            if not is_single_unit:
                 drawn_units = owner[drawn_units]
             drawn_units += np.arange(0, count * patterns, patterns)[:, np.newaxis]
             counts = np.bincount(drawn_units.ravel(), minlength=count * patterns)
@@ -99,10 +100,10 @@ def bootstrap(
     sizes = [min(BLOCK, resamples - start) for start in range(0, resamples, BLOCK)]
     blocks = list(zip(streams(generator, len(sizes)), sizes, strict=True))
     bits.state = bits.jumped(len(sizes)).state
-    numbers = resamples * max(
+    drawn_numbers = resamples * max(
         int(frequency.sum()) if _is_faster_by_unit(frequency) else len(frequency), width
     )
-    map_blocks = map_parts if numbers > MIN_PARALLEL_NUMBERS else Serial().map
+    map_blocks = map_parts if drawn_numbers > MIN_PARALLEL_NUMBERS else Serial().map
     return np.concatenate(list(map_blocks(_draw_block, shared, blocks)))
 
 
@@ -123,29 +124,30 @@ def _draw_block(shared: tuple[Estimator, Ints, int], block: tuple[np.random.Gene
 
 def percentile_interval(draws: Floats, confidence: float) -> tuple[float, float, int]:
     """Return the low and high percentile of the defined draws, and the number of undefined (nan) draws."""
-    defined = draws[~np.isnan(draws)]
-    left_out = len(draws) - len(defined)
-    if not len(defined):
+    defined_draws = draws[~np.isnan(draws)]
+    left_out = len(draws) - len(defined_draws)
+    if not len(defined_draws):
         return math.nan, math.nan, left_out
     tail = (1 - confidence) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
+    low, high = np.quantile(defined_draws, [tail, 1 - tail])
     return float(low), float(high), left_out
 
 
-def count_extreme(drawn: Floats, difference: float, scale: float, alternative: str) -> int:
-    """Return the number of drawn differences that are at least as extreme as the observed one, up to rounding.
+def count_extreme(differences: Floats, difference: float, scale: float, alternative: str) -> int:
+    """Return how many of the drawn `differences` are at least as extreme as the observed `difference`, up to rounding.
 
     `scale` is the largest score.
     """
-    slack = ROUNDING * scale
+    tolerance = ROUNDING * scale
     if alternative == "two-sided":
-        return int((np.abs(drawn) >= abs(difference) - slack).sum())
+        return int((np.abs(differences) >= abs(difference) - tolerance).sum())
     if alternative == "greater":
-        return int((drawn >= difference - slack).sum())
-    return int((drawn <= difference + slack).sum())
+        return int((differences >= difference - tolerance).sum())
+    return int((differences <= difference + tolerance).sum())
 
 
 def coin_tosses(generator: np.random.Generator, rows: int, columns: int) -> NDArray[np.uint8]:
+    """Return (rows, columns) bytes of eight coins each."""
     size = rows * columns
     integers = generator.integers(0, 2**64, size=(size + 7) // 8, dtype=np.uint64)
     return integers.view(np.uint8)[:size].reshape(rows, columns)

@@ -4,9 +4,8 @@ import numpy as np
 
 from quorum.numeric.arrays import Ints
 
-MIN_COMPILED_LENGTH = (
-    1 << 14
-)  # number of codes from which a compiled sort is several times as fast as numpy's
+# Number of codes from which a compiled sort is several times as fast as numpy's.
+MIN_COMPILED_LENGTH = 1 << 14
 
 
 def order_of(codes: Ints) -> Ints:

@@ -23,6 +23,7 @@ Signs = NDArray[np.int8]
 
 
 def majority_range(first: int, second: int, remaining: int) -> Range:
+    """Return the range of the outcome by the majority of votes, of which `remaining` are to come."""
     lead = first - second
     return _sign(lead - remaining), _sign(lead + remaining)
 
@@ -60,18 +61,18 @@ def expected_votes(range_of: Callable[[int, int, int], Range], *, votes: int, ac
     """
     if not 0 <= accuracy <= 1 or votes < 1:
         raise BadValue(f"votes {votes}, accuracy {accuracy}; expected 1 or more, and 0 to 1")
-    reached = {(0, 0): 1.0}  # by (first, second) votes, the chance that they occur before a decision
-    expected = 0.0
-    for cast in range(votes):
+    chances = {(0, 0): 1.0}  # by (first, second) votes, the chance that they occur before a decision
+    vote_count = 0.0
+    for votes_cast in range(votes):
         chances_after_vote: dict[tuple[int, int], float] = {}
-        for (first, second), chance in reached.items():
-            low, high = range_of(first, second, votes - cast)
+        for (first, second), chance in chances.items():
+            low, high = range_of(first, second, votes - votes_cast)
             if low < high:
-                expected += chance
-                for counts, part in (((first + 1, second), accuracy), ((first, second + 1), 1 - accuracy)):
-                    chances_after_vote[counts] = chances_after_vote.get(counts, 0.0) + chance * part
-        reached = chances_after_vote
-    return expected
+                vote_count += chance
+                for counts, share in (((first + 1, second), accuracy), ((first, second + 1), 1 - accuracy)):
+                    chances_after_vote[counts] = chances_after_vote.get(counts, 0.0) + chance * share
+        chances = chances_after_vote
+    return vote_count
 
 
 def _sign(number: int) -> int:
@@ -114,39 +115,40 @@ def simulate_stopping(
         raise BadOption(f"rule is {rule!r}, expected one of {', '.join(RULES)}")
     if not 0 <= accuracy <= 1 or min(references, votes, pairs, minimum, margin) < 1:
         raise BadValue("expected an accuracy from 0 to 1, and 1 or more of everything else")
-    right = np.random.default_rng(seed).random((pairs, references, votes)) < accuracy
-    cast = np.where(right, 1, -1).astype(np.int8)
-    full = np.sign(np.sign(cast.sum(axis=2)).sum(axis=1))
-    used_votes, outcome = _run_votes(cast, rule=rule, minimum=minimum, margin=margin)
+    is_right = np.random.default_rng(seed).random((pairs, references, votes)) < accuracy
+    votes_by_triplet = np.where(is_right, 1, -1).astype(np.int8)
+    full_outcome = np.sign(np.sign(votes_by_triplet.sum(axis=2)).sum(axis=1))
+    used_votes, outcome = _run_votes(votes_by_triplet, rule=rule, minimum=minimum, margin=margin)
     shares = used_votes / (references * votes)
     return StoppingResult(
         share=float(shares.mean()),
         error=float(shares.std(ddof=1) / np.sqrt(pairs)) if pairs > 1 else float("nan"),
-        flipped=int((outcome != full).sum()),
-        tied=int((full == 0).sum()),
+        flipped=int((outcome != full_outcome).sum()),
+        tied=int((full_outcome == 0).sum()),
         right=float((outcome > 0).mean()),
     )
 
 
-def _run_votes(cast: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
-    pairs, references, votes = cast.shape
+def _run_votes(signs: Signs, *, rule: str, minimum: int, margin: int) -> tuple[Ints, Ints]:
+    """Return the (P,) numbers of votes used, and the (P,) outcomes, from (P, references, votes) signs of votes."""
+    pairs, references, votes = signs.shape
     used_votes = np.zeros(pairs, dtype=np.int64)
     lead = np.zeros(pairs, dtype=np.int64)  # triplets won minus triplets lost so far
-    going = np.ones(pairs, dtype=bool)
+    is_open = np.ones(pairs, dtype=bool)
     for reference in range(references):
         votes_left = references - reference - 1
-        inner = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
-        waits = going.copy()
+        balance = np.zeros(pairs, dtype=np.int64)  # votes for minus votes against in this triplet
+        is_triplet_open = is_open.copy()
         for vote in range(votes):
-            inner += np.where(waits, cast[:, reference, vote], 0)
-            used_votes += waits
+            balance += np.where(is_triplet_open, signs[:, reference, vote], 0)
+            used_votes += is_triplet_open
             remaining = votes - vote - 1
-            low, high = np.sign(inner - remaining), np.sign(inner + remaining)
+            low, high = np.sign(balance - remaining), np.sign(balance + remaining)
             if rule == "margin":
-                enough = (vote + 1 >= minimum) & (np.abs(inner) >= margin)
-                low, high = np.where(enough, np.sign(inner), low), np.where(enough, np.sign(inner), high)
-            # the present triplet may decide the pair before it is itself decided: 2 of 4 votes exclude a loss
-            going &= ~((lead + low > votes_left) | (lead + high < -votes_left))
-            waits &= going & (low < high)
-        lead += np.sign(inner)
+                leads = (vote + 1 >= minimum) & (np.abs(balance) >= margin)
+                low, high = (np.where(leads, np.sign(balance), limit) for limit in (low, high))
+            # The present triplet may decide the pair before it is itself decided, as 2 of 4 votes exclude its loss.
+            is_open &= ~((lead + low > votes_left) | (lead + high < -votes_left))
+            is_triplet_open &= is_open & (low < high)
+        lead += np.sign(balance)
     return used_votes, np.sign(lead)

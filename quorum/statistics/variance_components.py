@@ -15,10 +15,10 @@ from quorum.statistics.crossed import ITEM, RATER, Clusters
 from quorum.statistics.inference import Result, signed
 from quorum.statistics.inputs import score_vector
 
-ONE_KIND = (
+NOT_CROSSED = (
     "no item has several participants, or no participant several items, so variances cannot be separated"
 )
-ONE_ANSWER = "all answers are the same"
+SAME_ANSWER = "all answers are the same"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ def components_of_clusters(value: Floats, clusters: Clusters) -> VarianceCompone
     variances = np.full(3, math.nan)
     reason = clusters.reason or clusters.note
     if not reason and len(clusters.sizes[-1]) in clusters.counts.values():  # a cell is a whole item or rater
-        reason = ONE_KIND
+        reason = NOT_CROSSED
     error = math.nan
     if not reason and np.all(value == value[0]):
-        reason = ONE_ANSWER
+        reason = SAME_ANSWER
     if not reason:
         variances = clusters.components(value)
         error = math.sqrt(clusters.spread((value - value.mean()) / len(value)).variance)

@@ -26,7 +26,7 @@ from quorum.statistics.meta import (
     wilson_interval,
     winners_without_raters,
 )
-from quorum.statistics.meta.accuracy import NO_PAIRS
+from quorum.statistics.meta.accuracy import NO_CONSENSUS
 from quorum.statistics.significance import mcnemar_test, stouffer_wilcoxon
 from tests.metrics.reading import read_lines
 from tests.refusals import assert_names, refuses
@@ -80,7 +80,7 @@ def test_a_kind_without_a_decided_pair_has_no_accuracy_and_says_so() -> None:
     result = pair_accuracy([1.0], [0.0], [0], ["MM"])["MM"]
     assert math.isnan(result.value)
     assert math.isnan(result.low)
-    assert result.reason == NO_PAIRS
+    assert result.reason == NO_CONSENSUS
     assert math.isnan(pair_accuracy([], [], [])["all"].value_all_pairs)
 
 
@@ -348,7 +348,7 @@ def test_one_draw_of_all_references_is_the_accuracy_of_the_pairs() -> None:
 def test_a_kind_without_a_consensus_has_no_accuracy_and_says_so() -> None:
     point = accuracy_by_references({1: ([1.0, 2], [2.0, 1])}, [0, 1], ["MM", "HM"])["MM"]
     assert math.isnan(point.value[0])
-    assert point.reason == NO_PAIRS
+    assert point.reason == NO_CONSENSUS
 
 
 def test_subsets_hold_different_references_and_every_one_equally_often() -> None:

@@ -23,7 +23,7 @@ from quorum.statistics.meta import (
     soft_accuracy_of_comparisons,
     soft_pairwise_accuracy,
 )
-from quorum.statistics.meta.accuracy import NO_PAIRS
+from quorum.statistics.meta.accuracy import NO_CONSENSUS
 from quorum.statistics.meta.grouped import NO_GROUP, mean_within
 from quorum.statistics.meta.pairwise import NO_ITEM, NO_PAIR, NOT_COMPARED, TOO_FEW_SYSTEMS
 from tests.refusals import assert_names, refuses
@@ -253,7 +253,7 @@ def test_of_a_metric_and_itself_nothing_differs_and_a_constant_one_has_no_correl
 
 def test_pairs_without_a_consensus_have_no_difference() -> None:
     found = accuracy_difference(np.zeros((2, 2)), np.zeros((2, 2)), [0, 0])["all"]
-    assert (found.reason, found.n, math.isnan(found.difference)) == (NO_PAIRS, 0, True)
+    assert (found.reason, found.n, math.isnan(found.difference)) == (NO_CONSENSUS, 0, True)
     with refuses(BadShape, "second", "3", "2"):
         accuracy_difference(np.zeros((2, 2)), np.zeros((3, 2)), [1, 2])
 

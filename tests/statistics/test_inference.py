@@ -65,7 +65,7 @@ from quorum.statistics.significance import (
     summary_of_scores,
     wilson_interval,
 )
-from quorum.statistics.variance_components import ONE_ANSWER, variance_components
+from quorum.statistics.variance_components import SAME_ANSWER, variance_components
 from tests.refusals import assert_names, refuses
 from tests.statistics import agreeing_plainly as plainly
 from tests.statistics import plain_intervals as plain
@@ -632,7 +632,7 @@ def test_what_shows_no_variance_has_no_p_and_no_ends() -> None:
     with refuses(BadOption, "one or two", "3"):
         Clusters.from_columns({"item": [1], "rater": [1], "day": [1]}, 1)
     items, raters = (one.ravel() for one in np.indices((6, 6)))
-    assert variance_components(np.ones(36), items, raters).reason == ONE_ANSWER
+    assert variance_components(np.ones(36), items, raters).reason == SAME_ANSWER
 
 
 def test_a_curve_takes_the_images_of_its_pairs() -> None:

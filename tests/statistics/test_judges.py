@@ -9,7 +9,7 @@ import scipy.stats
 
 from quorum.statistics.inputs import BadOption, BadShape, BadValue, DuplicateJudgment
 from quorum.statistics.judges import (
-    NO_OTHERS,
+    NO_UNLABELLED_ITEMS,
     SAME_ANSWER,
     TOO_FEW_CLUSTERS,
     alternative_annotator_test,
@@ -253,7 +253,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(clustered: bool) -> None:
 
 def test_what_cannot_be_estimated_says_why() -> None:
     everything = prediction_powered_mean([1, 0, 1, 1, 0, 1], [1, 0, 1, 1, 1, 1])
-    assert everything.reason == NO_OTHERS
+    assert everything.reason == NO_UNLABELLED_ITEMS
     assert (everything.value, everything.low) == (everything.people, everything.people_low)
     nothing = prediction_powered_mean([math.nan], [1.0])
     assert (nothing.reason, nothing.labelled) == ("people judged 0 of the units, expected two or more", 0)

@@ -67,9 +67,7 @@ def confidence_vote(
     total = vote.weight.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, vote.weight, 1.0) / np.where(total > 0, total, len(scale))
     judgments = np.bincount(worker, minlength=len(worker_names))
-    mean_confidences = (
-        np.bincount(worker, weights=stated_confidences, minlength=len(worker_names)) / judgments
-    )
+    mean_confidences = np.bincount(worker, stated_confidences, len(worker_names)) / judgments
     return ConfidenceResult(
         units=unit_names,
         labels=scale,

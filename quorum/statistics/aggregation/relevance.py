@@ -66,11 +66,9 @@ def is_relevant(yes: ArrayLike, n: ArrayLike, at_least_share: tuple[int, int] = 
             f"the share is {numerator} of {denominator}, expected 0 <= top <= bottom, "
             f"and bottom {MAX_DENOMINATOR} at most"
         )
-    votes, judgment_counts = count_vector(yes, "yes"), count_vector(n, "n")
-    same_length(yes=votes, n=judgment_counts)
-    if np.any(votes > judgment_counts):
-        where = int(np.flatnonzero(votes > judgment_counts)[0])
-        raise BadValue(
-            f"unit {where} has {votes[where]} yes of {judgment_counts[where]}, expected at most all"
-        )
-    return (votes * denominator >= judgment_counts * numerator) & (judgment_counts > 0)
+    votes, totals = count_vector(yes, "yes"), count_vector(n, "n")
+    same_length(yes=votes, n=totals)
+    if np.any(votes > totals):
+        where = int(np.flatnonzero(votes > totals)[0])
+        raise BadValue(f"unit {where} has {votes[where]} yes of {totals[where]}, expected at most all")
+    return (votes * denominator >= totals * numerator) & (totals > 0)

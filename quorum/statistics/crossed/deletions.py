@@ -52,11 +52,9 @@ class RaterDeletions:
         """
         contributions, leads = np.asarray(contribution, dtype=np.float64), np.asarray(lead, dtype=np.float64)
         # Sum the contributions of a rater who answered a row several times.
-        first_answers, cell = answers_by_cell(row, rater)
-        row, rater = row[first_answers], rater[first_answers]
-        cell_contributions = np.bincount(cell, weights=contributions, minlength=len(first_answers)).astype(
-            np.float64
-        )
+        first, cell = answers_by_cell(row, rater)
+        row, rater = row[first], rater[first]
+        cell_contributions = np.bincount(cell, contributions, len(first)).astype(np.float64)
         value = _gains(leads[row], cell_contributions)
         # Replace the values of rows whose lead counts votes, if they have enough votes to leave out several.
         votes = np.bincount(row, minlength=len(leads))
@@ -80,10 +78,8 @@ class RaterDeletions:
 
         Rows keep their positions; raters are renumbered.
         """
-        is_kept = rows[self.row]
-        return RaterDeletions(
-            self.row[is_kept], renumber_codes(self.rater[is_kept]), self.value[is_kept], self.means
-        )
+        mask = rows[self.row]
+        return RaterDeletions(self.row[mask], renumber_codes(self.rater[mask]), self.value[mask], self.means)
 
     def of_rows(self, keep: Flags, name: str) -> RaterDeletions:
         """Return the deletions in the rows for which `keep` (N,) is true, with rows and raters renumbered.
@@ -167,15 +163,13 @@ def jackknife_size(votes: Any) -> Any:
     return np.sqrt(votes).astype(np.int64) // 2 * 2
 
 
-def _gains(lead: Floats, contribution: Floats | float) -> Floats:
-    """Return the (V, 2) gains of the first and of the second side from a contribution to the lead.
+def _gains(lead: Floats, vote: Floats | float) -> Floats:
+    """Return the (V, 2) gains of the first and of the second side from what a vote adds to the lead.
 
-    A side has one win if the lead is in its favour, and none otherwise. Its gain is its wins with the contribution,
-    minus those without it.
+    A side has one win if the lead is in its favour, and none otherwise. Its gain is its wins with the vote, minus those
+    without it.
     """
-    return np.stack(
-        [(side * lead > 0) * 1.0 - (side * (lead - contribution) > 0) for side in (1, -1)], axis=-1
-    )
+    return np.stack([(side * lead > 0) * 1.0 - (side * (lead - vote) > 0) for side in (1, -1)], axis=-1)
 
 
 @lru_cache(maxsize=4096)  # cached, as simulated studies have few different cases

@@ -206,7 +206,7 @@ def coefficient_interval(
     if has_no_variance or not -1 / (judges - 1) < value < 1:
         return max(value - half_width, min(value, -1.0)), min(value + half_width, max(value, 1.0))
     # The scale's slope at v turns the width there into a width on the scale (the delta method).
-    half_width *= judges  # QQ / ((1 + (judges - 1) * value) * (1 - value))
+    half_width *= judges / ((1 + (judges - 1) * value) * (1 - value))
     middle = math.log((1 + (judges - 1) * value) / (1 - value))
     exponentials = [math.exp(min(middle + side * half_width, _MAX_EXPONENT)) for side in (-1, 1)]
     low, high = ((exponential - 1) / (exponential + judges - 1) for exponential in exponentials)

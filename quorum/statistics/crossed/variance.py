@@ -81,9 +81,8 @@ class Squares:
     @property
     def max_rater_variance(self) -> Any:
         """The upper limit of the variance that raters add, for each estimate."""
-        by_rater, within = (
-            np.diagonal(np.atleast_2d(table)) for table in (self.by_rater, self.noise_variance)
-        )
+        tables = self.by_rater, self.noise_variance
+        by_rater, within = (np.diagonal(np.atleast_2d(table)) for table in tables)
         return max_rater_variance(by_rater * self._scale, within, self.raters, len(self.sizes))
 
     @property

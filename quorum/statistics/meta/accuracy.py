@@ -230,12 +230,10 @@ class PeoplesWinners:
     def has_clusters(self) -> bool:
         return bool(self.columns) or self.deletions is not None
 
-    def accuracy(self, named_sides: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
+    def accuracy(self, sides: Ints, kinds: Iterable[Any] | None = None) -> dict[str, AccuracyResult]:
         """Return the accuracy of the (P,) winners that a metric names, by pair kind, and over all pairs as "all"."""
-        return {
-            kind: self.accuracy_of(named_sides, pairs, kind)
-            for kind, pairs in kinds_of(kinds, len(named_sides)).items()
-        }
+        masks = kinds_of(kinds, len(sides))
+        return {kind: self.accuracy_of(sides, pairs, kind) for kind, pairs in masks.items()}
 
     def accuracy_of(self, named_sides: Ints, pairs: Flags, kind: str = "all") -> AccuracyResult:
         """Return the accuracy on the pairs for which `pairs` (P,) is true."""
@@ -288,16 +286,14 @@ class PeoplesWinners:
         if abs(value) == 1:  # one metric is always right and the other always wrong
             share_limits = share_interval((1 + value) / 2, spread, cluster_count, self.confidence)
             low, high = (2 * limit - 1 for limit in share_limits)
-        is_first_right, is_second_right = (
-            (sides == self.winners)[has_consensus] for sides in (first, second)
-        )
+        first_right, second_right = ((sides == self.winners)[has_consensus] for sides in (first, second))
         p = difference.if_equal.p(value)
         if not self.has_clusters or not spread.has_variance:
-            p = mcnemar_test(is_first_right, is_second_right).exact_p
+            p = mcnemar_test(first_right, second_right).exact_p
         return AccuracyDifference(
             kind,
-            float(is_first_right.mean()),
-            float(is_second_right.mean()),
+            float(first_right.mean()),
+            float(second_right.mean()),
             value,
             p,
             n,
@@ -308,16 +304,11 @@ class PeoplesWinners:
         self, first: Ints, second: Ints, pairs: Flags
     ) -> tuple[DifferenceOfShares, int, Inference]:
         """Return the difference of two accuracies, the number of clusters, and an `Inference` without limits."""
-        value, spread, cluster_count, inference = self._spread(
-            credit_difference(first, second), pairs, is_share=False
-        )
-        has_consensus = pairs & (self.winners != 0)
+        credit = credit_difference(first, second)
+        value, spread, cluster_count, inference = self._spread(credit, pairs, is_share=False)
         is_discordant = (first == self.winners) != (second == self.winners)
-        return (
-            DifferenceOfShares.from_spread(value, spread, is_discordant[has_consensus]),
-            cluster_count,
-            inference,
-        )
+        is_discordant = is_discordant[pairs & (self.winners != 0)]
+        return DifferenceOfShares.from_spread(value, spread, is_discordant), cluster_count, inference
 
     def share(self, credit: Credit, pairs: Flags, *, undecided: bool = False) -> Inference:
         """Return the interval of the mean credit over the pairs for which `pairs` (P,) is true.
@@ -610,7 +601,6 @@ def _curve(
             low, high = inference.low, inference.high
         else:
             low, high = wilson_interval(value * n, n, confidence)
-
         draws_low = draws_high = deviation = math.nan
         if len(accuracies) > 1:
             (draws_low, draws_high), deviation = np.quantile(accuracies, levels), accuracies.std(ddof=1)

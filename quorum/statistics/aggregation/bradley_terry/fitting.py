@@ -150,9 +150,7 @@ def _fit_result(
     if not reason:
         limits = settings.max_iterations, settings.tolerance
         fit = fit_strengths(tables, has_ties, settings.order_effect, limits)
-    freedom = np.full(
-        len(items) + 2, math.inf
-    )  # normal quantiles for log-strengths, log nu and the order effect
+    freedom = np.full(len(items) + 2, math.inf)  # of log-strengths, log nu and the order effect
     clusters = rows.clusters if rows is not None else None
     if fit is not None and rows is not None:
         covariance, freedom, clusters = rows.covariance(fit, settings)
@@ -179,9 +177,8 @@ def _result(
             half_width = quantile_of(settings.confidence, freedom[log_nu_index]) * errors[log_nu_index]
             low, high = peak.log_nu - half_width, peak.log_nu + half_width
             # One tie in 10^12 comparisons has an upper limit beyond the largest float.
-            nu = CrossedEstimate(
-                math.exp(peak.log_nu), math.exp(low), math.exp(high) if high < 700 else math.inf
-            )
+            max_nu = math.exp(high) if high < 700 else math.inf
+            nu = CrossedEstimate(math.exp(peak.log_nu), math.exp(low), max_nu)
         elif settings.tie_model == "davidson":
             nu = CrossedEstimate(0.0, math.nan, math.nan)
         if settings.order_effect:

@@ -70,11 +70,9 @@ class WorkerAnswers:
     def note(self) -> str:
         return note_of(len(self.workers), int(np.bincount(self.unit).max()))
 
-    def result_fields(
-        self, posterior: Floats, optimum: Optimum, *, has_several_solutions: bool
-    ) -> dict[str, Any]:
-        """Return the fields of a `ClimbedModel`, with a note if they are means of several solutions."""
-        notes = [self.note, SEVERAL_SOLUTIONS if has_several_solutions else ""]
+    def result_fields(self, posterior: Floats, optimum: Optimum, *, is_mean: bool) -> dict[str, Any]:
+        """Return the fields of a `ClimbedModel`, with a note if they are means of several solutions (`is_mean`)."""
+        notes = [self.note, SEVERAL_SOLUTIONS if is_mean else ""]
         return {
             "units": self.units,
             "workers": self.workers,
@@ -137,10 +135,8 @@ def average_equal_solutions(best: Sequence[Floats], early: Sequence[Floats]) -> 
     early_posterior, early_probability, *_ = early
     # Near 0 and 1, probabilities may be equal for another reason.
     is_inner = (early_probability > _CHANCE_MARGIN) & (early_probability < 1 - _CHANCE_MARGIN)
-    if not (
-        _values_differ(posterior, early_posterior, winners(early_posterior) < 0)
-        or _values_differ(probability, early_probability, is_inner)
-    ):
+    labels_differ = _values_differ(posterior, early_posterior, winners(early_posterior) < 0)
+    if not (labels_differ or _values_differ(probability, early_probability, is_inner)):
         return best, False
     return [_mean_of_equals(*both).round(_DIGITS) for both in zip(best, early, strict=True)], True
 

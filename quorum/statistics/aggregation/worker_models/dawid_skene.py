@@ -127,10 +127,8 @@ def dawid_skene(
         """Fill `posterior`, `prior` and `counts`; return the posterior's largest change, and the log-likelihood."""
         prior.fill(0.0)
         counts.fill(0.0)
-        log_prior, log_errors = (
-            np.log(np.maximum(probabilities, _FLOOR))
-            for probabilities in (parameters.prior, parameters.errors)
-        )
+        tables = parameters.prior, parameters.errors
+        log_prior, log_errors = (np.log(np.maximum(table, _FLOOR)) for table in tables)
         return expect(starts, answers, log_prior, log_errors.reshape(-1, width), posterior, prior, counts)
 
     converged = False

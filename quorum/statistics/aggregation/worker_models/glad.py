@@ -64,13 +64,13 @@ def glad(
     check_positive_float(tolerance, "tolerance")
     answers = WorkerAnswers.from_columns(units, workers, values, labels)
     n_units, n_workers, n_labels = answers.shape
-    log_wrong_labels = np.log(n_labels - 1)
+    log_wrong_count = np.log(n_labels - 1)
 
     def objective(point: Floats) -> tuple[float, Floats]:
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         logit = alpha * beta
-        posterior, total = answers.posterior(logit + log_wrong_labels)
-        log_wrong_chance = scipy.special.log_expit(-logit) - log_wrong_labels
+        posterior, total = answers.posterior(logit + log_wrong_count)
+        log_wrong_chance = scipy.special.log_expit(-logit) - log_wrong_count
         deviation = point - PRIOR_MEAN
         log_posterior = float(
             total.sum()
@@ -98,7 +98,7 @@ def glad(
         ability, easiness = point[:n_workers], np.exp(point[n_workers:])
         logit = ability[answers.worker] * easiness[answers.unit]
         hits = np.bincount(answers.worker, weights=scipy.special.expit(logit), minlength=n_workers)
-        return answers.posterior(logit + log_wrong_labels)[0], hits / judgments, ability, 1.0 / easiness
+        return answers.posterior(logit + log_wrong_count)[0], hits / judgments, ability, 1.0 / easiness
 
     (posterior, accuracy, ability, difficulty), has_several = average_equal_solutions(
         solution_at(optimum.point), solution_at(optimum.early)
@@ -107,5 +107,5 @@ def glad(
         ability=ability,
         difficulty=difficulty,
         accuracy=accuracy,
-        **answers.result_fields(posterior, optimum, has_several_solutions=has_several),
+        **answers.result_fields(posterior, optimum, is_mean=has_several),
     )

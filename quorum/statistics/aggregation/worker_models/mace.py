@@ -96,7 +96,7 @@ def mace(
         competence=competence,
         guesses=guesses,
         training=training,
-        **answers.result_fields(posterior, optimum, has_several_solutions=has_several),
+        **answers.result_fields(posterior, optimum, is_mean=has_several),
     )
 
 
