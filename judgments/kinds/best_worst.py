@@ -388,15 +388,15 @@ class BestWorst(OpenKind):
     def with_setting(self, setting: str) -> Kind:
         if setting != BEST:
             return self
-        changed = copy(self)
-        changed.wordings = BEST_OF_WORDING
-        changed.wording = BEST_OF_WORDING[CAPTION]
-        changed.title = changed.wording.title
-        changed.page = replace(
-            self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), changed.wording.keys[0]),)
+        kind = copy(self)
+        kind.wordings = BEST_OF_WORDING
+        kind.wording = BEST_OF_WORDING[CAPTION]
+        kind.title = kind.wording.title
+        kind.page = replace(
+            self.page, template="annotation/kinds/best_of.html", keys=((("1", "…"), kind.wording.keys[0]),)
         )
-        changed.rehearsal = BestWorstRehearsal((BEST,))
-        return changed
+        kind.rehearsal = BestWorstRehearsal((BEST,))
+        return kind
 
     def setting_with(self, before: str | None, answer: Any) -> str:
         setting = BEST if set(answer) == {BEST} else ""

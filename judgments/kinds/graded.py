@@ -184,15 +184,15 @@ class Graded(ImageCaptionKind):
 
     def on_scale(self, scale: Scale, labels: Mapping[str, str] | None = None) -> Graded:
         """Return this kind with a study's own scale. ``labels`` has labels of some or all of its points."""
-        changed = copy(self)
-        changed.scale = changed.study_scale = scale
-        changed.values = scale.points
-        changed.good, changed.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
-        changed.relevance = RelevanceScale.of_means(scale)
-        changed.point_names = dict(labels or scale.labels)
-        changed.labelled = tuple(map(float, changed.point_names))
-        changed.answer_on(scale)
-        return changed
+        kind = copy(self)
+        kind.scale = kind.study_scale = scale
+        kind.values = scale.points
+        kind.good, kind.bad = range_text(*scale.upper_half), range_text(*scale.lower_half)
+        kind.relevance = RelevanceScale.of_means(scale)
+        kind.point_names = dict(labels or scale.labels)
+        kind.labelled = tuple(map(float, kind.point_names))
+        kind.answer_on(scale)
+        return kind
 
     def answer_on(self, scale: Scale) -> None:
         """Set choices, votes and simulated answers for a scale."""
@@ -216,8 +216,10 @@ class Graded(ImageCaptionKind):
 
     @property
     def default_poles(self) -> list[str]:
-        judged = next(judged for judged, wording in self.wordings.items() if wording.title == self.title)
-        return WORDINGS["slider"][judged].ends
+        text_type = next(
+            text_type for text_type, wording in self.wordings.items() if wording.title == self.title
+        )
+        return WORDINGS["slider"][text_type].ends
 
     @property
     def names_inner_points(self) -> bool:
@@ -256,8 +258,8 @@ class Graded(ImageCaptionKind):
         return gettext("%(low)s to %(high)s") % {"low": display_number(low), "high": display_number(high)}
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:
-        shown = super().present_unit(unit, side=side, picture_url=picture_url)
-        return shown if self.study_scale is None else {**shown, "scale": self.scale_for_clients()}
+        presented = super().present_unit(unit, side=side, picture_url=picture_url)
+        return presented if self.study_scale is None else {**presented, "scale": self.scale_for_clients()}
 
     def scale_for_clients(self) -> dict[str, Any]:
         """Return the scale as JSON for API clients, with labels in the language of the page."""

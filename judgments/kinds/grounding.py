@@ -314,8 +314,8 @@ class Grounding(OpenKind):
     def _control(self, slot: ControlSlot, image: Image) -> Group:
         """Return a control item that expects links for the labels that the caption contains verbatim."""
         text, links = shuffle(certain_links(image), slot.rng)[0]
-        shown = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
-        unit = self.control_unit(slot, image, (text.key,), link_list(links), REFERENCE, **shown)
+        shown_fields = {"first": text, "content": {"boxes": _boxes_of_image(image)}}
+        unit = self.control_unit(slot, image, (text.key,), link_list(links), REFERENCE, **shown_fields)
         return Group(image.name, (unit,))
 
     def present_unit(self, unit: Any, *, side: Any, picture_url: str) -> dict[str, Any]:

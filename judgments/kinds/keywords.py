@@ -83,9 +83,9 @@ class KeywordCounts(OpenAggregation):
         counts = sort_by_count(
             Counter(word for answer in answers for word in {normalise_phrase(keyword) for keyword in answer})
         )
-        most = max(counts.values(), default=0)
+        highest = max(counts.values(), default=0)
         return Consensus(
-            n=len(answers), share=most / len(answers) if counts else None, votes=counts, answer=counts
+            n=len(answers), share=highest / len(answers) if counts else None, votes=counts, answer=counts
         )
 
     def codes(self, unit: Any, answer: Any) -> dict[str, float]:
@@ -375,5 +375,5 @@ def _shorten_keyword(keyword: str, *, bare: bool = False) -> str:
 
 
 def _draw_keywords(pool: Collection[str], count: int, rng: np.random.Generator) -> list[str]:
-    ordered = list(pool)
-    return [ordered[index] for index in rng.permutation(len(ordered))[:count].tolist()]
+    keywords = list(pool)
+    return [keywords[index] for index in rng.permutation(len(keywords))[:count].tolist()]

@@ -518,10 +518,10 @@ def known_groups(
     group_names, group = encode(groups, "groups")
     answers = WorkerAnswers.from_columns(units, workers, values, None)
     same_length(units=answers.unit, groups=group)
-    rater_group = np.empty(len(answers.workers), dtype=np.int64)
-    rater_group[answers.worker] = group
-    if (rater_group[answers.worker] != group).any():
-        judgment = int((rater_group[answers.worker] != group).argmax())
+    group_of = np.empty(len(answers.workers), dtype=np.int64)
+    group_of[answers.worker] = group
+    if (group_of[answers.worker] != group).any():
+        judgment = int((group_of[answers.worker] != group).argmax())
         name = answers.workers.tolist()[int(answers.worker[judgment])]
         raise BadValue(f"worker {name!r} is of two groups, expected one each")
     pairs = _pairs(answers)
@@ -531,7 +531,7 @@ def known_groups(
         same = group_codes[pairs.first] == group_codes[pairs.second]
         return _agreement(pairs, same) - _agreement(pairs, ~same)
 
-    first, second = rater_group[pairs.first], rater_group[pairs.second]
+    first, second = group_of[pairs.first], group_of[pairs.second]
     within = [_agreement(pairs, (first == group) & (second == group)) for group in range(size)]
     overall, between = _agreement(pairs, first == second), _agreement(pairs, first != second)
     reason = ""
@@ -546,9 +546,7 @@ def known_groups(
         generator = np.random.default_rng(seed)
         gap = overall - between
         # Count a permutation as extreme if it has no pairs within groups, or no pairs across groups.
-        shuffled_gaps = (
-            agreement_difference(generator.permutation(rater_group)) for _ in range(permutations)
-        )
+        shuffled_gaps = (agreement_difference(generator.permutation(group_of)) for _ in range(permutations))
         as_extreme = sum(not shuffled < gap - 1e-12 for shuffled in shuffled_gaps)
         p = (as_extreme + 1) / (permutations + 1)
     return KnownGroupsResult(
@@ -558,7 +556,7 @@ def known_groups(
         between=between,
         difference=overall - between,
         p=p,
-        raters=np.bincount(rater_group, minlength=size),
+        raters=np.bincount(group_of, minlength=size),
         permutations=permutations,
         seed=seed,
         reason=reason,

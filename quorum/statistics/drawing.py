@@ -89,10 +89,9 @@ class Drawing:
         difference = theta[first_item] - theta[second_item]
         chance = _win_chances(difference)
         information = chance * (1 - chance)
-        variance = np.linalg.inv(_information(first_item, second_item, counts * information, len(theta)))
-        return cls(
-            first_item, second_item, difference, information, np.asarray(variance, dtype=np.float64), even
-        )
+        inverse = np.linalg.inv(_information(first_item, second_item, counts * information, len(theta)))
+        variance = np.asarray(inverse, dtype=np.float64)
+        return cls(first_item, second_item, difference, information, variance, even)
 
     def chances(self, open_pairs: ArrayLike) -> Floats:
         """Return the (P,) chances of pairs to be drawn next, with sum 1. Pairs that are not open have chance 0.
@@ -122,10 +121,8 @@ class Drawing:
         pair = int(rng.choice(len(chances), p=chances))
         covariances = self.variance[:, self.first[pair]] - self.variance[:, self.second[pair]]
         variance = covariances[self.first[pair]] - covariances[self.second[pair]]
-        information = self.information[pair]
-        self.variance = self.variance - np.outer(covariances, covariances) * (
-            information / (1 + information * variance)
-        )
+        factor = self.information[pair] / (1 + self.information[pair] * variance)
+        self.variance = self.variance - np.outer(covariances, covariances) * factor
         return pair, float(chances[pair])
 
     def _difference_variances(self) -> Floats:

@@ -119,14 +119,14 @@ def _encode_hashable(values: Iterable[Any], name: str) -> tuple[NDArray[Any], In
         if item is None or item != item:
             raise BadValue(f"{name}[{items.index(item)}] is missing, expected a value")
     try:
-        ordered = sorted(keys)
+        sorted_keys = sorted(keys)
     except TypeError:
-        ordered = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
-    labels = np.empty(len(ordered), dtype=object)
-    labels[:] = ordered
-    position = np.empty(len(ordered), dtype=np.int64)
-    position[np.fromiter(map(index.__getitem__, ordered), dtype=np.int64, count=len(ordered))] = np.arange(
-        len(ordered)
+        sorted_keys = sorted(keys, key=lambda key: (type(key).__name__, str(key)))
+    labels = np.empty(len(sorted_keys), dtype=object)
+    labels[:] = sorted_keys
+    position = np.empty(len(sorted_keys), dtype=np.int64)
+    position[np.fromiter(map(index.__getitem__, sorted_keys), dtype=np.int64, count=len(sorted_keys))] = (
+        np.arange(len(sorted_keys))
     )
     return labels, position[first_seen]
 

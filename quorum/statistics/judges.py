@@ -331,9 +331,9 @@ def prediction_powered_mean(
     influences = None if reason else _Influences.from_labels(label, prediction, labelled, unlabelled, codes)
     if influences is not None and influences.reason:
         reason = influences.reason
-    undefined = (math.nan, math.nan)
+    no_limits = (math.nan, math.nan)
     if influences is None or reason:
-        limits = people_limits = undefined
+        limits = people_limits = no_limits
         judge_weight, value, effective = math.nan, math.nan, math.nan
     else:
         judge_weight = 0.0

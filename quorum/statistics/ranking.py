@@ -233,11 +233,9 @@ def _judge_rankings(
     keys, judged_keys = query * size + item, relevant_query * size + relevant
     starts = np.searchsorted(query, np.arange(len(has_grades) + 1))
     sorted_keys = np.sort(keys)
-    repeated = sorted_keys[:-1][sorted_keys[1:] == sorted_keys[:-1]]
-    if repeated.size:
-        raise BadValue(
-            f"ranking {int(repeated[0]) // size} has an item twice, expected every item at most once"
-        )
+    twice = sorted_keys[:-1][sorted_keys[1:] == sorted_keys[:-1]]
+    if twice.size:
+        raise BadValue(f"ranking {int(twice[0]) // size} has an item twice, expected every item at most once")
     order = np.lexsort((-grades, judged_keys))
     judged_keys, grades = judged_keys[order], grades[order]
     # An item judged twice is relevant if one of its grades is above zero.

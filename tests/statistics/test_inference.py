@@ -36,7 +36,7 @@ from quorum.statistics.agreement import (
     threshold_kappa,
 )
 from quorum.statistics.agreement.coefficient import Coefficient
-from quorum.statistics.agreement.thresholds import ONE_SIDE
+from quorum.statistics.agreement.thresholds import ALL_ANSWERS_EQUAL
 from quorum.statistics.correlation import COEFFICIENTS, ValuePairs, correlation, correlation_influences
 from quorum.statistics.crossed import (
     Clusters,
@@ -675,7 +675,7 @@ def test_undefined_numbers_become_null_and_results_within_results_objects() -> N
     assert found == {
         "kappa": {"value": None, "low": None, "high": None},
         "n": 2,
-        "reason": ONE_SIDE,
+        "reason": ALL_ANSWERS_EQUAL,
     }
 
 

@@ -25,7 +25,7 @@ from quorum.statistics.agreement import (
 from quorum.statistics.agreement.cohen import ONE_LABEL
 from quorum.statistics.agreement.fleiss import ONE_CATEGORY
 from quorum.statistics.agreement.rater_pairs import NO_COMMON_UNIT
-from quorum.statistics.agreement.thresholds import NO_PAIR, ONE_SIDE
+from quorum.statistics.agreement.thresholds import ALL_ANSWERS_EQUAL, NO_COMPLETE_PAIR
 from quorum.statistics.inputs import BadOption, BadValue, DuplicateJudgment
 from tests.refusals import refuses
 from tests.statistics.golden import golden, with_nan
@@ -290,11 +290,11 @@ def test_what_an_unseen_pair_means_is_said_aloud() -> None:
 
 def test_undefined_figures_are_nan_and_kappa_says_why() -> None:
     none = threshold_kappa([0, 0], [0, 0], 1, 1)
-    assert none.reason == ONE_SIDE
+    assert none.reason == ALL_ANSWERS_EQUAL
     assert math.isnan(none.kappa.value)
     assert math.isnan(none.precision.value)
     assert math.isnan(none.f1.low)
-    assert threshold_kappa([], [], 1, 1).reason == NO_PAIR
+    assert threshold_kappa([], [], 1, 1).reason == NO_COMPLETE_PAIR
 
 
 def test_the_grid_holds_every_pair_of_thresholds_and_names_the_best() -> None:

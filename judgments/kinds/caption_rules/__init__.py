@@ -95,9 +95,7 @@ def tidy_text(text: str) -> str:
 
 def count_words(text: str) -> int:
     """Return the number of words: runs of characters between blanks that contain a letter or digit."""
-    return sum(
-        any(unicodedata.category(character)[0] in "LN" for character in run) for run in text.split(" ")
-    )
+    return sum(any(unicodedata.category(char)[0] in "LN" for char in run) for run in text.split(" "))
 
 
 def _read_rules() -> tuple[CaptionRule, ...]:

@@ -113,28 +113,26 @@ class PairChoiceKind(ChoiceKind):
     def with_setting(self, setting: str) -> Kind:
         if not setting:
             return self
-        changed = copy(self)
-        changed.extras = tuple(setting.split(","))
-        changed.choices = tuple(self._choices(changed.extras))
-        changed.confidences = CONFIDENCE_CHOICES if "confidence" in changed.extras else ()
-        levels = CONFIDENCES if changed.confidences else (0,)
-        changed.values = tuple(
-            SURE * level + int(choice.value) for choice in changed.choices for level in levels
-        )
-        changed.aggregation = Majority(changed.outcomes)
-        probabilities = partial(answer_probabilities, changed.values)
-        changed.rehearsal = ChoiceRehearsal(changed.values, probabilities, is_same_side)
-        keys = tuple(choice.key for choice in changed.choices)
-        letters = () if "strength" in changed.extras else tuple(choice.letter for choice in self.choices)
-        sure_keys = ((tuple(choice.key for choice in changed.confidences), _("choose how sure you are")),)
-        changed.page = replace(
+        kind = copy(self)
+        kind.extras = tuple(setting.split(","))
+        kind.choices = tuple(self._choices(kind.extras))
+        kind.confidences = CONFIDENCE_CHOICES if "confidence" in kind.extras else ()
+        levels = CONFIDENCES if kind.confidences else (0,)
+        kind.values = tuple(SURE * level + int(choice.value) for choice in kind.choices for level in levels)
+        kind.aggregation = Majority(kind.outcomes)
+        probabilities = partial(answer_probabilities, kind.values)
+        kind.rehearsal = ChoiceRehearsal(kind.values, probabilities, is_same_side)
+        keys = tuple(choice.key for choice in kind.choices)
+        letters = () if "strength" in kind.extras else tuple(choice.letter for choice in self.choices)
+        sure_keys = ((tuple(choice.key for choice in kind.confidences), _("choose how sure you are")),)
+        kind.page = replace(
             self.page,
             keys=(
                 ((*keys, *letters), _("choose an answer")),
-                *(sure_keys if changed.confidences else ()),
+                *(sure_keys if kind.confidences else ()),
             ),
         )
-        return changed
+        return kind
 
     def _choices(self, extras: Sequence[str]) -> list[Choice]:
         """Return the choices in the order of the page, from the first side to the second, for some FURTHER_ANSWERS."""

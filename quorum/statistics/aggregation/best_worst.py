@@ -172,10 +172,10 @@ def split_half_reliability(
             correlations[split] = [
                 group_coefficients(first, second, bounds, name)[0] for name in ("pearson", "spearman")
             ]
-    defined = correlations[~np.isnan(correlations).any(axis=1)]
-    is_undefined = not len(defined)
-    means = np.full(2, math.nan) if is_undefined else defined.mean(axis=0)
-    deviations = np.full(2, math.nan) if len(defined) < 2 else defined.std(axis=0, ddof=1)
+    defined_rows = correlations[~np.isnan(correlations).any(axis=1)]
+    is_undefined = not len(defined_rows)
+    means = np.full(2, math.nan) if is_undefined else defined_rows.mean(axis=0)
+    deviations = np.full(2, math.nan) if len(defined_rows) < 2 else defined_rows.std(axis=0, ddof=1)
     return SplitHalfResult(
         pearson=float(means[0]),
         pearson_deviation=float(deviations[0]),
@@ -184,7 +184,7 @@ def split_half_reliability(
         items=float(item_counts.mean()),
         answers=rows.count,
         splits=splits,
-        undefined=splits - len(defined),
+        undefined=splits - len(defined_rows),
         seed=reported_seed,
         reason=TOO_FEW_HALVED_ITEMS if is_undefined else "",
     )

@@ -78,5 +78,5 @@ def _join_rankings(names: NDArray[Any], ranks: Ints) -> BordaResult:
     first_positions = np.maximum.accumulate(np.where(starts_rank, np.arange(items), 0))
     rank = np.empty(items, dtype=np.int64)
     rank[order] = first_positions
-    tied = np.bincount(rank, minlength=items)[rank] > 1
-    return BordaResult(names, points, median, order, rank, tied, rankings)
+    is_tied = np.bincount(rank, minlength=items)[rank] > 1
+    return BordaResult(names, points, median, order, rank, is_tied, rankings)

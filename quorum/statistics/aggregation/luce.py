@@ -227,9 +227,9 @@ def _derivatives(
     theta: Floats, chances: scipy.sparse.csr_array, won: Floats, prior: float
 ) -> tuple[Floats, Floats]:
     """Return the (K,) slope of the log-likelihood in theta, and the (K, K) information."""
-    expected = np.asarray(chances.sum(axis=0)).ravel()
-    slope = won - expected
-    information = np.diag(expected) - (chances.T @ chances).toarray()
+    expected_wins = np.asarray(chances.sum(axis=0)).ravel()
+    slope = won - expected_wins
+    information = np.diag(expected_wins) - (chances.T @ chances).toarray()
     if prior:
         first = scipy.special.expit(theta[:, np.newaxis] - theta)
         slope = slope + prior * (1 - 2 * first).sum(axis=1)
@@ -251,5 +251,5 @@ def _fit_choices(rows: _Lists, prior: float, limits: tuple[int, float]) -> Fit:
     def derivatives(candidate: TrialFit) -> tuple[Floats, Floats]:
         return _derivatives(candidate.parameters, candidate.chances, won, prior)
 
-    free = np.ones(items, dtype=np.bool_)
-    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), free, items, limits))
+    is_free = np.ones(items, dtype=np.bool_)
+    return remove_fixed_level(maximise(evaluate, derivatives, np.zeros(items), is_free, items, limits))

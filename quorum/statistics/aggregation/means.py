@@ -139,7 +139,7 @@ def unit_medians(units: Iterable[Any], values: Iterable[Any]) -> tuple[NDArray[A
     names, codes = encode(units, "units")
     grades = finite_column(values, "values")
     same_length(units=codes, values=grades)
-    ordered = grades[np.lexsort((grades, codes))]
+    sorted_grades = grades[np.lexsort((grades, codes))]
     n = np.bincount(codes, minlength=len(names))
     starts = np.cumsum(n) - n
-    return names, (ordered[starts + (n - 1) // 2] + ordered[starts + n // 2]) / 2
+    return names, (sorted_grades[starts + (n - 1) // 2] + sorted_grades[starts + n // 2]) / 2

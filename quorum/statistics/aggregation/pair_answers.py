@@ -39,12 +39,10 @@ SIMULATED_TIES = 0.4  # nu of Davidson's model, which says how often simulated p
 def sides_of(answers: ArrayLike) -> Ints:
     """Return (N,) sides: 1, 2, 0 for no difference, or 3 for neither. Raise BadValue for any other answer."""
     answer = np.asarray(answers, dtype=np.float64)
-    whole_answer = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
-    side, strength, confidence = whole_answer % 10, whole_answer // MUCH % 10, whole_answer // SURE
+    whole = np.nan_to_num(answer, nan=-1.0).astype(np.int64)
+    side, strength, confidence = whole % 10, whole // MUCH % 10, whole // SURE
     names_side = (side == FIRST) | (side == SECOND)
-    is_valid = (
-        (answer == whole_answer) & (whole_answer >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
-    )
+    is_valid = (answer == whole) & (whole >= 0) & (side <= NEITHER) & (confidence <= max(CONFIDENCES))
     is_valid &= (strength == 0) | ((strength == 1) & names_side)
     if not is_valid.all():
         where = int(np.flatnonzero(~is_valid)[0])

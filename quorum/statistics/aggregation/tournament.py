@@ -108,7 +108,7 @@ def tournament(
         resampled_units, units = "clusters", len(cluster_names)
     generator, reported_seed = generator_of(seed)
     low, high = np.full(count, math.nan), np.full(count, math.nan)
-    undefined = np.zeros(count, dtype=np.int64)
+    undefined_counts = np.zeros(count, dtype=np.int64)
     if isinstance(clusters, Mapping):
         for position in range(count):
             interval = comparisons.interval(position, clusters, confidence)
@@ -123,7 +123,7 @@ def tournament(
             draws = _resample_rows(wins, tied, ties, resamples, generator)
         else:
             draws = comparisons.resampled_wins(cluster, count, resamples, generator)
-        undefined = np.isnan(draws).sum(axis=0)
+        undefined_counts = np.isnan(draws).sum(axis=0)
         for position in range(count):
             low[position], high[position], _ = percentile_interval(draws[:, position], confidence)
     return TournamentResult(
@@ -144,7 +144,7 @@ def tournament(
         confidence=float(confidence),
         resamples=resamples,
         seed=reported_seed,
-        undefined_resamples=undefined,
+        undefined_resamples=undefined_counts,
         reason=reason,
     )
 
@@ -175,10 +175,10 @@ class _Comparisons:
         """Return the (resamples, systems) fractions of wins in resamples of whole clusters."""
         cluster_count = int(cluster.max()) + 1
         tie_credit = 0.5 if self.ties == "half" else 0.0
-        tied = self.outcome == 0
-        comparison_counts = np.where(tied & (self.ties == "set-aside"), 0.0, 1.0)
-        first_credits = np.where(self.outcome == 1, 1.0, np.where(tied, tie_credit, 0.0))
-        second_credits = np.where(self.outcome == 2, 1.0, np.where(tied, tie_credit, 0.0))
+        is_tied = self.outcome == 0
+        comparison_counts = np.where(is_tied & (self.ties == "set-aside"), 0.0, 1.0)
+        first_credits = np.where(self.outcome == 1, 1.0, np.where(is_tied, tie_credit, 0.0))
+        second_credits = np.where(self.outcome == 2, 1.0, np.where(is_tied, tie_credit, 0.0))
         # The numbers that each cluster adds to the systems' wins, and to their comparisons.
         values = np.concatenate([first_credits, second_credits, comparison_counts, comparison_counts])
         columns = np.concatenate([self.first, self.second, systems + self.first, systems + self.second])
@@ -196,10 +196,10 @@ class _Comparisons:
 
 def _count_wins(wins: Ints, tied: Ints, ties: str) -> tuple[NDArray[Any], Ints]:
     """Return the (K, K) wins, ties included by the rule `ties`, and the (K, K) numbers of comparisons that count."""
-    compared = wins + wins.T
+    decided_counts = wins + wins.T
     if ties == "set-aside":
-        return wins, compared
-    return (wins + tied / 2 if ties == "half" else wins), compared + tied
+        return wins, decided_counts
+    return (wins + tied / 2 if ties == "half" else wins), decided_counts + tied
 
 
 def _resample_rows(

@@ -42,14 +42,14 @@ from quorum.statistics.agreement.patterns import (
 from quorum.statistics.agreement.positions import exact_positions
 from quorum.statistics.agreement.ratings import Data, Ratings, check_numeric, ratings_of_judgments
 from quorum.statistics.inference import RaterSampling, signed
-from quorum.statistics.inputs import DuplicateJudgment, encode, first_repeated, one_of, same_length
+from quorum.statistics.inputs import ROUNDING, DuplicateJudgment, encode, first_repeated, one_of, same_length
 
 # Four columns: units, parts, workers and values.
 Parts = tuple[Iterable[Any], Iterable[Any], Iterable[Any], Iterable[Any]]
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
 
 # Distances at the ratio level are computed for at most this many pairs of values at once.
-_PAIRS = 1 << 22
+_MAX_PAIRS = 1 << 22
 NO_VARIATION = "every judgment that can be compared has the same value"
 NEGATIVE_RATIO = "the ratio level has no meaning for negative numbers; two opposite numbers count as equal"
 
@@ -104,6 +104,8 @@ def alpha_of_parts(
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
+    """Krippendorff's alpha at one of LEVELS."""
+
     level: str = "nominal"
     name: ClassVar[str] = ALPHA
 
@@ -133,55 +135,57 @@ class AlphaOfParts:
 
     def sample(self, data: Parts) -> ReadData:
         one_of(self.level, LEVELS, "level")
-        units, unit, cells = _cells(data)
+        units, unit, ratings = _read_parts(data)
         if self.level != "nominal":
-            check_numeric(cells)
-        cell, parts, workers = cells.unit, len(cells.units), len(cells.raters)
-        owner = np.zeros(parts, dtype=np.int64)
-        owner[cell] = unit
-        if first_repeated(cell, cells.rater) is not None:
+            check_numeric(ratings)
+        part, part_count, workers = ratings.unit, len(ratings.units), len(ratings.raters)
+        unit_of_part = np.zeros(part_count, dtype=np.int64)
+        unit_of_part[part] = unit
+        if first_repeated(part, ratings.rater) is not None:
             raise DuplicateJudgment(
                 "a worker gave a part of a unit two values, expected one value a part and worker"
             )
         counts = scipy.sparse.csr_array(
-            (np.ones(len(cell)), (cell, cells.code)), shape=(parts, len(cells.labels))
+            (np.ones(len(part)), (part, ratings.code)), shape=(part_count, len(ratings.labels))
         )
-        every_part = np.ones(parts, dtype=np.int64)
-        patterns = UnitPatterns(cells.labels, counts, every_part, units, workers, len(cell))
-        compared, group = np.unique(owner[patterns.sizes() >= 2], return_inverse=True)
-        comparable = patterns.comparable_patterns()
-        alpha = AlphaOfWeights(comparable, self.level)
+        frequency = np.ones(part_count, dtype=np.int64)
+        patterns = UnitPatterns(ratings.labels, counts, frequency, units, workers, len(part))
+        compared_units, compared_unit = np.unique(unit_of_part[patterns.sizes() >= 2], return_inverse=True)
+        compared_patterns = patterns.comparable_patterns()
+        alpha = AlphaOfWeights(compared_patterns, self.level)
         return ReadData(
-            of_units=lambda weights: alpha(weights[:, group]),
-            frequency=np.ones(len(compared), dtype=np.int64),
-            width=max(counts.shape[1], len(group)),
+            of_units=lambda weights: alpha(weights[:, compared_unit]),
+            frequency=np.ones(len(compared_units), dtype=np.int64),
+            width=max(counts.shape[1], len(compared_unit)),
             units=units,
-            pairable=len(compared),
+            pairable=len(compared_units),
             raters=workers,
-            judgments=len(np.unique(unit * max(workers, 1) + cells.rater)),
-            reason=NO_VARIATION if len(compared) else NO_PAIRS,
+            judgments=len(np.unique(unit * max(workers, 1) + ratings.rater)),
+            reason=NO_VARIATION if len(compared_units) else NO_PAIRS,
         )
 
     def influences(self, data: Parts) -> Influences | None:
-        _, unit, cells = _cells(data)
-        influences = Alpha(self.level).influences(cells)
+        _, unit, ratings = _read_parts(data)
+        influences = Alpha(self.level).influences(ratings)
         # One judgment answers all parts of a unit, so cluster by unit.
         return influences and replace(influences, items=unit[influences.counts])
 
 
-def _cells(data: Parts) -> tuple[int, Ints, Ratings]:
+def _read_parts(data: Parts) -> tuple[int, Ints, Ratings]:
     """Return the number of units, the (N,) unit of each row, and the ratings of the units' parts."""
     units, unit = encode(data[0], "units")
     _, part = encode(data[1], "parts")
     workers, worker = encode(data[2], "workers")
     labels, code = encode(data[3], "values")
     same_length(units=unit, parts=part, workers=worker, values=code)
-    cells, cell = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
-    return len(units), unit, Ratings(cells, workers, labels, cell, worker, code)
+    part_codes, part_code = np.unique(unit * (int(part.max(initial=0)) + 1) + part, return_inverse=True)
+    return len(units), unit, Ratings(part_codes, workers, labels, part_code, worker, code)
 
 
 @declare
 class AlphaOfWeights:
+    """The function that returns (B,) values of alpha from (B, P) weights of patterns."""
+
     def __init__(self, patterns: UnitPatterns, level: str) -> None:
         self._counts = patterns.counts
         self._size = np.asarray(patterns.counts.sum(axis=1), dtype=np.float64)
@@ -210,32 +214,35 @@ class AlphaOfWeights:
         return 1 - ratio((n - 1) * observed, expected)
 
     def _deviations_within(self, mean: Floats) -> Floats:
+        """Return the (P,) sums of squared deviations of a unit's values from their mean."""
         counts = self._counts
         rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
         deviations = counts.data * (self._values[counts.indices] - mean[rows]) ** 2
         return np.bincount(rows, weights=deviations, minlength=counts.shape[0]).astype(np.float64)
 
     def _expected(self, weights: Floats, n: Floats) -> Floats:
+        """Return the (B,) sums of distances over all ordered pairs of judgments."""
         if self._level == "interval":
             first = weights @ (self._counts @ self._values)
             second = weights @ (self._counts @ self._values**2)
             spread = 2 * (n * second - first**2)
             # Set the variation to zero if it is only the rounding error of equal values.
-            return np.where(spread > 1e-12 * n * second, spread, 0.0)
+            return np.where(spread > ROUNDING * n * second, spread, 0.0)
         totals = weights @ self._counts
         if self._level == "nominal":
             return n**2 - (totals**2).sum(axis=1)
         return _ratio_between(totals, self._values)
 
     def _ordinal(self, weights: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the (B,) observed and expected sums of distances of mid-ranks, and the numbers of judgments."""
         totals = weights @ self._counts
         n = totals.sum(axis=1)
         ranks = np.cumsum(totals, axis=1) - totals / 2 - n[:, np.newaxis] / 2
         first = self._counts @ ranks.T
         second = self._counts @ (ranks**2).T
         size = self._size[:, np.newaxis]
-        within = 2 * (size * second - first**2) / (size - 1)
-        observed = np.einsum("bp,pb->b", weights, within)
+        disagreement = 2 * (size * second - first**2) / (size - 1)
+        observed = np.einsum("bp,pb->b", weights, disagreement)
         # Weighted by their totals, mid-ranks have the mean n / 2, so the second moment is enough.
         expected = 2 * n * (totals * ranks**2).sum(axis=1)
         return observed, expected, n
@@ -248,23 +255,28 @@ def _ratio_distance(first: Floats, second: Floats) -> Floats:
 
 
 def _ratio_within(patterns: UnitPatterns, values: Floats) -> Floats:
+    """Return the (P,) sums of distances at the ratio level over ordered pairs of a unit's judgments.
+
+    Labels of a unit are adjacent in the sparse table. Each is compared with the next label, the second next, and so on.
+    """
     counts = patterns.counts
     rows = np.repeat(np.arange(counts.shape[0]), np.diff(counts.indptr))
-    total = np.zeros(counts.shape[0])
+    sums = np.zeros(counts.shape[0])
     for step in range(1, int(np.diff(counts.indptr).max(initial=0))):
-        left = np.flatnonzero(rows[:-step] == rows[step:])
-        right = left + step
-        distance = _ratio_distance(values[counts.indices[left]], values[counts.indices[right]])
-        total += np.bincount(
-            rows[left], weights=2 * distance * counts.data[left] * counts.data[right], minlength=len(total)
+        first = np.flatnonzero(rows[:-step] == rows[step:])
+        second = first + step
+        distance = _ratio_distance(values[counts.indices[first]], values[counts.indices[second]])
+        sums += np.bincount(
+            rows[first], weights=2 * distance * counts.data[first] * counts.data[second], minlength=len(sums)
         )
-    return total
+    return sums
 
 
 def _ratio_between(totals: Floats, values: Floats) -> Floats:
+    """Return the (B,) sums of distances at the ratio level over ordered pairs of all judgments."""
     expected = np.zeros(len(totals))
-    step = max(1, _PAIRS // max(len(values), 1))
-    for block in parts_of(len(values), step):
+    block_size = max(1, _MAX_PAIRS // max(len(values), 1))
+    for block in parts_of(len(values), block_size):
         distance = _ratio_distance(values[block, np.newaxis], values[np.newaxis, :])
         expected += ((totals[:, block] @ distance) * totals).sum(axis=1)
     return expected

@@ -73,29 +73,29 @@ class BothOrders:
 
     def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
         """Return the sums of the influences of a judgment in both orders."""
-        both, orders = self._both_orders(patterns)
-        influences = self.coefficient.pattern_influences(both)
+        both_orders, label_positions = self._both_orders(patterns)
+        influences = self.coefficient.pattern_influences(both_orders)
         if influences is None:
             return None
-        (first, second), count = orders, len(patterns.frequency)
+        (first, second), count = label_positions, len(patterns.frequency)
         pattern, label = patterns.cells()
-        values = both.values_at(influences.values, pattern, first[label])
-        values += both.values_at(influences.values, pattern + count, second[label])
+        values = both_orders.values_at(influences.values, pattern, first[label])
+        values += both_orders.values_at(influences.values, pattern + count, second[label])
         return replace(influences, values=values, counts=influences.counts[:count])
 
     def _both_orders(self, patterns: UnitPatterns) -> tuple[UnitPatterns, list[Ints]]:
-        """Return the patterns in the given order, followed by those in the other order, and the places of labels."""
-        labels, *orders = _labels_of_orders(patterns.labels, self.exchange)
+        """Return the patterns in the given order, then in the other order, and the positions of labels in both."""
+        labels, *label_positions = _labels_of_orders(patterns.labels, self.exchange)
         row, column = patterns.cells()
         size = len(patterns.frequency), len(labels)
         tables = [
-            scipy.sparse.csr_array((patterns.counts.data, (row, places[column])), shape=size)
-            for places in orders
+            scipy.sparse.csr_array((patterns.counts.data, (row, positions[column])), shape=size)
+            for positions in label_positions
         ]
         counts = scipy.sparse.csr_array(scipy.sparse.vstack(tables))
         counts.sort_indices()
         frequency = np.tile(patterns.frequency, 2)
-        return replace(patterns, labels=labels, counts=counts, frequency=frequency), orders
+        return replace(patterns, labels=labels, counts=counts, frequency=frequency), label_positions
 
 
 def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats, Ints, Ints]:
@@ -105,6 +105,6 @@ def _labels_of_orders(labels: NDArray[Any], exchange: Exchange) -> tuple[Floats,
     order.
     """
     values = labels.astype(np.float64)
-    every, places = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
-    first, second = places.reshape(2, -1)
-    return every, first, second
+    all_labels, positions = np.unique(np.stack([values, exchange(values)]), return_inverse=True)
+    first, second = positions.reshape(2, -1)
+    return all_labels, first, second

@@ -27,7 +27,7 @@ from quorum.statistics.inputs import BadOption, one_of
 from quorum.statistics.resampling import RESAMPLES, Seed
 
 ALPHA = "krippendorff-alpha"
-CARELESS_SHARE = 0.15  # the share of people who answer at random that a study should reckon with
+CARELESS_SHARE = 0.15  # the share of people who answer at random that a study should expect
 CARELESS_NOTE = (
     "if %(careless)s of people answer at random, %(missed)s of groups of %(raters)s have none of them, as this one "
     "may, and alpha is about %(alpha)s, below the interval; check questions keep them out"
@@ -74,6 +74,7 @@ class ReadData:
         )
 
     def value(self) -> float:
+        """Return the coefficient of all units; nan without units."""
         if not len(self.frequency):
             return math.nan
         return float(self.of_units(self.frequency[np.newaxis].astype(np.float64))[0])
@@ -88,21 +89,27 @@ class Coefficient(Protocol):
     @property
     def level(self) -> str: ...
 
-    def sample(self, data: Any) -> ReadData: ...
+    def sample(self, data: Any) -> ReadData:
+        """Read the data. Raise BadShape, BadValue or BadOption if the coefficient does not allow them."""
 
 
 @runtime_checkable
 class ClusteredCoefficient(Coefficient, Protocol):
-    def influences(self, data: Any) -> Influences | None: ...
+    """A coefficient with intervals over items and raters."""
+
+    def influences(self, data: Any) -> Influences | None:
+        """Return the influences of the judgments; None if the coefficient is undefined."""
 
 
 class PatternCoefficient(ClusteredCoefficient, Protocol):
     """A coefficient whose influences are those of `PatternInfluences`."""
 
-    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None: ...
+    def pattern_influences(self, patterns: UnitPatterns) -> PatternInfluences | None:
+        """Return the influences by pattern; None if the coefficient is undefined."""
 
 
 def influences_by_pattern(coefficient: PatternCoefficient, rated: PatternedRatings) -> Influences | None:
+    """Return the influences of judgments, which are computed once for each pattern."""
     influences = coefficient.pattern_influences(rated.patterns)
     return None if influences is None else influences.of_judgments(rated)
 
@@ -142,28 +149,28 @@ def agreement(
 
     Raise BadOption if `clusters` is given, but the coefficient has only the naive interval.
     """
-    naive = isinstance(clusters, str) and clusters == NAIVE
-    options = Options.from_sampling(confidence=confidence, resamples=resamples if naive else 0, seed=seed)
+    is_naive = isinstance(clusters, str) and clusters == NAIVE
+    options = Options.from_sampling(confidence=confidence, resamples=resamples if is_naive else 0, seed=seed)
     sample = coefficient.sample(data)
     value = sample.value()
     inference = options.undefined_inference(sample.reason if math.isnan(value) else "")
-    careless = ""
-    if not naive:
+    careless_note = ""
+    if not is_naive:
         if not isinstance(coefficient, ClusteredCoefficient):
             raise BadOption(
                 f"clusters is given, expected {NAIVE!r}: {coefficient.name} has no other interval"
             )
         influences = None if math.isnan(value) else coefficient.influences(data)
         if influences is not None:
-            grouped = _clusters_of(influences, clusters).for_agreement()
-            ends = influences.interval(value, grouped, options.confidence)
-            inference = options.interval_of_clusters(grouped, ends)
-            if coefficient.name == ALPHA and RATER in grouped.columns_used and not control_items:
-                numbers = careless_numbers(value, ends[0], grouped.counts[RATER], options.confidence)
-                careless = CARELESS_NOTE % numbers if numbers else ""
+            row_clusters = _clusters_of(influences, clusters).for_agreement()
+            limits = influences.interval(value, row_clusters, options.confidence)
+            inference = options.interval_of_clusters(row_clusters, limits)
+            if coefficient.name == ALPHA and RATER in row_clusters.columns_used and not control_items:
+                numbers = careless_numbers(value, limits[0], row_clusters.counts[RATER], options.confidence)
+                careless_note = CARELESS_NOTE % numbers if numbers else ""
     elif not math.isnan(value):  # resample only if the coefficient is defined
         inference = options.bootstrap(sample.of_units, sample.frequency, sample.width)
-    note = "; ".join(filter(None, (sample.note, inference.note, careless)))
+    note = "; ".join(filter(None, (sample.note, inference.note, careless_note)))
     return AgreementResult(
         statistic=coefficient.name,
         value=value,
@@ -179,7 +186,8 @@ def agreement(
 def careless_numbers(value: float, low: float, raters: int, confidence: float) -> dict[str, Any] | None:
     """Return the values to insert into CARELESS_NOTE, or None if alpha does not need the note.
 
-    The note warns that the interval may be too high because, by chance, none of these raters is careless. If a share c
+    `low` is the lower limit of alpha. The note warns that the interval may be too high because, by chance, none of
+    these raters is careless. If a share c
     of people answers at random, the probability that none of R raters does so is (1 - c)^R. The probability that both
     judgments of a pair are by careful raters is (1 - c)^2, so alpha would be about (1 - c)^2 of its value.
     """
@@ -195,13 +203,14 @@ def careless_numbers(value: float, low: float, raters: int, confidence: float) -
 
 
 def _clusters_of(influences: Influences, clusters: ClusterColumns | Clusters) -> Clusters:
+    """Return the clusters of the judgments that count. Raise BadOption if the data do not name them."""
     if isinstance(clusters, Clusters):
         return clusters.subset(influences.counts)
     if not isinstance(clusters, str):
         return Clusters.from_columns(clusters, len(influences.counts), influences.counts)
-    by_name = {ITEM: influences.items, RATER: influences.raters}
+    codes_by_name = {ITEM: influences.items, RATER: influences.raters}
     names = (ITEM, RATER) if clusters == BOTH else (one_of(clusters, CLUSTER_OPTIONS, "clusters"),)
-    codes = {name: labels for name in names if (labels := by_name[name]) is not None}
+    codes = {name: column for name in names if (column := codes_by_name[name]) is not None}
     if not codes:
         raise BadOption(f"clusters is {clusters!r}, expected columns: the data have no such clusters")
-    return Clusters.of_codes({name: renumber_codes(labels) for name, labels in codes.items()})
+    return Clusters.of_codes({name: renumber_codes(column) for name, column in codes.items()})

@@ -62,6 +62,8 @@ def kappa_interval(
 
 @dataclass(frozen=True, slots=True)
 class CohenKappa:
+    """Cohen's kappa with one of WEIGHTS. The data are two raters' (N,) labels of the same units."""
+
     weights: str | None = None
     labels: Sequence[Any] | NDArray[Any] | None = None
     name: ClassVar[str] = "cohen-kappa"
@@ -70,7 +72,8 @@ class CohenKappa:
     def level(self) -> str:
         return self.weights or "nominal"
 
-    def _codes(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
+    def _encode_labels(self, data: tuple[Iterable[Any], Iterable[Any]]) -> tuple[Ints, Ints, int]:
+        """Return both raters' (N,) codes of labels, and the number of labels."""
         if self.labels is None:
             labels, first, second = encode_both(*data, "first", "second")
             check_order(self.weights, labels, "numbers, or their order in labels")
@@ -82,7 +85,7 @@ class CohenKappa:
 
     def sample(self, data: tuple[Iterable[Any], Iterable[Any]]) -> ReadData:
         check_weights(self.weights)
-        first, second, size = self._codes(data)
+        first, second, size = self._encode_labels(data)
         cells = KappaOfCells(first, second, size, self.weights)
         return ReadData(
             of_units=cells,
@@ -100,38 +103,39 @@ class CohenKappa:
 
         With n units and d(i, j) as above, let observed = sum_ij d(i, j) n_ij, and expected = sum_ij d(i, j) n_i. n_.j.
         A unit with the labels i and j changes observed by d(i, j), and expected by sum_l d(i, l) n_.l + sum_k d(k, j)
-        n_k., which are ``of_first`` and ``of_second``.
+        n_k., which are `first_effects` and `second_effects`.
         """
         from quorum.statistics.kernels import distances
 
-        first, second, size = self._codes(data)
+        first, second, size = self._encode_labels(data)
         if not len(first):
             return None
         kind = {"linear": distances.ABSOLUTE, "quadratic": distances.SQUARED}.get(
             self.level, distances.DIFFERENT
         )
         positions = np.arange(float(size))
-        apart = label_distances(first, second, self.weights)
-        of_first, of_second = np.empty((2, size))
-        amounts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
-        distances.fill_value_distances(kind, positions, amounts[1], of_first)
-        distances.fill_value_distances(kind, positions, amounts[0], of_second)
-        n, observed, expected = len(first), float(apart.sum()), float(amounts[0] @ of_first)
+        unit_distances = label_distances(first, second, self.weights)
+        first_effects, second_effects = np.empty((2, size))
+        counts = [np.bincount(codes, minlength=size).astype(np.float64) for codes in (first, second)]
+        distances.fill_value_distances(kind, positions, counts[1], first_effects)
+        distances.fill_value_distances(kind, positions, counts[0], second_effects)
+        n, observed, expected = len(first), float(unit_distances.sum()), float(counts[0] @ first_effects)
         if not expected > 0:
             return None
-        rows = (-observed - n * apart) / expected
-        rows += n * observed / expected**2 * (of_first[first] + of_second[second])
+        effects = (-observed - n * unit_distances) / expected
+        effects += n * observed / expected**2 * (first_effects[first] + second_effects[second])
         return Influences(
-            values=rows - rows.mean(),
+            values=effects - effects.mean(),
             counts=np.ones(n, dtype=np.bool_),
             items=np.arange(n),
             raters=None,
             judges=2.0,
-            chance_of_difference=1 - float(amounts[0] @ amounts[1]) / n**2,
+            chance_of_difference=1 - float(counts[0] @ counts[1]) / n**2,
         )
 
 
 def check_weights(weights: str | None) -> None:
+    """Raise BadOption if the weights are not one of WEIGHTS."""
     if weights not in WEIGHTS:
         raise BadOption(f"weights is {weights!r}, expected None, linear or quadratic")
 

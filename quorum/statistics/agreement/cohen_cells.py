@@ -33,19 +33,19 @@ class KappaOfCells:
         self._weights = weights
         self.labels = labels
         self.n = len(first)
-        keys = first * labels + second
+        codes = first * labels + second
         if self.labels**2 <= max(MAX_TABLE_SIZE, 4 * self.n):
-            table = np.bincount(keys, minlength=self.labels**2)
-            occurring = np.flatnonzero(table)
-            self.frequency = table[occurring]
+            table = np.bincount(codes, minlength=self.labels**2)
+            pairs = np.flatnonzero(table)
+            self.frequency = table[pairs]
         else:
-            occurring, self.frequency = np.unique(keys, return_counts=True)
-        rows, columns = np.divmod(occurring, max(self.labels, 1))
+            pairs, self.frequency = np.unique(codes, return_counts=True)
+        rows, columns = np.divmod(pairs, max(self.labels, 1))
         self._distance = label_distances(rows, columns, weights)
-        ones = np.ones(len(occurring))
-        shape = (len(occurring), self.labels)
-        self._first = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), rows)), shape=shape)
-        self._second = scipy.sparse.csr_array((ones, (np.arange(len(occurring)), columns)), shape=shape)
+        ones = np.ones(len(pairs))
+        shape = (len(pairs), self.labels)
+        self._first = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), rows)), shape=shape)
+        self._second = scipy.sparse.csr_array((ones, (np.arange(len(pairs)), columns)), shape=shape)
 
     def __call__(self, weights: Floats) -> Floats:
         first = np.asarray(weights @ self._first)

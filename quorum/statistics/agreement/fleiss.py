@@ -57,6 +57,8 @@ def fleiss_interval(
 
 @dataclass(frozen=True, slots=True)
 class FleissKappa:
+    """Fleiss' kappa of ratings, or of a (units, categories) table of counts."""
+
     level: ClassVar[str] = "nominal"
     name: ClassVar[str] = "fleiss-kappa"
 
@@ -64,12 +66,13 @@ class FleissKappa:
         if isinstance(data, UnitPatterns | PatternedRatings):
             patterns = patterns_of(data, numeric=False).comparable_patterns()
             rows, frequency = patterns.counts.toarray(), patterns.frequency
-            raters = _equal_sizes(patterns.sizes().astype(np.int64))
+            raters = _judgments_per_unit(patterns.sizes().astype(np.int64))
         else:
-            rows, frequency, raters = _fleiss_table(_counts(data) if isinstance(data, Ratings) else data)
+            counts = _count_judgments(data) if isinstance(data, Ratings) else data
+            rows, frequency, raters = _read_counts(counts)
         units = int(frequency.sum())
         return ReadData(
-            of_units=lambda weights: _fleiss(rows, raters, weights),
+            of_units=lambda weights: _kappa_of_weights(rows, raters, weights),
             frequency=frequency,
             width=rows.shape[1],
             units=units,
@@ -83,7 +86,7 @@ class FleissKappa:
         """Return the influences. A table of counts does not identify raters, so their influences are None."""
         if isinstance(data, PatternedRatings | Ratings):
             return influences_by_pattern(self, patterned_ratings(data, numeric=False))
-        ratings = _ratings(np.asarray(data).astype(np.int64))
+        ratings = _ratings_of_counts(np.asarray(data).astype(np.int64))
         influences = influences_by_pattern(self, PatternedRatings.from_ratings(ratings))
         return influences and replace(influences, raters=None)
 
@@ -96,21 +99,24 @@ class FleissKappa:
         return replace(influences, values=influences.values * n / (n - 1))
 
 
-def _counts(ratings: Ratings) -> Ints:
+def _count_judgments(ratings: Ratings) -> Ints:
+    """Return the (units, categories) counts of units with two judgments or more."""
     counts = np.zeros((len(ratings.units), len(ratings.labels)), dtype=np.int64)
     np.add.at(counts, (ratings.unit, ratings.code), 1)
     return counts[counts.sum(axis=1) >= 2]
 
 
-def _ratings(counts: Ints) -> Ratings:
+def _ratings_of_counts(counts: Ints) -> Ratings:
+    """Return ratings with these (units, categories) counts, each by a rater of its own."""
     unit, code = np.nonzero(counts)
-    times = counts[unit, code]
-    unit, code = np.repeat(unit, times), np.repeat(code, times)
+    judgment_counts = counts[unit, code]
+    unit, code = np.repeat(unit, judgment_counts), np.repeat(code, judgment_counts)
     rater = np.arange(len(unit))
     return Ratings(np.arange(len(counts)), rater, np.arange(counts.shape[1]), unit, rater, code)
 
 
-def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
+def _read_counts(counts: ArrayLike) -> tuple[Floats, Ints, int]:
+    """Return the distinct rows of (units, categories) counts, how often each occurs, and the size of all rows."""
     try:
         table = np.asarray(counts)
     except ValueError as error:
@@ -124,17 +130,18 @@ def _fleiss_table(counts: ArrayLike) -> tuple[Floats, Ints, int]:
     ):
         raise BadValue("counts holds a negative or broken number, expected whole numbers from zero on")
     table = table.astype(np.int64)
-    raters = _equal_sizes(table.sum(axis=1))
+    raters = _judgments_per_unit(table.sum(axis=1))
     rows, frequency = count_rows(table)
     return rows.astype(np.float64), frequency, raters
 
 
-def _equal_sizes(sums: Ints) -> int:
+def _judgments_per_unit(sums: Ints) -> int:
+    """Return the number of judgments of every unit. Raise BadValue if the (U,) numbers differ or are below two."""
     raters = int(sums[0]) if len(sums) else 0
-    odd = np.flatnonzero(sums != raters)
-    if odd.size:
+    unequal = np.flatnonzero(sums != raters)
+    if unequal.size:
         raise BadValue(
-            f"unit {odd[0]} has {sums[odd[0]]} judgments and unit 0 has {raters}, expected equally many "
+            f"unit {unequal[0]} has {sums[unequal[0]]} judgments and unit 0 has {raters}, expected equally many "
             "(Krippendorff's alpha takes unequal numbers)"
         )
     if len(sums) and raters < 2:
@@ -142,10 +149,11 @@ def _equal_sizes(sums: Ints) -> int:
     return raters
 
 
-def _fleiss(rows: Floats, raters: int, weights: Floats) -> Floats:
+def _kappa_of_weights(rows: Floats, raters: int, weights: Floats) -> Floats:
+    """Return (B,) values of kappa from (B, P) weights of patterns, whose counts are `rows` (P, categories)."""
     units = weights.sum(axis=1)
-    agreeing = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
-    observed = 1 - weights @ agreeing / units
+    unit_agreement = ((rows**2).sum(axis=1) - raters) / (raters * (raters - 1))
+    observed = 1 - weights @ unit_agreement / units
     totals = weights @ rows
     judgments = units * raters
     # Compute exactly in whole numbers, so that a table with one category gives zero.

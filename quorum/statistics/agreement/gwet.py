@@ -8,7 +8,7 @@ Gwet 2008; 2014, *Handbook of Inter-Rater Reliability*:
 where r_ik of the r_i judgments of unit i are category k, n' is the number of units with r_i >= 2, n the number of all
 units, q the number of categories, and T_w the sum of all weights w(k, l) = 1 - d(k, l) / D (Cohen 1968). d is one of
 `distances.distance`, and D the distance between the lowest and the highest category. The position of a number is its
-value, and that of a text its place among the given categories. Ordinal weights always use places.
+value, and that of a text its place among the given categories. Ordinal weights use the places of numbers, too.
 """
 
 from __future__ import annotations
@@ -91,6 +91,8 @@ def gwet_interval(
 
 @dataclass(frozen=True, slots=True)
 class Percent:
+    """Percent agreement. `level` is one of WEIGHTS."""
+
     level: str = "identity"
     categories: Sequence[Any] | None = None
     name: ClassVar[str] = "percent-agreement"
@@ -110,6 +112,8 @@ class Percent:
 
 @dataclass(frozen=True, slots=True)
 class Gwet:
+    """Gwet's AC1 or AC2. `level` is one of WEIGHTS."""
+
     level: str = "identity"
     categories: Sequence[Any] | None = None
 
@@ -120,13 +124,13 @@ class Gwet:
     def sample(self, data: Data | PatternedRatings) -> ReadData:
         patterns = patterns_of(data, numeric=False)
         scale = _scale_of(patterns.labels, self.level, self.categories)
-        corrected = _chance_corrected(scale)
-        observed = _percent_of_units(patterns, scale)
-        each = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
+        correct_for_chance = _make_chance_correction(scale)
+        percent = _percent_of_units(patterns, scale)
+        unit_shares = scipy.sparse.csr_array(patterns.counts.multiply(1 / patterns.sizes()[:, np.newaxis]))
 
         def gwet(weights: Floats) -> Floats:
-            shares = np.asarray(weights @ each) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
-            return corrected(observed(weights), shares)
+            shares = np.asarray(weights @ unit_shares) / np.maximum(weights.sum(axis=1), 1)[:, np.newaxis]
+            return correct_for_chance(percent(weights), shares)
 
         reason = ONE_CATEGORY if (patterns.sizes() >= 2).any() else NO_PAIRS
         return ReadData.of_patterns(patterns, gwet, reason)
@@ -141,8 +145,8 @@ class Gwet:
             return None
         frequency = patterns.frequency.astype(np.float64)
         observed = float(_percent_of_units(patterns, scale)(frequency[np.newaxis])[0])
-        each = (patterns.frequency / patterns.sizes()) / patterns.units
-        shares = np.asarray(each @ patterns.counts)
+        pattern_weights = (patterns.frequency / patterns.sizes()) / patterns.units
+        shares = np.asarray(pattern_weights @ patterns.counts)
         factor = _chance_factor(scale)
         expected = factor * float((shares * (1 - shares)).sum())
         slopes = factor * (1 - 2 * shares)
@@ -150,8 +154,8 @@ class Gwet:
         pattern, label = patterns.cells()
         expected_effects = slopes[label] / patterns.sizes()[pattern] / patterns.units
         values = percent.values / (1 - expected) - (1 - observed) / (1 - expected) ** 2 * expected_effects
-        every = np.ones(len(patterns.frequency), dtype=np.bool_)
-        return PatternInfluences(values, every, percent.judges, 1 - expected)
+        counts = np.ones(len(patterns.frequency), dtype=np.bool_)
+        return PatternInfluences(values, counts, percent.judges, 1 - expected)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,12 +182,14 @@ def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | No
         scale, codes = encode(categories, "categories")
         if len(scale) != len(codes):
             raise BadOption(f"categories names a value twice: {list(categories)}, expected distinct values")
-    numbers = scale.dtype.kind in "biuf"
-    if not numbers and categories is None and weights != "identity" and len(labels):
+    has_numbers = scale.dtype.kind in "biuf"
+    if not has_numbers and categories is None and weights != "identity" and len(labels):
         raise BadOption(f"weights is {weights!r} and answers are text, expected their order in categories")
-    order = scale.tolist() if numbers or categories is None else list(categories)
-    places = encode_with(labels, order, "the data") if len(labels) else np.empty(0, dtype=np.int64)
-    positions = exact_positions(scale) if numbers and weights != "ordinal" else np.arange(float(len(order)))
+    values = scale.tolist() if has_numbers or categories is None else list(categories)
+    codes = encode_with(labels, values, "the data") if len(labels) else np.empty(0, dtype=np.int64)
+    positions = np.arange(float(len(values)))
+    if has_numbers and weights != "ordinal":
+        positions = exact_positions(scale)
     kind = {
         "identity": distances.DIFFERENT,
         "linear": distances.ABSOLUTE,
@@ -193,12 +199,13 @@ def _scale_of(labels: NDArray[Any], weights: str, categories: Sequence[Any] | No
         "ratio": distances.RATIO,
     }[weights]
     if weights == "ratio" and len(positions) and positions[0] < 0:
-        raise BadValue(f"the scale holds {order[0]}, expected no negative number where weights are ratios")
-    longest = float(distances.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
-    return _Scale(kind, positions[places], positions, longest)
+        raise BadValue(f"the scale holds {values[0]}, expected no negative number where weights are ratios")
+    max_distance = float(distances.distance(kind, positions[0], positions[-1])) if len(positions) > 1 else 1.0
+    return _Scale(kind, positions[codes], positions, max_distance)
 
 
 def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
+    """Return the function that computes percent agreement from weights of patterns."""
     from quorum.statistics.kernels.agreement import fill_unit_disagreement
 
     counts = patterns.counts
@@ -207,13 +214,13 @@ def _percent_of_units(patterns: UnitPatterns, scale: _Scale) -> UnitStatistic:
     fill_unit_disagreement(
         starts, codes, counts.data, scale.kind, scale.label_positions, disagreement, sizes, max_pairs
     )
-    comparable = (sizes >= 2).astype(np.float64)
+    is_comparable = (sizes >= 2).astype(np.float64)
     # A unit judged once has no pairs, so divide its zero by one.
     pairs = np.where(sizes >= 2, sizes * (sizes - 1), 1.0)
-    agreeing = comparable * (1 - disagreement / pairs / scale.max_distance)
+    unit_agreement = is_comparable * (1 - disagreement / pairs / scale.max_distance)
 
     def percent(weights: Floats) -> Floats:
-        return ratio(weights @ agreeing, weights @ comparable)
+        return ratio(weights @ unit_agreement, weights @ is_comparable)
 
     return percent
 
@@ -229,7 +236,8 @@ def _chance_factor(scale: _Scale) -> float:
     return float(total_weight / (size * (size - 1)))
 
 
-def _chance_corrected(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
+def _make_chance_correction(scale: _Scale) -> Callable[[Floats, Floats], Floats]:
+    """Return the function that computes AC from (B,) percent agreements and (B, V) shares of labels."""
     factor = _chance_factor(scale)
 
     def correct_for_chance(observed: Floats, shares: Floats) -> Floats:

@@ -129,22 +129,21 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
     from quorum.statistics.kernels.distances import fill_value_distances
 
     kind = distance_at(level)
-    values = len(patterns.labels)
+    label_count = len(patterns.labels)
     totals = np.asarray(np.where(patterns.sizes() >= 2, patterns.frequency, 0) @ patterns.counts)
     positions = np.cumsum(totals) - totals / 2 if level == "ordinal" else positions_at(level, patterns.labels)
     if np.count_nonzero(totals) < 2:
         return None
     compared = _ComparedCells.from_patterns(patterns, kind, positions)
-    # alpha = 1 - (n - 1) O / E
     n, other_judges = totals.sum(), np.maximum(compared.sizes - 1, 1)
     observed = float(compared.disagreement / other_judges @ compared.frequency)
-    from_all = np.empty(values)
-    fill_value_distances(kind, positions, totals, from_all)
-    expected = float(totals @ from_all)
+    distance_sums = np.empty(label_count)
+    fill_value_distances(kind, positions, totals, distance_sums)
+    expected = float(totals @ distance_sums)
     if not expected > 0:
         return None
     # The effect of one more judgment of a value on O through the ranks (ordinal level only), and on E.
-    rank_effects, expected_effects = np.zeros(values), 2 * from_all
+    rank_effects, expected_effects = np.zeros(label_count), 2 * distance_sums
     if level == "ordinal":
         rank_effects = _rank_effects(_observed_slopes(compared, positions))
         mean = float(totals @ positions) / n
@@ -161,11 +160,11 @@ def alpha_influences(patterns: UnitPatterns, level: str) -> PatternInfluences | 
 
 def _observed_slopes(compared: _ComparedCells, positions: Floats) -> Floats:
     """Return the (V,) derivatives of O by the mid-rank of each value."""
-    at, sizes, pattern = positions[compared.code], compared.sizes, compared.pattern
-    sums = np.bincount(pattern, weights=compared.weight * at, minlength=len(sizes))
+    cell_positions, sizes, pattern = positions[compared.code], compared.sizes, compared.pattern
+    sums = np.bincount(pattern, weights=compared.weight * cell_positions, minlength=len(sizes))
     means = sums / np.maximum(compared.frequency, 1) / sizes
-    moves = 4 * sizes[pattern] * (at - means[pattern]) / np.maximum(sizes - 1, 1)[pattern]
-    slopes = np.bincount(compared.code, weights=compared.weight * moves, minlength=len(positions))
+    cell_slopes = 4 * sizes[pattern] * (cell_positions - means[pattern]) / np.maximum(sizes - 1, 1)[pattern]
+    slopes = np.bincount(compared.code, weights=compared.weight * cell_slopes, minlength=len(positions))
     return slopes.astype(np.float64)
 
 
@@ -175,24 +174,25 @@ def _rank_effects(slopes: Floats) -> Floats:
     The mid-rank of the value rises by 1/2, and the mid-ranks of higher values rise by 1. slopes: (V,) derivatives
     by the mid-ranks.
     """
-    above = np.cumsum(slopes[::-1])[::-1]
-    return np.asarray(above - slopes / 2, dtype=np.float64)
+    slopes_above = np.cumsum(slopes[::-1])[::-1]
+    return np.asarray(slopes_above - slopes / 2, dtype=np.float64)
 
 
 def percent_influences(
-    patterns: UnitPatterns, kind: int, positions: Floats, longest: float
+    patterns: UnitPatterns, kind: int, positions: Floats, max_distance: float
 ) -> PatternInfluences | None:
     """Return the influences on percent agreement, or None if no unit counts.
 
-    Percent agreement is the mean of 1 - P / (m (m - 1) longest), with P and m as in `alpha_influences`.
+    Percent agreement is the mean of 1 - P / (m (m - 1) D), with the `max_distance` D, and P and m as in
+    `alpha_influences`.
     """
     compared = _ComparedCells.from_patterns(patterns, kind, positions)
     units, sizes = compared.frequency.sum(), compared.sizes
     if not units:
         return None
     pairs = np.maximum(sizes * (sizes - 1), 1)
-    share = 1 - compared.disagreement / pairs / longest
+    share = 1 - compared.disagreement / pairs / max_distance
     unit_effects = (share - share @ compared.frequency / units) / (units * sizes)
-    unit_effects += 2 / longest / units * (compared.disagreement / (sizes * pairs))
-    effects = compared.distances / pairs[compared.pattern] * (-2 / longest / units)
+    unit_effects += 2 / max_distance / units * (compared.disagreement / (sizes * pairs))
+    effects = compared.distances / pairs[compared.pattern] * (-2 / max_distance / units)
     return replace(compared.influences(effects + unit_effects[compared.pattern]), share=True)

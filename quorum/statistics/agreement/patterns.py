@@ -52,6 +52,7 @@ class UnitPatterns:
     judgments: int
 
     def sizes(self) -> Floats:
+        """Return the (P,) numbers of judgments of a unit."""
         return np.asarray(self.counts.sum(axis=1), dtype=np.float64)
 
     def cells(self) -> tuple[Ints, Ints]:
@@ -69,11 +70,11 @@ class UnitPatterns:
 
     def comparable_patterns(self) -> UnitPatterns:
         """Return the patterns with two judgments or more. `units`, `raters` and `judgments` still count all data."""
-        pairable = np.flatnonzero(self.sizes() >= 2)
-        counts = scipy.sparse.csr_array(self.counts[pairable])
+        pairable_rows = np.flatnonzero(self.sizes() >= 2)
+        counts = scipy.sparse.csr_array(self.counts[pairable_rows])
         counts.sort_indices()
         return UnitPatterns(
-            self.labels, counts, self.frequency[pairable], self.units, self.raters, self.judgments
+            self.labels, counts, self.frequency[pairable_rows], self.units, self.raters, self.judgments
         )
 
 
@@ -103,13 +104,14 @@ class PatternedRatings:
         """Return (N,) values of judgments, given (C,) values of the cells of `patterns.counts`."""
         ratings = self.ratings
         rows = np.empty(len(ratings.code))
-        for part in parts_of(len(rows)):
-            pattern, label = self.unit_pattern[ratings.unit[part]], self.label_index[ratings.code[part]]
-            rows[part] = self.patterns.values_at(values, pattern, label)
+        for block in parts_of(len(rows)):
+            pattern, label = self.unit_pattern[ratings.unit[block]], self.label_index[ratings.code[block]]
+            rows[block] = self.patterns.values_at(values, pattern, label)
         return rows
 
 
 def patterned_ratings(data: Data | PatternedRatings, *, numeric: bool) -> PatternedRatings:
+    """Return the ratings with their patterns. Raise BadValue if answers must be `numeric` and are not."""
     if isinstance(data, PatternedRatings):
         check_numeric(data.ratings) if numeric else None
         return data
@@ -117,6 +119,7 @@ def patterned_ratings(data: Data | PatternedRatings, *, numeric: bool) -> Patter
 
 
 def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) -> UnitPatterns:
+    """Return the patterns of the units. Raise BadValue if answers must be `numeric` and are not."""
     if isinstance(data, UnitPatterns):
         return data
     if isinstance(data, PatternedRatings | Ratings):
@@ -124,13 +127,14 @@ def patterns_of(data: Data | PatternedRatings | UnitPatterns, *, numeric: bool) 
     table = reliability_table(data, numeric=numeric)
     if table.dtype.kind == "f":
         return _patterns_of_numbers(table)
-    answered = is_given(table)
-    labels, codes = encode(table[answered], "reliability_data")
-    rater, unit = np.nonzero(answered)
+    has_answer = is_given(table)
+    labels, codes = encode(table[has_answer], "reliability_data")
+    rater, unit = np.nonzero(has_answer)
     return patterns_of_rows(unit, codes, labels, raters=len(np.unique(rater)))
 
 
 def patterns_of_rows(units: Ints, values: Ints, labels: NDArray[Any], *, raters: int) -> UnitPatterns:
+    """Return the patterns of (N,) judgments, given as codes of units and of labels."""
     return _patterns_of_units(units, values, labels, raters, int(units.max(initial=-1)) + 1)[0]
 
 
@@ -142,11 +146,11 @@ def _patterns_of_units(
     bits = int(sizes.max(initial=0)).bit_length()
     if bits * len(labels) <= KEY_BITS:
         keys = np.zeros(len(sizes), dtype=np.int64)
-        for part in parts_of(len(units)):
-            np.add.at(keys, units[part], np.int64(1) << (values[part] * bits))
-        occurring, frequency = _count_keys(keys, bits * len(labels))
-        patterns = _patterns_of_keys(occurring, frequency, bits, labels, raters)
-        return patterns, np.searchsorted(occurring, keys)
+        for block in parts_of(len(units)):
+            np.add.at(keys, units[block], np.int64(1) << (values[block] * bits))
+        distinct_keys, frequency = _count_keys(keys, bits * len(labels))
+        patterns = _patterns_of_keys(distinct_keys, frequency, bits, labels, raters)
+        return patterns, np.searchsorted(distinct_keys, keys)
     counts = scipy.sparse.csr_array((np.ones(len(units)), (units, values)), shape=(len(sizes), len(labels)))
     judged_units = np.flatnonzero(sizes)
     patterns = UnitPatterns(
@@ -178,31 +182,35 @@ def _patterns_of_numbers(matrix: Floats) -> UnitPatterns:
     low = float(np.fmin.reduce(matrix, axis=None, initial=np.inf))
     high = float(np.fmax.reduce(matrix, axis=None, initial=-np.inf))
     if low > high:  # no answers at all
-        nothing = np.empty(0, dtype=np.int64)
-        return _patterns_of_keys(nothing, nothing, 1, np.empty(0), 0)
+        no_keys = np.empty(0, dtype=np.int64)
+        return _patterns_of_keys(no_keys, no_keys, 1, np.empty(0), 0)
     if not (np.isfinite(low) and np.isfinite(high)):
         raise BadValue(INFINITE_MESSAGE)
+    # Pack the counts of each unit into a key, if the values are few whole numbers, or if their codes are.
     bits = len(matrix).bit_length()
     max_values = KEY_BITS // bits  # values whose counts fit into one number
     if low.is_integer() and high - low < max_values and abs(low) + max_values < 2.0**53:
-        keyed = _keys(matrix, low, bits)
-        if keyed is not None:
+        packed = _pack_counts(matrix, low, bits)
+        if packed is not None:
             scale = np.arange(low, high + 1)
-            return _patterns_of_keys(*_count_keys(keyed[0], bits * len(scale)), bits, scale, keyed[1])
-    answered = ~np.isnan(matrix)
-    labels, codes = encode(matrix[answered], "reliability_data")
+            keys, raters = packed
+            return _patterns_of_keys(*_count_keys(keys, bits * len(scale)), bits, scale, raters)
+    has_answer = ~np.isnan(matrix)
+    labels, codes = encode(matrix[has_answer], "reliability_data")
     if len(labels) > max_values:
         return patterns_of_rows(
-            np.nonzero(answered)[1], codes, labels, raters=int(answered.any(axis=1).sum())
+            np.nonzero(has_answer)[1], codes, labels, raters=int(has_answer.any(axis=1).sum())
         )
-    numbered = np.full(matrix.shape, np.nan)
-    numbered[answered] = codes
-    keyed = _keys(numbered, 0.0, bits)
-    assert keyed is not None, "positions are whole numbers"
-    return _patterns_of_keys(*_count_keys(keyed[0], bits * len(labels)), bits, labels, keyed[1])
+    code_matrix = np.full(matrix.shape, np.nan)
+    code_matrix[has_answer] = codes
+    packed = _pack_counts(code_matrix, 0.0, bits)
+    assert packed is not None, "positions are whole numbers"
+    keys, raters = packed
+    return _patterns_of_keys(*_count_keys(keys, bits * len(labels)), bits, labels, raters)
 
 
-def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
+def _pack_counts(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
+    """Return the (U,) keys of `unit_keys`, and the number of raters; None if an answer is not a whole number."""
     from quorum.statistics.kernels.agreement import unit_keys
 
     keys = np.zeros(matrix.shape[1], dtype=np.int64)
@@ -215,12 +223,12 @@ def _keys(matrix: Floats, low: float, bits: int) -> tuple[Ints, int] | None:
 def _count_keys(keys: Ints, bits: int) -> tuple[Ints, Ints]:
     """Return the distinct keys of units with answers, ascending, and how often each occurs. Keys have `bits` bits."""
     if bits > _TABLE_BITS:
-        occurring, frequency = np.unique(keys[keys > 0], return_counts=True)
-        return occurring, frequency
+        distinct_keys, frequency = np.unique(keys[keys > 0], return_counts=True)
+        return distinct_keys, frequency
     table = np.bincount(keys, minlength=1)
     table[0] = 0  # units without an answer
-    occurring = np.flatnonzero(table)
-    return occurring, table[occurring]
+    distinct_keys = np.flatnonzero(table)
+    return distinct_keys, table[distinct_keys]
 
 
 def _patterns_of_keys(
@@ -228,7 +236,7 @@ def _patterns_of_keys(
 ) -> UnitPatterns:
     """Return the patterns in the order of their keys, so that resamples do not depend on the order of the units."""
     counts = (keys[:, np.newaxis] >> (np.arange(len(labels)) * bits)) & ((1 << bits) - 1)
-    used = counts.any(axis=0)
+    occurs = counts.any(axis=0)
     judgments = int(counts.sum(axis=1) @ frequency)
-    sparse = scipy.sparse.csr_array(counts[:, used].astype(np.float64))
-    return UnitPatterns(labels[used], sparse, frequency, int(frequency.sum()), raters, judgments)
+    sparse = scipy.sparse.csr_array(counts[:, occurs].astype(np.float64))
+    return UnitPatterns(labels[occurs], sparse, frequency, int(frequency.sum()), raters, judgments)

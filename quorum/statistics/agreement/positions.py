@@ -18,6 +18,7 @@ def exact_positions(labels: NDArray[Any]) -> Floats:
 
 
 def positions_at(level: str, labels: NDArray[Any]) -> Floats:
+    """Return the (V,) positions of labels: their values at "interval" and "ratio", and their order otherwise."""
     if level in ("interval", "ratio"):
         return exact_positions(labels)
     return np.arange(float(len(labels)))

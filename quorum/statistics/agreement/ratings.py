@@ -43,6 +43,7 @@ class Ratings:
         return np.asarray((np.bincount(self.unit) >= times)[self.unit])
 
     def subset(self, rows: Flags) -> Ratings:
+        """Return the judgments for which `rows` (N,) is true, with only their units and raters."""
         units, unit = encode(self.unit[rows], "units")
         raters, rater = encode(self.rater[rows], "raters")
         return Ratings(self.units[units], self.raters[raters], self.labels, unit, rater, self.code[rows])
@@ -66,9 +67,9 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
     labels, codes = encode(values, "values")
     del units, workers, values  # free memory, if the caller has no other use for the columns
     same_length(units=unit_codes, workers=worker_codes, values=codes)
-    twice = first_repeated(unit_codes, worker_codes)
-    if twice is not None:
-        unit, worker = twice
+    repetition = first_repeated(unit_codes, worker_codes)
+    if repetition is not None:
+        unit, worker = repetition
         raise DuplicateJudgment(
             f"worker {worker_names[worker]} judged unit {unit_names[unit]} more than once, "
             "expected one judgment per worker and unit"
@@ -77,18 +78,20 @@ def ratings_of_judgments(units: Iterable[Any], workers: Iterable[Any], values: I
 
 
 def ratings_of(data: Data, *, numeric: bool = False) -> Ratings:
+    """Return ratings, or a table as ratings. Raise BadValue if answers must be `numeric` and are not."""
     if isinstance(data, Ratings):
         return check_numeric(data) if numeric else data
     matrix = reliability_table(data, numeric=numeric)
-    answered = is_given(matrix)
+    has_answer = is_given(matrix)
     if matrix.dtype.kind == "f" and np.isinf(matrix).any():
         raise BadValue(INFINITE_MESSAGE)
-    rater, unit = np.nonzero(answered)
-    labels, codes = encode(matrix[answered], "reliability_data")
+    rater, unit = np.nonzero(has_answer)
+    labels, codes = encode(matrix[has_answer], "reliability_data")
     return Ratings(np.arange(matrix.shape[1]), np.arange(matrix.shape[0]), labels, unit, rater, codes)
 
 
 def check_numeric(ratings: Ratings) -> Ratings:
+    """Return the ratings. Raise BadValue if their labels are no numbers."""
     if len(ratings.labels) and ratings.labels.dtype.kind not in "biuf":
         raise BadValue(
             f"values hold {ratings.labels[0]!r}, expected numbers at the ordinal, interval and ratio level"
@@ -125,22 +128,26 @@ def reliability_table(reliability: ArrayLike, *, numeric: bool) -> NDArray[Any]:
 
 
 def is_given(matrix: NDArray[Any]) -> Flags:
+    """Return flags, in the shape of the table, that are false for missing answers."""
     if matrix.dtype.kind == "f":
         return ~np.isnan(matrix)
-    return np.array([_answers(cell) for cell in matrix.ravel().tolist()], dtype=bool).reshape(matrix.shape)
+    return np.array([_is_answer(cell) for cell in matrix.ravel().tolist()], dtype=bool).reshape(matrix.shape)
 
 
-def _answers(cell: Any) -> bool:
+def _is_answer(cell: Any) -> bool:
     return cell is not None and cell == cell
 
 
 def _has_only_numbers(matrix: NDArray[Any]) -> bool:
     return all(
-        not _answers(cell) or isinstance(cell, (int, float, np.number)) for cell in matrix.ravel().tolist()
+        not _is_answer(cell) or isinstance(cell, (int, float, np.number)) for cell in matrix.ravel().tolist()
     )
 
 
-def _group_rows(rows: Ints, columns: Ints, codes: Ints, height: int, width: int) -> tuple[Ints, Ints, Ints]:
+def _group_rows(
+    rows: Ints, columns: Ints, codes: Ints, row_count: int, column_count: int
+) -> tuple[Ints, Ints, Ints]:
+    """Return judgments sorted by row, as the (rows + 1,) starts of the rows, and (N,) columns and codes."""
     # Building a sparse table sorts by counting, which is fast; no cell occurs twice.
-    table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(height, width))
+    table = scipy.sparse.csr_array((codes, (rows, columns)), shape=(row_count, column_count))
     return table.indptr.astype(np.int64), table.indices.astype(np.int64), table.data

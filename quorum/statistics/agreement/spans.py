@@ -29,7 +29,7 @@ from quorum.statistics.inputs import BadShape, BadValue, check_positive_int, enc
 from quorum.statistics.resampling import Seed
 
 NO_COMMON_TEXT = "no text was judged by two participants"
-NOTHING = "no participant marked a span in a text that two participants judged"
+NO_SPANS = "no participant marked a span in a text that two participants judged"
 ONE_ITEM = "only one item has judgments, so there is no interval"
 NO_EXPECTED_DISAGREEMENT = "the expected disagreement is zero, so the coefficient is undefined"
 Spans = Sequence[tuple[int, int]]
@@ -66,7 +66,8 @@ class _Marks:
     labels: tuple[tuple[Ints, Ints, Ints], ...]
 
     @property
-    def readers(self) -> Ints:
+    def rater_counts(self) -> Ints:
+        """The (T,) numbers of raters of the texts."""
         return np.bincount(self.text, minlength=len(self.item)).astype(np.int64)
 
 
@@ -94,14 +95,14 @@ def span_alpha(
         items: (J,) item of the text, such as its document, resampled as a whole; by default, the text itself.
     """
     marks = _read_marks(texts, raters, lengths, spans, labels, items)
-    others = marks.readers - 1
-    parts = [_part_of_alpha(marks, others, *of_label) for of_label in marks.labels]
-    positions = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
+    other_raters = marks.rater_counts - 1
+    terms = [_label_disagreement(marks, other_raters, *label_spans) for label_spans in marks.labels]
+    text_lengths = np.bincount(marks.text, weights=marks.length, minlength=len(marks.item))
 
     def value(weights: Floats) -> float:
-        total_weight = float(weights @ positions)
-        observed = sum(float(weights @ part.observed_sums) for part in parts) / total_weight
-        expected = sum(part.expected(weights, total_weight) for part in parts)
+        total_weight = float(weights @ text_lengths)
+        observed = sum(float(weights @ term.observed_sums) for term in terms) / total_weight
+        expected = sum(term.expected(weights, total_weight) for term in terms)
         return 1 - observed / expected if expected > 0 else math.nan
 
     return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
@@ -122,67 +123,73 @@ def span_f1(
 ) -> SpanAgreement:
     """Return the F1 of marked characters over all pairs of raters of a text. Arguments are those of `span_alpha`."""
     marks = _read_marks(texts, raters, lengths, spans, labels, items)
-    others = marks.readers - 1
-    shared, marked = np.zeros(len(marks.item)), np.zeros(len(marks.item))
+    other_raters = marks.rater_counts - 1
+    shared_sums, marked_sums = np.zeros(len(marks.item)), np.zeros(len(marks.item))
     for judgment, start, end in marks.labels:
         text = marks.text[judgment]
-        span, other_span = _meetings(marks, judgment, start, end)
-        both = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
-        np.add.at(shared, text[span], both)  # each pair of raters counts twice, once in each order
-        np.add.at(marked, text, (end - start) * others[text])
+        span, other_span = _overlaps(marks, judgment, start, end)
+        overlap = np.minimum(end[span], end[other_span]) - np.maximum(start[span], start[other_span])
+        np.add.at(shared_sums, text[span], overlap)  # each pair of raters counts twice, once in each order
+        np.add.at(marked_sums, text, (end - start) * other_raters[text])
 
     def value(weights: Floats) -> float:
-        total_weight = float(weights @ marked)
-        return float(weights @ shared) / total_weight if total_weight else math.nan
+        total_weight = float(weights @ marked_sums)
+        return float(weights @ shared_sums) / total_weight if total_weight else math.nan
 
     return _result(marks, value, Options.from_sampling(confidence=confidence, resamples=resamples, seed=seed))
 
 
 @dataclass(frozen=True, slots=True)
-class _PartOfAlpha:
-    """One label's part of alpha-U, for S spans and G gaps in T texts.
+class _LabelDisagreement:
+    """The differences of alpha-U for one label, with S spans and G gaps in T texts.
 
     observed_sums: (T,) sum of the differences between any two raters, with equal weights of raters. text, size: (S,)
-    text and length of each span. gap_text, gap: (G,) text and length of each gap, the longest first. room: (S,)
-    number of gaps that are at least as long as the span.
+    text and length of each span. gap_text, gap_length: (G,) text and length of each gap, the longest first.
+    fitting_gaps: (S,) number of gaps that are at least as long as the span.
     """
 
     observed_sums: Floats
     text: Ints
     size: Floats
     gap_text: Ints
-    gap: Floats
-    room: Ints
+    gap_length: Floats
+    fitting_gaps: Ints
 
     def expected(self, weights: Floats, positions: float) -> float:
-        weight, around = weights[self.text], weights[self.gap_text]
+        """Return the label's expected difference, for (T,) weights of texts, and their sum of weighted lengths."""
+        weight, gap_weight = weights[self.text], weights[self.gap_text]
         size = self.size
-        gaps = np.concatenate([[0.0], np.cumsum(around)])[self.room]
-        places = np.concatenate([[0.0], np.cumsum(around * (self.gap + 1))])[self.room]
+        gap_sums = np.concatenate([[0.0], np.cumsum(gap_weight)])[self.fitting_gaps]
+        place_sums = np.concatenate([[0.0], np.cumsum(gap_weight * (self.gap_length + 1))])[self.fitting_gaps]
         with_spans = (weight.sum() - 1) / 3 * (weight @ (2 * size**3 - 3 * size**2 + size))
-        with_gaps = weight @ (size**2 * (places - gaps * size))
+        with_gaps = weight @ (size**2 * (place_sums - gap_sums * size))
         pairs = positions * (positions - 1) - weight @ (size * (size - 1))
         return float(2 * (with_spans + with_gaps) / pairs) if weight.any() else 0.0
 
 
-def _part_of_alpha(marks: _Marks, others: Ints, judgment: Ints, start: Ints, end: Ints) -> _PartOfAlpha:
+def _label_disagreement(
+    marks: _Marks, other_raters: Ints, judgment: Ints, start: Ints, end: Ints
+) -> _LabelDisagreement:
+    """Return the differences for a label, whose (S,) spans have these judgments, starts and ends."""
     text, size = marks.text[judgment], (end - start).astype(np.float64)
-    span, other_span = _meetings(marks, judgment, start, end)
+    span, other_span = _overlaps(marks, judgment, start, end)
     observed = np.zeros(len(marks.item))
     np.add.at(
         observed, text[span], (start[span] - start[other_span]) ** 2 + (end[span] - end[other_span]) ** 2
     )
-    met = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
-    alone = others[text] - np.bincount(met, minlength=len(size))  # raters who have a gap around the span
-    np.add.at(observed, text, 2 * size**2 * alone)  # count twice, once in each order, as overlaps are counted
-    observed /= others
-    gap_text, gap = _gaps(marks, judgment, start, end)
-    order = np.argsort(-gap, kind="stable")
-    room = np.searchsorted(-gap[order], -size, side="right")
-    return _PartOfAlpha(observed, text, size, gap_text[order], gap[order].astype(np.float64), room)
+    meeting_span = np.unique(np.stack([span, judgment[other_span]]), axis=1)[0]
+    # The number of raters who have a gap around the span. Count it twice, once in each order, as overlaps are counted.
+    gap_raters = other_raters[text] - np.bincount(meeting_span, minlength=len(size))
+    np.add.at(observed, text, 2 * size**2 * gap_raters)
+    observed /= other_raters
+    gap_text, gap_length = _gaps(marks, judgment, start, end)
+    order = np.argsort(-gap_length, kind="stable")
+    gap_text, gap_length = gap_text[order], gap_length[order]
+    fitting_gaps = np.searchsorted(-gap_length, -size, side="right")
+    return _LabelDisagreement(observed, text, size, gap_text, gap_length.astype(np.float64), fitting_gaps)
 
 
-def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
+def _overlaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
     """Return all pairs of spans by different raters that share a character, as two columns of positions.
 
     The positions are those of the (S,) spans. Every pair is returned in both orders.
@@ -190,39 +197,41 @@ def _meetings(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[In
     text = marks.text[judgment]
     order = np.argsort(text, kind="stable")
     first = np.searchsorted(text[order], text, side="left")
-    number = np.searchsorted(text[order], text, side="right") - first
-    span = np.repeat(np.arange(len(text)), number)
-    within = np.arange(len(span)) - np.repeat(np.cumsum(number) - number, number)
-    other_span = order[np.repeat(first, number) + within]
-    met = (
+    span_counts = np.searchsorted(text[order], text, side="right") - first
+    span = np.repeat(np.arange(len(text)), span_counts)
+    offsets = np.arange(len(span)) - np.repeat(np.cumsum(span_counts) - span_counts, span_counts)
+    other_span = order[np.repeat(first, span_counts) + offsets]
+    overlaps = (
         (judgment[span] != judgment[other_span])
         & (start[span] < end[other_span])
         & (start[other_span] < end[span])
     )
-    return span[met], other_span[met]
+    return span[overlaps], other_span[overlaps]
 
 
 def _gaps(marks: _Marks, judgment: Ints, start: Ints, end: Ints) -> tuple[Ints, Ints]:
-    owner = np.concatenate([judgment, np.arange(len(marks.text))])
-    from_ = np.concatenate([start, marks.length])
-    to = np.concatenate([end, marks.length])
-    order = np.lexsort((from_, owner))
-    owner, from_, to = owner[order], from_[order], to[order]
-    before = np.concatenate([[0], to[:-1]])
-    before[np.concatenate([[True], owner[1:] != owner[:-1]])] = 0
-    length = from_ - before
-    return marks.text[owner][length > 0], length[length > 0]
+    """Return the (G,) texts and lengths of the gaps before, between and after the spans of each judgment."""
+    # The end of the text is a last span without characters, so that every gap is before a span.
+    judgments = np.concatenate([judgment, np.arange(len(marks.text))])
+    starts = np.concatenate([start, marks.length])
+    ends = np.concatenate([end, marks.length])
+    order = np.lexsort((starts, judgments))
+    judgments, starts, ends = judgments[order], starts[order], ends[order]
+    gap_starts = np.concatenate([[0], ends[:-1]])
+    gap_starts[np.concatenate([[True], judgments[1:] != judgments[:-1]])] = 0
+    length = starts - gap_starts
+    return marks.text[judgments][length > 0], length[length > 0]
 
 
 def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -> SpanAgreement:
     check_positive_int(options.resamples, "resamples")
     size, spans = len(marks.item), sum(len(start) for _, start, _ in marks.labels)
     items = int(marks.item.max(initial=-1)) + 1
-    figure = math.nan
-    reason = NO_COMMON_TEXT if not size else "" if spans else NOTHING
+    coefficient = math.nan
+    reason = NO_COMMON_TEXT if not size else "" if spans else NO_SPANS
     if not reason:
-        figure = value(np.ones(size))
-        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(figure) else ONE_ITEM if items == 1 else ""
+        coefficient = value(np.ones(size))
+        reason = NO_EXPECTED_DISAGREEMENT if math.isnan(coefficient) else ONE_ITEM if items == 1 else ""
     inference = options.undefined_inference(reason)
     if not reason:
         drawn_items = options.generator.integers(items, size=(options.resamples, items))
@@ -232,7 +241,7 @@ def _result(marks: _Marks, value: Callable[[Floats], float], options: Options) -
         ]
         inference = options.interval_of_draws(np.array(draws))
     return SpanAgreement(
-        value=figure,
+        value=coefficient,
         texts=size,
         items=items,
         raters=len(np.unique(marks.rater)),
@@ -266,31 +275,32 @@ def _read_marks(
         if len(column) != len(text):
             raise BadShape(f"{name} has {len(column)} entries, expected {len(text)}, one a judgment")
     for name, column in (("lengths", length), ("items", item)):
-        first = np.unique(text, return_index=True)[1]
-        if len(text) and (column[first][text] != column).any():
+        first_rows = np.unique(text, return_index=True)[1]
+        if len(text) and (column[first_rows][text] != column).any():
             raise BadValue(f"{name} differs between judgments of one text, expected one a text")
     if len(np.unique(np.stack([text, rater]), axis=1)[0]) != len(text):
         raise BadValue("a rater has two judgments of one text, expected one")
-    compared = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
+    # Compare only texts with two judgments or more, and number their judgments anew.
+    compared_rows = np.flatnonzero(np.bincount(text)[text] > 1) if len(text) else text
     by_label: dict[Any, list[tuple[int, int, int]]] = {}
-    for number, row in enumerate(compared.tolist()):
+    for number, row in enumerate(compared_rows.tolist()):
         span_labels = [None] * len(spans[row]) if labels is None else labels[row]
         if len(span_labels) != len(spans[row]):
             raise BadShape(
                 f"labels of judgment {row} are {len(span_labels)}, expected {len(spans[row])}, one a span"
             )
         for name in dict.fromkeys(span_labels):
-            named = [span for span, label in zip(spans[row], span_labels, strict=True) if label == name]
-            joined = joined_spans(named, int(length[row]))
-            by_label.setdefault(name, []).extend((number, *span) for span in joined)
+            label_spans = [span for span, label in zip(spans[row], span_labels, strict=True) if label == name]
+            joined_label_spans = joined_spans(label_spans, int(length[row]))
+            by_label.setdefault(name, []).extend((number, *span) for span in joined_label_spans)
     tables = [np.array(rows, dtype=np.int64).T for rows in by_label.values()]
-    known_texts, own_text = np.unique(text[compared], return_inverse=True)
-    first = np.unique(text, return_index=True)[1]
+    compared_texts, own_text = np.unique(text[compared_rows], return_inverse=True)
+    first_rows = np.unique(text, return_index=True)[1]
     return _Marks(
         text=own_text.astype(np.int64),
-        rater=rater[compared],
-        length=length[compared],
-        item=np.unique(item[first][known_texts], return_inverse=True)[1].astype(np.int64),
+        rater=rater[compared_rows],
+        length=length[compared_rows],
+        item=np.unique(item[first_rows][compared_texts], return_inverse=True)[1].astype(np.int64),
         labels=tuple((judgment, start, end) for judgment, start, end in tables),
     )
 
@@ -300,12 +310,12 @@ def joined_spans(spans: Iterable[tuple[int, int]], length: int) -> list[tuple[in
 
     Raise BadValue if a span does not lie within the text.
     """
-    joined_intervals: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for start, end in sorted(spans):
         if not 0 <= start < end <= length:
             raise BadValue(f"the span {start} to {end} is none of a text of {length} characters")
-        if joined_intervals and start < joined_intervals[-1][1]:
-            joined_intervals[-1] = joined_intervals[-1][0], max(end, joined_intervals[-1][1])
+        if joined and start < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
         else:
-            joined_intervals.append((start, end))
-    return joined_intervals
+            joined.append((start, end))
+    return joined

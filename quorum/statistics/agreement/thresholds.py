@@ -48,10 +48,11 @@ SHARE_THRESHOLDS = (0.33, 0.66, 1.0)
 ASCENDING_GRADES = GRADE_THRESHOLDS[::-1]
 MISSING_CHOICES = ("refuse", "leave-out", "no")
 
-# Allowance with which a rounded share of 2/3, or a mean grade of 10/3, still reaches its threshold.
+# A rounded share of 2/3, or a mean grade of 10/3, may be below its threshold by this fraction of the threshold.
 TOLERANCE = 1e-9
-NO_PAIR = "no pair has a score in both sources"
-ONE_SIDE = "all answers of both sources are the same"
+NO_COMPLETE_PAIR = "no pair has a score in both sources"
+ALL_ANSWERS_EQUAL = "all answers of both sources are the same"
+UNDEFINED_ESTIMATE = CrossedEstimate(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +118,8 @@ def threshold_kappa(
     the second.
     """
     chosen_options, deletions = Options.with_raters(**options)
-    clustered = bool(chosen_options.columns) or deletions is not None
-    if clustered:
+    has_clusters = bool(chosen_options.columns) or deletions is not None
+    if has_clusters:
         chosen_options = replace(chosen_options, resamples=0)
     first, second, filled, left_out = _prepare_scores(first_scores, second_scores, missing)
     yes_first = at_least(first, first_at_least)
@@ -127,51 +128,38 @@ def threshold_kappa(
     table = cells[::-1].astype(np.int64)  # yes by both, by the first only, by the second only, by neither
     both, first_only, second_only, neither = table.tolist()
     n = int(table.sum())
-    value = _figures(table[np.newaxis].astype(np.float64))[0]
+    value = _measures(table[np.newaxis].astype(np.float64))[0]
     inference = chosen_options.undefined_inference()
     intervals = [(math.nan, math.nan)] * 4
-    if n and clustered:
+    if n and has_clusters:
         keep = np.ones(n + left_out, dtype=np.bool_)
         if left_out:
             keep = ~(np.isnan(float_vector(first_scores, "")) | np.isnan(float_vector(second_scores, "")))
         grouped = chosen_options.clusters_of("pair", keep)
         kept_deletions = (deletions or NO_DELETIONS).of_rows(keep, "pair")
-        yes_without = np.where(
-            np.isnan(kept_deletions.value), 2, at_least(kept_deletions.value, second_at_least)
-        )
-        changes = cache(
-            partial(
-                _changes_without_raters,
-                table,
-                value,
-                yes_first[kept_deletions.row],
-                yes_second[kept_deletions.row],
-                yes_without,
-            )
-        )
+        row, means = kept_deletions.row, kept_deletions.value
+        without_rater = np.where(np.isnan(means), 2, at_least(means, second_at_least))
+        answers = yes_first[row], yes_second[row], without_rater
+        changes = cache(partial(_changes_without_raters, table, value, *answers))
         intervals, grouped = _clustered_kappa(
             yes_first, yes_second, value, grouped, chosen_options.confidence, kept_deletions, changes
         )
         inference = chosen_options.interval_of_clusters(grouped, intervals[0])
     elif n:
         draws = bootstrap(
-            _figures, table, resamples=chosen_options.resamples, generator=chosen_options.generator, width=4
+            _measures, table, resamples=chosen_options.resamples, generator=chosen_options.generator, width=4
         )
         drawn_intervals = [chosen_options.interval_of_draws(draws[:, column]) for column in range(4)]
-        inference, intervals = (
-            drawn_intervals[0],
-            [(interval.low, interval.high) for interval in drawn_intervals],
-        )
+        inference = drawn_intervals[0]
+        intervals = [(interval.low, interval.high) for interval in drawn_intervals]
     # If a figure is undefined, ignore resamples in which it is defined.
-    estimates = [
-        CrossedEstimate(float(figure), low, high)
-        if not math.isnan(figure)
-        else CrossedEstimate(*(math.nan,) * 3)
-        for figure, (low, high) in zip(value, intervals, strict=True)
-    ]
-    kappa, precision, recall, f1 = estimates
+    kappa, precision, recall, f1 = (
+        UNDEFINED_ESTIMATE if math.isnan(measure) else CrossedEstimate(float(measure), *limits)
+        for measure, limits in zip(value, intervals, strict=True)
+    )
     if math.isnan(kappa.value):
-        inference = replace(inference, reason=ONE_SIDE if n else NO_PAIR, low=math.nan, high=math.nan)
+        reason = ALL_ANSWERS_EQUAL if n else NO_COMPLETE_PAIR
+        inference = replace(inference, reason=reason, low=math.nan, high=math.nan)
     return ThresholdAgreement(
         first_at_least=float(first_at_least),
         second_at_least=float(second_at_least),
@@ -218,8 +206,8 @@ def kappa_grid(
         for row in first_thresholds
         for column in second_thresholds
     )
-    defined = [cell for cell in cells if not math.isnan(cell.kappa.value)]
-    best = max(defined, key=lambda cell: cell.kappa.value) if defined else None
+    defined_cells = [cell for cell in cells if not math.isnan(cell.kappa.value)]
+    best = max(defined_cells, key=lambda cell: cell.kappa.value) if defined_cells else None
     return KappaGrid(tuple(first_thresholds), tuple(second_thresholds), cells, best)
 
 
@@ -239,51 +227,49 @@ def weighted_kappa(
     yes_first, yes_second = at_least(first, first_at_least), at_least(second, second_at_least)
     cell = _cells_of_pairs(yes_first, yes_second)
     table = np.bincount(cell, weights, minlength=4).astype(np.float64)
-    value = float(_figures(table[np.newaxis])[0, 0])
+    value = float(_measures(table[np.newaxis])[0, 0])
     if math.isnan(value):
-        return CrossedEstimate(*(math.nan,) * 3)
-    slope = _slope_of_kappa(table, value)
-    kept_deletions = (deletions or NO_DELETIONS).of_rows(np.ones(len(cell), dtype=np.bool_), "pair")
+        return UNDEFINED_ESTIMATE
+    slope = _kappa_slopes(table, value)
+    every_row = np.ones(len(cell), dtype=np.bool_)
+    kept_deletions = (deletions or NO_DELETIONS).of_rows(every_row, "pair")
 
     def changes() -> Floats:
-        others = _cells_of_pairs(
-            yes_first[kept_deletions.row], at_least(kept_deletions.value, second_at_least)
-        )
-        then = np.where(np.isnan(kept_deletions.value), 0.0, slope[others])
-        return np.asarray(
-            weights[kept_deletions.row] * (slope[cell[kept_deletions.row]] - then), dtype=np.float64
-        )
+        row, yes_without_rater = kept_deletions.row, at_least(kept_deletions.value, second_at_least)
+        cells_without_rater = _cells_of_pairs(yes_first[row], yes_without_rater)
+        slopes_without_rater = np.where(np.isnan(kept_deletions.value), 0.0, slope[cells_without_rater])
+        return np.asarray(weights[row] * (slope[cell[row]] - slopes_without_rater), dtype=np.float64)
 
-    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", np.ones(len(cell), dtype=np.bool_))
-    grouped = grouped.with_weights(weights)
+    grouped = Options.from_sampling(clusters=columns).clusters_of("pair", every_row).with_weights(weights)
     spread, grouped = kept_deletions.widen(grouped.spread(weights * slope[cell]), grouped, changes)
-    ends = coefficient_interval(
+    limits = coefficient_interval(
         value,
         spread,
         grouped.cluster_count,
         CONFIDENCE,
         chance_of_difference=_expected_differences(table) / table.sum() ** 2,
     )
-    return CrossedEstimate(value, *ends)
+    return CrossedEstimate(value, *limits)
 
 
 def _changes_without_raters(
-    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, yes_without: Ints
+    table: Ints, value: Floats, yes_first: Flags, yes_second: Flags, without_rater: Ints
 ) -> Floats:
     """Return (4, V) decreases of kappa, precision, recall and F1 if one rater is left out of a pair's mean.
 
-    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), and `value` (4,) the figures. `yes_without`
-    (V,) is the second source's answer without the rater: 0 no, 1 yes, 2 if there is no other rater.
+    `table` (4,) has the number of pairs by cell (`_cells_of_pairs`), and `value` (4,) the `_measures`.
+    `without_rater` (V,) is the second source's answer without the rater: 0 no, 1 yes, 2 if there is no other rater.
     """
-    lost = np.zeros((2, 2, 3, 4))
-    for first, second, without in np.ndindex(2, 2, 3):
-        changed = table[::-1].astype(np.float64)
-        changed[2 * first + second] -= 1
-        if without < 2:
-            changed[2 * first + without] += 1
-        if changed.min() >= 0:
-            lost[first, second, without] = value - _figures(changed[np.newaxis, ::-1])[0]
-    return np.nan_to_num(lost)[yes_first.astype(np.int64), yes_second.astype(np.int64), yes_without].T
+    # Compute the decreases once for each combination of answers; the table is reversed to be indexed by them.
+    decreases = np.zeros((2, 2, 3, 4))
+    for first, second, answer in np.ndindex(2, 2, 3):
+        changed_table = table[::-1].astype(np.float64)
+        changed_table[2 * first + second] -= 1
+        if answer < 2:
+            changed_table[2 * first + answer] += 1
+        if changed_table.min() >= 0:
+            decreases[first, second, answer] = value - _measures(changed_table[np.newaxis, ::-1])[0]
+    return np.nan_to_num(decreases)[yes_first.astype(np.int64), yes_second.astype(np.int64), without_rater].T
 
 
 def _clustered_kappa(
@@ -292,21 +278,21 @@ def _clustered_kappa(
     value: Floats,
     clusters: Clusters,
     confidence: float,
-    left: RaterDeletions,
+    deletions: RaterDeletions,
     changes: Callable[[], Floats],
 ) -> tuple[list[tuple[float, float]], Clusters]:
     """Return the intervals of kappa, precision, recall and F1, and the clusters, with the raters included."""
 
-    def widen(figure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
-        return left.widen(spread, items, lambda: changes()[figure])
+    def widen(measure: int, spread: Spread, items: Clusters) -> tuple[Spread, Clusters]:
+        return deletions.widen(spread, items, lambda: changes()[measure])
 
     if clusters.reason:
         return [(math.nan, math.nan)] * 4, clusters
     influences = CohenKappa().influences((first, second))
     low = high = math.nan
-    grouped = clusters
+    widened_clusters = clusters
     if influences is not None:
-        spread, grouped = widen(0, clusters.spread(influences.values), clusters)
+        spread, widened_clusters = widen(0, clusters.spread(influences.values), clusters)
         low, high = coefficient_interval(
             float(value[0]),
             spread,
@@ -316,20 +302,20 @@ def _clustered_kappa(
         )
     intervals = [(low, high)]
     columns = {str(number): codes for number, codes in enumerate(clusters.codes[:2])}
-    yeses = first.astype(np.float64) + second
-    for figure, (right, keep, weights) in enumerate(
-        ((second, first, None), (first, second, None), (first & second, first | second, yeses)), start=1
+    yes_counts = first.astype(np.float64) + second
+    for measure, (agrees, keep, weights) in enumerate(
+        ((second, first, None), (first, second, None), (first & second, first | second, yes_counts)), start=1
     ):
         share = share_of_rows(
-            right.astype(np.float64),
+            agrees.astype(np.float64),
             columns,
             confidence,
             keep=keep,
             weights=weights,
-            widen=partial(widen, figure),
+            widen=partial(widen, measure),
         )
         intervals.append((share.low, share.high))
-    return intervals, grouped
+    return intervals, widened_clusters
 
 
 def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
@@ -337,15 +323,15 @@ def _cells_of_pairs(first: Flags, second: Flags) -> Ints:
     return np.asarray(3 - 2 * first.astype(np.int64) - second, dtype=np.int64)
 
 
-def _slope_of_kappa(table: Floats, value: float) -> Floats:
+def _kappa_slopes(table: Floats, value: float) -> Floats:
     """Return the (4,) derivatives of kappa by the weights of a table's cells."""
     both, first_only, second_only, neither = table
-    of_first, of_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
+    is_first, is_second = np.array([1.0, 1, 0, 0]), np.array([1.0, 0, 1, 0])
     n, first, second = table.sum(), both + first_only, both + second_only
-    grown = of_first * (n - second) + first * (1 - of_second) + of_second * (n - first)
-    grown += second * (1 - of_first)
+    expected_slopes = is_first * (n - second) + first * (1 - is_second) + is_second * (n - first)
+    expected_slopes += second * (1 - is_first)
     balance = 2 * np.array([neither, -second_only, -first_only, both])
-    return np.asarray((balance - value * grown) / _expected_differences(table), dtype=np.float64)
+    return np.asarray((balance - value * expected_slopes) / _expected_differences(table), dtype=np.float64)
 
 
 def _expected_differences(table: Floats) -> float:
@@ -357,24 +343,26 @@ def _expected_differences(table: Floats) -> float:
 def _prepare_scores(
     first_scores: ArrayLike, second_scores: ArrayLike, missing: str
 ) -> tuple[Floats, Floats, int, int]:
+    """Return the scores to compare, and the numbers of pairs without a score that count as no, and are left out."""
     one_of(missing, MISSING_CHOICES, "missing")
     first = float_vector(first_scores, "first_scores")
     second = float_vector(second_scores, "second_scores")
     same_length(first_scores=first, second_scores=second)
-    lacking = np.isnan(first) | np.isnan(second)
-    count = int(lacking.sum())
+    is_incomplete = np.isnan(first) | np.isnan(second)
+    count = int(is_incomplete.sum())
     if not count:
         return first, second, 0, 0
     if missing == "refuse":
-        where = int(np.flatnonzero(lacking)[0])
+        where = int(np.flatnonzero(is_incomplete)[0])
         raise BadValue(f"pair {where} lacks a score, expected both (or missing='leave-out' or missing='no')")
     if missing == "leave-out":
-        return first[~lacking], second[~lacking], 0, count
+        return first[~is_incomplete], second[~is_incomplete], 0, count
     return np.nan_to_num(first, nan=-np.inf), np.nan_to_num(second, nan=-np.inf), count, 0
 
 
 @declare
-def _figures(weights: Floats) -> Floats:
+def _measures(weights: Floats) -> Floats:
+    """Return the (B, 4) values of kappa, precision, recall and F1 from (B, 4) numbers of pairs by cell."""
     both, first_only, second_only, neither = weights.T
     n = weights.sum(axis=1)
     first, second = both + first_only, both + second_only

@@ -63,15 +63,15 @@ def pearson_groups(x: Floats, y: Floats, starts: Ints, weights: Floats) -> Float
     """Return (G,) Pearson correlations. Values are scaled within each group to avoid overflow."""
     sizes = np.diff(starts)
     first = starts[:-1]
-    centred = []
+    centred_columns = []
     constant = sizes < 2
     for values in (x, y):
         maximum, minimum = np.maximum.reduceat(values, first), np.minimum.reduceat(values, first)
         constant = constant | (maximum == minimum)
         means = np.add.reduceat(values * weights, first) / np.add.reduceat(weights, first)
         spread = np.where(maximum > minimum, np.maximum(maximum - means, means - minimum), 1.0)
-        centred.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
-    x, y = centred
+        centred_columns.append((values - np.repeat(means, sizes)) / np.repeat(spread, sizes))
+    x, y = centred_columns
     squares = np.add.reduceat(weights * x * x, first) * np.add.reduceat(weights * y * y, first)
     return np.clip(ratio(np.add.reduceat(weights * x * y, first), np.sqrt(squares), where=~constant), -1, 1)
 
@@ -81,9 +81,9 @@ def group_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints]:
 
     The codes of the first group come first, then the codes of the second, and so on. `groups` (N,) must be ascending.
     """
-    ordered, bounds, order = sorted_levels(values, groups)
+    sorted_codes, bounds, order = sorted_levels(values, groups)
     codes = np.empty(len(values), dtype=np.int64)
-    codes[order] = ordered
+    codes[order] = sorted_codes
     return codes, bounds
 
 
@@ -94,9 +94,9 @@ def sorted_levels(values: Floats, groups: Ints) -> tuple[Ints, Ints, Ints]:
     """
     has_groups = groups[-1] > 0
     order = np.lexsort((values, groups)) if has_groups else np.argsort(values)
-    ordered = values[order]
+    sorted_values = values[order]
     starts_level = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=starts_level[1:])
+    np.not_equal(sorted_values[1:], sorted_values[:-1], out=starts_level[1:])
     if has_groups:  # sorting does not change the groups, which are ascending
         starts_level[1:] |= groups[1:] != groups[:-1]
     codes = np.cumsum(starts_level) - 1

@@ -36,10 +36,8 @@ def correlation_influences(
     if coefficient == "spearman":
         # The mean is zero, as ranks go from 1 to n.
         first, second = ((mid_ranks(codes, weights) - 0.5) / n - 0.5 for codes in (x_codes, y_codes))
-        own_influences = (
-            _rank_influences(first, x_codes, weights),
-            _rank_influences(second, y_codes, weights),
-        )
+        ranks_and_codes = (first, x_codes), (second, y_codes)
+        own_influences = [_rank_influences(ranks, codes, weights) for ranks, codes in ranks_and_codes]
         spread = [float(row_weights @ ranks[:rows] ** 2) / n for ranks in (first, second)]
         rank_shifts = _sums_over_rising(x_codes, second, weights) + _sums_over_rising(y_codes, first, weights)
         influences = (first * second + rank_shifts / n) / np.sqrt(spread[0] * spread[1])
@@ -65,10 +63,11 @@ def correlation_influences(
 
 def _standardise_values(values: Floats, weights: Floats) -> Floats:
     """Return all values, standardised by the weighted mean and standard deviation of the first len(weights) values."""
-    weighted = values[: len(weights)]
-    mean = np.average(weighted, weights=weights)
+    weighted_values = values[: len(weights)]
+    mean = np.average(weighted_values, weights=weights)
     return np.asarray(
-        (values - mean) / np.sqrt(np.average((weighted - mean) ** 2, weights=weights)), dtype=np.float64
+        (values - mean) / np.sqrt(np.average((weighted_values - mean) ** 2, weights=weights)),
+        dtype=np.float64,
     )
 
 

@@ -65,8 +65,8 @@ class ValuePairs:
 
 
 def _centre_and_scale(levels: Floats, values: Floats) -> Floats:
-    centred = levels - values.mean()
-    return np.asarray(centred / np.abs(centred).max(), dtype=np.float64)
+    deviations = levels - values.mean()
+    return np.asarray(deviations / np.abs(deviations).max(), dtype=np.float64)
 
 
 def _weighted_pearson(weights: Floats, x: Floats, y: Floats) -> Floats:

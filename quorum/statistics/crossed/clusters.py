@@ -179,8 +179,8 @@ class Clusters:
 
         With these components, the expected sums of squares equal the observed ones (Henderson 1953, method 1).
         """
-        centred = values - values.mean()
-        squares = [np.square(np.bincount(codes, weights=centred)).sum() for codes in self.codes]
+        deviations = values - values.mean()
+        squares = [np.square(np.bincount(codes, weights=deviations)).sum() for codes in self.codes]
         return np.maximum(np.linalg.solve(_expected_squares(self.codes, self.sizes), squares), 0)
 
 
@@ -233,8 +233,8 @@ def _expected_squares(codes: tuple[Ints, ...], sizes: tuple[Floats, ...]) -> Flo
         pairs += row_sizes @ row_sizes.T
     squares = np.array([np.square(size).sum() for size in sizes])
     shared_squares = np.where(np.eye(len(codes), dtype=np.bool_), squares, squares[-1])
-    expected: Floats = shared_squares - 2 * pairs / rows + np.outer(squares, squares) / rows**2
-    return expected
+    expected_squares: Floats = shared_squares - 2 * pairs / rows + np.outer(squares, squares) / rows**2
+    return expected_squares
 
 
 def renumber_codes(codes: Ints) -> Ints:
@@ -243,7 +243,7 @@ def renumber_codes(codes: Ints) -> Ints:
         occurs = np.bincount(codes) > 0
         return codes if occurs.all() else np.asarray(np.cumsum(occurs) - 1, dtype=np.int64)[codes]
     order = order_of(codes)
-    ordered = codes[order]
+    sorted_codes = codes[order]
     numbers = np.zeros(len(codes), dtype=np.int64)
-    numbers[order[1:]] = np.cumsum(ordered[1:] != ordered[:-1])
+    numbers[order[1:]] = np.cumsum(sorted_codes[1:] != sorted_codes[:-1])
     return numbers

@@ -140,19 +140,19 @@ class RaterDeletions:
 
     def _squares(self, changes: Floats) -> Squares:
         sizes = np.bincount(self.rater)
-        centred = changes - changes.mean(axis=0)
+        deviations = changes - changes.mean(axis=0)
         if self.means:
             # Without a rater, a mean changes by R / (R - 1) times the rater's contribution (the jackknife's factor).
             # A row without another rater disappears from the estimate.
-            centred[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
+            deviations[~np.isnan(self.value)] /= cluster_correction(effective_number(sizes))
 
         def squares_of(codes: Ints) -> Any:
             sums = np.zeros((int(codes.max()) + 1, *changes.shape[1:]))
-            np.add.at(sums, codes, centred)
+            np.add.at(sums, codes, deviations)
             return sums.T @ sums
 
         items = len(np.unique(self.row))
-        return Squares(squares_of(self.row), squares_of(self.rater), centred.T @ centred, items, sizes)
+        return Squares(squares_of(self.row), squares_of(self.rater), deviations.T @ deviations, items, sizes)
 
 
 def jackknife_size(votes: Any) -> Any:

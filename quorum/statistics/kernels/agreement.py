@@ -27,7 +27,7 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
     for start in range(0, units, _BLOCK):
         stop = min(start + _BLOCK, units)
         for rater in range(raters):
-            answered = 0
+            answer_count = 0
             row = matrix[rater, start:stop]
             key = keys[start:stop]
             for unit in range(stop - start):
@@ -37,8 +37,8 @@ def unit_keys(matrix: Floats, low: float, bits: int, keys: Ints, answers: Ints) 
                 digit = np.int32(value - low) if is_answered else np.int32(0)
                 fractions += 1 if is_answered and low + digit != value else 0
                 key[unit] += np.int64(is_answered) << np.int64(digit * bits)
-                answered += 1 if is_answered else 0
-            answers[rater] += answered
+                answer_count += 1 if is_answered else 0
+            answers[rater] += answer_count
     return fractions == 0
 
 
@@ -51,9 +51,9 @@ def fill_unit_disagreement(
     positions: Floats,
     disagreement: Floats,
     sizes: Floats,
-    most: Floats,
+    max_counts: Floats,
 ) -> None:
-    """Fill `disagreement`, `sizes` and `most` (U,) with sum n_v n_w d(v, w), sum n_v, and max n_v of each unit.
+    """Fill `disagreement`, `sizes` and `max_counts` (U,) with sum n_v n_w d(v, w), sum n_v and max n_v of each unit.
 
     Each row of a unit is one of its different values v, with its code in `codes` (N,) and its number n_v of answers in
     `amounts` (N,).
@@ -61,10 +61,10 @@ def fill_unit_disagreement(
     for unit in range(len(starts) - 1):
         rows = range(starts[unit], starts[unit + 1])
         size = 0.0
-        highest = 0.0
+        max_count = 0.0
         for row in rows:
             size += amounts[row]
-            highest = max(highest, amounts[row])
+            max_count = max(max_count, amounts[row])
         total = 0.0
         # Sum the distances over all ordered pairs of answers.
         if kind == DIFFERENT:
@@ -80,11 +80,11 @@ def fill_unit_disagreement(
         else:
             for row in rows:
                 for other in range(starts[unit], row):
-                    apart = distance(kind, positions[codes[row]], positions[codes[other]])
-                    total += 2.0 * amounts[row] * amounts[other] * apart
+                    gap = distance(kind, positions[codes[row]], positions[codes[other]])
+                    total += 2.0 * amounts[row] * amounts[other] * gap
         disagreement[unit] = total
         sizes[unit] = size
-        most[unit] = highest
+        max_counts[unit] = max_count
 
 
 @compiled
@@ -111,7 +111,7 @@ def fill_value_sums(
             if kind == DIFFERENT:
                 sums[row] = size - amounts[row]
             elif kind == SQUARED:
-                # the rounding error of the mean must not make equal answers differ
+                # The rounding error of the mean must not make equal answers differ.
                 sums[row] = squares + size * (positions[codes[row]] - mean) ** 2 if len(rows) > 1 else 0.0
             else:
                 sums[row] = 0.0

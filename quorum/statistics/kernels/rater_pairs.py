@@ -68,8 +68,8 @@ def pair_figures(
     common_units = np.zeros(raters, dtype=np.int64)
     starts = np.zeros(raters, dtype=np.int64)
     partners = np.empty(raters, dtype=np.int64)
-    first_block = np.empty(max_rows, dtype=np.int32)
-    second_block = np.empty(max_rows, dtype=np.int32)
+    firsts = np.empty(max_rows, dtype=np.int32)
+    seconds = np.empty(max_rows, dtype=np.int32)
     scratch = np.zeros((2, len(positions)))
     pair = 0
     for first in range(raters):
@@ -84,7 +84,7 @@ def pair_figures(
                         partners[partner_count] = second
                         partner_count += 1
                     common_units[second] += 1
-        # Reserve a block of `first_values` and `second_values` for each of these raters.
+        # Reserve a block of `firsts` and `seconds`, which hold codes, for each of these raters.
         sorted_partners = np.sort(partners[:partner_count])
         end = 0
         for second in sorted_partners:
@@ -97,15 +97,12 @@ def pair_figures(
             for row in range(unit_starts[unit], unit_starts[unit + 1]):
                 second = unit_raters[row]
                 if second > first:
-                    first_block[starts[second] + common_units[second]] = rater_codes[judgment]
-                    second_block[starts[second] + common_units[second]] = unit_codes[row]
+                    firsts[starts[second] + common_units[second]] = rater_codes[judgment]
+                    seconds[starts[second] + common_units[second]] = unit_codes[row]
                     common_units[second] += 1
         for second in sorted_partners:
             stop = starts[second] + common_units[second]
-            first_codes, second_codes = (
-                first_block[starts[second] : stop],
-                second_block[starts[second] : stop],
-            )
+            first_codes, second_codes = firsts[starts[second] : stop], seconds[starts[second] : stop]
             pairs[pair, 0], pairs[pair, 1], pairs[pair, 2] = first, second, common_units[second]
             figures[pair] = two_raters(first_codes, second_codes, positions, weights, level, scratch)
             common_units[second] = 0

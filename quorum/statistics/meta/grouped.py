@@ -192,7 +192,7 @@ def _changes_without_raters(
     codes: Ints,
     coefficient: str,
     values: Floats,
-    raters: RaterDeletions,
+    deletions: RaterDeletions,
     weights: Floats,
 ) -> Floats:
     """Return the (V,) decreases of the mean of groups' values if one rater is left out of one of people's means `y`.
@@ -202,21 +202,23 @@ def _changes_without_raters(
     mean, count = float(np.nanmean(values)), int((~np.isnan(values)).sum())
     order = np.argsort(codes, kind="stable")
     sizes = np.bincount(codes)
-    group = codes[raters.row]
+    group = codes[deletions.row]
     positions = np.flatnonzero(sizes[group] > 1)  # a group of one row has no coefficient
     # Repeat the rows of each deletion's group, with the mean of the deletion's row replaced.
     lengths = sizes[group[positions]]
     repeated = np.repeat(positions, lengths)
     offsets = np.arange(len(repeated)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     rows = order[starts_of(sizes)[group[repeated]] + offsets]
-    means = np.where(rows == raters.row[repeated], raters.value[repeated], y[rows])
+    means = np.where(rows == deletions.row[repeated], deletions.value[repeated], y[rows])
     has_mean = ~np.isnan(means)
     number = np.repeat(np.arange(len(positions)), lengths)
     starts = starts_of(np.bincount(number[has_mean], minlength=len(positions)))
-    changed_values = np.zeros(len(raters.row))
+    changed_values = np.zeros(len(deletions.row))
     if len(positions):
-        kept = rows[has_mean]
-        coefficients = group_coefficients(x[kept], means[has_mean], starts, coefficient, weights[kept])
+        kept_rows = rows[has_mean]
+        coefficients = group_coefficients(
+            x[kept_rows], means[has_mean], starts, coefficient, weights[kept_rows]
+        )
         changed_values[positions] = np.nan_to_num(coefficients - mean)
     return np.asarray((np.nan_to_num(values - mean)[group] - changed_values) / count, dtype=np.float64)
 

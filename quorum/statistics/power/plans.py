@@ -54,22 +54,22 @@ def plan_design(
     if not 1 <= len(sizes) <= MAX_DESIGNS:
         raise BadOption(f"there are {len(sizes):,} designs to try, expected 1 to {MAX_DESIGNS:,}")
     simulate = partial(power_of, question, people, alpha=alpha, simulations=simulations)
-    tried = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
+    results = simulate(sizes, seed=seed, progress=lambda share: progress(0.9 * share))
     costs = [cost(size) for size in sizes]
-    sufficient = [number for number, result in enumerate(tried) if result.low >= wanted]
+    sufficient = [number for number, result in enumerate(results) if result.low >= wanted]
     if not sufficient:
-        return Plan(tuple(tried), tuple(costs), wanted, None, None, None)
+        return Plan(tuple(results), tuple(costs), wanted, None, None, None)
     # The cheapest design that reaches the power; of equally cheap designs, the one with the fewest judgments.
     best = min(sufficient, key=lambda number: (costs[number], sizes[number].judgments))
     size = sizes[best]
     fewer = Size(size.pairs, size.references, size.votes - 1) if size.votes > 1 else None
     half = Size(size.pairs // 2, size.references, size.votes) if size.pairs > 1 else None
     # Simulate the design together with the smaller ones, which then use votes of its simulations.
-    compared = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
-    results_by_size = dict(zip(compared, simulate(compared, seed=fresh_seed(seed)), strict=True))
+    compared_sizes = [smaller for smaller in (fewer, half) if smaller is not None] + [size]
+    results_by_size = dict(zip(compared_sizes, simulate(compared_sizes, seed=fresh_seed(seed)), strict=True))
     progress(1.0)
     return Plan(
-        tried=tuple(tried),
+        tried=tuple(results),
         costs=tuple(costs),
         required_power=wanted,
         best=results_by_size[size],

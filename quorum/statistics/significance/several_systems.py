@@ -140,14 +140,12 @@ def clusters_of_p_values(
     # Rank the systems, and divide the ranking wherever all systems above beat all systems below.
     order = np.argsort(-means, kind="stable")
     means, p, adjusted = means[order], p[np.ix_(order, order)], adjusted[np.ix_(order, order)]
-    ranked_names = tuple(systems[system] for system in order)
+    ranking = tuple(systems[system] for system in order)
     beats = (adjusted <= level) & (means[:, np.newaxis] > means)
     bounds = [rank for rank in range(1, size) if beats[:rank, rank:].all()]
-    clusters = tuple(
-        ranked_names[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True)
-    )
+    clusters = tuple(ranking[start:stop] for start, stop in zip([0, *bounds], [*bounds, size], strict=True))
     return ClusterResult(
-        names=ranked_names,
+        names=ranking,
         values=means,
         clusters=clusters if size else (),
         rank_low=1 + beats.sum(axis=0),

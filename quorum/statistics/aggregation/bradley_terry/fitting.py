@@ -29,7 +29,7 @@ from quorum.statistics.aggregation.bradley_terry.existence import (
 from quorum.statistics.aggregation.bradley_terry.likelihood import (
     OutcomeCounts,
     StrengthParameters,
-    fit_strengths,
+    fit_model,
 )
 from quorum.statistics.aggregation.bradley_terry.maximum import Fit
 from quorum.statistics.aggregation.bradley_terry.results import BradleyTerryResult, ItemStrengths, shares_of
@@ -144,12 +144,12 @@ def _fit_result(
         reason = CONFOUNDED_REASON
     elif has_no_maximum(tables, has_ties, settings.order_effect):
         optional_parameters = {"ties": has_ties, "the order effect": settings.order_effect}
-        free = [name for name, is_free in optional_parameters.items() if is_free]
-        reason = RISING_REASON.format(" and ".join(free))
+        free_names = [name for name, is_free in optional_parameters.items() if is_free]
+        reason = RISING_REASON.format(" and ".join(free_names))
     fit = None
     if not reason:
         limits = settings.max_iterations, settings.tolerance
-        fit = fit_strengths(tables, has_ties, settings.order_effect, limits)
+        fit = fit_model(tables, has_ties, settings.order_effect, limits)
     freedom = np.full(len(items) + 2, math.inf)  # of log-strengths, log nu and the order effect
     clusters = rows.clusters if rows is not None else None
     if fit is not None and rows is not None:

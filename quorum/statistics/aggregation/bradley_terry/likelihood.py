@@ -52,9 +52,7 @@ def log_chances(parameters: StrengthParameters) -> tuple[Floats, Floats, Floats]
     return first, second, parameters.log_nu - np.logaddexp(np.logaddexp(half, -half), parameters.log_nu)
 
 
-def fit_strengths(
-    tables: OutcomeCounts, has_ties: bool, has_order_effect: bool, limits: tuple[int, float]
-) -> Fit:
+def fit_model(tables: OutcomeCounts, has_ties: bool, has_order: bool, limits: tuple[int, float]) -> Fit:
     """Return the strengths that maximise the likelihood, which must have a maximum. `limits` are as in `maximise`."""
     items = len(tables.first)
     # If all items were equal, nu / 2 would be the odds of a tie.
@@ -70,7 +68,7 @@ def fit_strengths(
         evaluate,
         lambda candidate: _derivatives(tables, candidate.chances),
         np.r_[np.zeros(items), log_nu, 0.0],
-        np.r_[np.ones(items, dtype=bool), has_ties, has_order_effect],
+        np.r_[np.ones(items, dtype=bool), has_ties, has_order],
         items,
         limits,
     )

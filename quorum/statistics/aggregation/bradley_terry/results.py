@@ -123,10 +123,8 @@ class BradleyTerryResult(ItemStrengths):
             - 2 * self.covariance[first, second]
         )
         df = float(self.freedom[[first, second]].min()) if len(self.freedom) else math.inf
-        half_width = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
-        low, chance, high = (
-            float(scipy.special.expit(difference + shift)) for shift in (-half_width, 0.0, half_width)
-        )
+        half = quantile_of(self.confidence, df) * math.sqrt(max(variance, 0.0))
+        low, chance, high = (float(scipy.special.expit(difference + shift)) for shift in (-half, 0.0, half))
         return chance, low, high
 
     def _check_positions(self, *positions: int) -> None:

@@ -152,9 +152,9 @@ def _mean_of_equals(values: Floats, early: Floats) -> Floats:
     """Return `values`, each replaced by the mean over all positions that have an equal number in `early`."""
     # Number the groups of equal numbers in ascending order.
     order = np.argsort(early, axis=None)
-    ordered = early.ravel()[order]
+    sorted_numbers = early.ravel()[order]
     group = np.empty(len(order), dtype=np.int64)
-    group[order] = np.cumsum(np.diff(ordered, prepend=ordered[:1]) > _EQUAL_TOLERANCE)
+    group[order] = np.cumsum(np.diff(sorted_numbers, prepend=sorted_numbers[:1]) > _EQUAL_TOLERANCE)
     means = np.bincount(group, weights=values.ravel()) / np.bincount(group)
     return np.asarray(means[group].reshape(values.shape), dtype=np.float64)
 

@@ -70,13 +70,10 @@ def glad(
         alpha, beta = point[:n_workers][answers.worker], np.exp(point[n_workers:])[answers.unit]
         logit = alpha * beta
         posterior, total = answers.posterior(logit + log_wrong_count)
-        log_wrong_chance = scipy.special.log_expit(-logit) - log_wrong_count
+        log_wrong = scipy.special.log_expit(-logit) - log_wrong_count
         deviation = point - PRIOR_MEAN
         log_posterior = float(
-            total.sum()
-            + log_wrong_chance.sum()
-            - n_units * np.log(n_labels)
-            - 0.5 * (deviation * deviation).sum()
+            total.sum() + log_wrong.sum() - n_units * np.log(n_labels) - 0.5 * (deviation * deviation).sum()
         )
         residual = posterior[answers.unit, answers.value] - scipy.special.expit(logit)
         alpha_gradient = np.bincount(answers.worker, weights=residual * beta, minlength=n_workers)

@@ -113,9 +113,7 @@ def _expected_counts(
     posterior, total = answers.posterior(-scipy.special.log_expit(-log_odds))
     known_probability = posterior[answers.unit, answers.value] * scipy.special.expit(log_odds)
     objective = float(total.sum() + log_guesses[answer_cells].sum() - units * np.log(width))
-    known_counts = np.bincount(answers.worker, weights=known_probability, minlength=workers).astype(
-        np.float64
-    )
+    known_counts = np.bincount(answers.worker, known_probability, workers).astype(np.float64)
     return posterior, objective, known_counts, answers.sum_by_worker(1.0 - known_probability)
 
 
